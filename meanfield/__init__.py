@@ -1,0 +1,63 @@
+"""Mean-field limit of self-attention on the circle and the sphere.
+
+Public names, listed one by one. Heavy libraries are imported where they are used.
+"""
+
+from meanfield.flows import SA, USA, Flow
+from meanfield.initial import (
+    Law,
+    from_density,
+    from_points,
+    mixture,
+    perturbed_uniform,
+    sample_tokens,
+    sampled,
+    uniform,
+    von_mises_fisher,
+)
+from meanfield.kernels import Kernel, exponential, linear, zonal
+from meanfield.manifolds import Circle, Hypersphere
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+from meanfield.theory.stability import (
+    critical_diffusivity,
+    dominant_degree,
+    growth_rate_max,
+    growth_rates,
+    onset_time,
+    switching_threshold,
+    switching_thresholds,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "SA",
+    "USA",
+    "Circle",
+    "Density",
+    "Flow",
+    "Hypersphere",
+    "Kernel",
+    "Law",
+    "Measure",
+    "Problem",
+    "critical_diffusivity",
+    "dominant_degree",
+    "exponential",
+    "from_density",
+    "from_points",
+    "growth_rate_max",
+    "growth_rates",
+    "linear",
+    "mixture",
+    "onset_time",
+    "perturbed_uniform",
+    "sample_tokens",
+    "sampled",
+    "switching_threshold",
+    "switching_thresholds",
+    "uniform",
+    "von_mises_fisher",
+    "zonal",
+]

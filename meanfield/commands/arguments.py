@@ -1,0 +1,82 @@
+"""Arguments that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from meanfield.flows import Flow
+from meanfield.kernels import KERNELS
+from meanfield.manifolds import Circle, Hypersphere
+from meanfield.problem import Problem
+
+
+def add_problem_arguments(command: argparse.ArgumentParser) -> None:
+    """Manifold, kernel and flow, for commands without a run file."""
+    command.add_argument(
+        "--manifold", required=True, metavar="M", help="circle, sphere or sphere:D (in R^D)"
+    )
+    command.add_argument(
+        "--beta", required=True, type=finite, metavar="B", help="inverse temperature; 0 is Kuramoto"
+    )
+    command.add_argument("--kernel", choices=sorted(KERNELS), default="exponential")
+    command.add_argument("--normalized", action="store_true", help="softmax (SA) instead of USA")
+    command.add_argument("--strength", type=finite, default=1.0, metavar="S", help="-1 repels")
+    command.add_argument("--diffusivity", type=finite, default=0.0, metavar="D")
+
+
+def add_threads(command: argparse.ArgumentParser) -> None:
+    """Option --threads."""
+    command.add_argument("--threads", type=positive, metavar="N", help="default: cores available")
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """Option --json."""
+    command.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def problem_of(options: argparse.Namespace) -> Problem:
+    """Problem from the options of `add_problem_arguments`."""
+    flow = Flow(options.normalized, options.strength, options.diffusivity)
+    return Problem(manifold_of(options.manifold), KERNELS[options.kernel](options.beta), flow)
+
+
+def manifold_of(name: str) -> Circle | Hypersphere:
+    """Manifold by name.
+
+    Raises
+    ------
+    ValueError
+        If the name is not circle, sphere or sphere:D with D >= 2.
+
+    Examples
+    --------
+    >>> manifold_of("sphere:4")
+    Hypersphere(dimension=3)
+    """
+    if name in ("circle", "sphere:2"):
+        return Circle()
+    if name == "sphere":
+        return Hypersphere(2)
+    prefix, _, ambient = name.partition(":")
+    if prefix == "sphere" and ambient.isascii() and ambient.isdigit() and 2 <= int(ambient) <= 10**6:
+        return Hypersphere(int(ambient) - 1)
+    raise ValueError(
+        f"--manifold {name} is not known. Known: circle, sphere, sphere:D with 2 <= D <= 1000000."
+    )
+
+
+def finite(text: str) -> float:
+    """Finite number from the command line."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text} is not finite")
+    return value
+
+
+def positive(text: str) -> int:
+    """Positive integer from the command line."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return value

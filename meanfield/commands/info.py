@@ -1,0 +1,66 @@
+"""`meanfield info`: what a run file holds, as text, JSON or CSV."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+
+import numpy as np
+
+from meanfield.commands.arguments import add_json
+from meanfield.commands.tables import facts, table, to_json
+from meanfield.outputs.run_file import load
+from meanfield.run import Run
+
+_ROWS = 12
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    command.add_argument("file", metavar="OUT.h5")
+    add_json(command)
+    command.add_argument("--csv", action="store_true", help="observables against time")
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Print it."""
+    run = load(options.file)
+    if options.json:
+        print(to_json({**run.attributes, "time": run.time, "observables": run.observables}))
+    elif options.csv:
+        _write_csv(run)
+    else:
+        print(_text(run))
+    return 0
+
+
+def _columns(run: Run) -> dict[str, np.ndarray]:
+    single = {name: values for name, values in run.observables.items() if values.ndim == 1}
+    return {"time": run.time, **dict(sorted(single.items()))}
+
+
+def _write_csv(run: Run) -> None:
+    columns = _columns(run)
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([repr(float(v)) for v in row] for row in zip(*columns.values(), strict=True))
+
+
+def _text(run: Run) -> str:
+    facts_first = ("title", "status", "manifold", "kernel", "beta", "normalized", "strength")
+    pairs = [(name, run.attributes[name]) for name in facts_first if run.attributes.get(name) != ""]
+    pairs += [
+        ("initial", run.attributes["initial"]),
+        ("created", f"{run.attributes['created']} by meanfield {run.attributes['meanfield_version']}"),
+        ("saved times", len(run.time)),
+    ]
+    if len(run.time) == 0:
+        return facts(pairs)
+    pairs.append(("representation", ", then ".join(dict.fromkeys(run.representation))))
+    pairs += [(name, int(run.diagnostics[name][-1])) for name in ("steps", "rejected")]
+    columns = _columns(run)
+    picked = np.unique(np.linspace(0, len(run.time) - 1, _ROWS).astype(int))
+    rows = [[f"{values[i]:.6g}" for values in columns.values()] for i in picked]
+    header = [name.removesuffix("/count") for name in columns]
+    return facts(pairs) + "\n\n" + table(header, rows)

@@ -1,0 +1,61 @@
+"""`meanfield init`: a commented run file to start from."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+TEMPLATE = """\
+# A run of meanfield. Try: meanfield run {name}
+
+title = "Clusters on the circle"
+
+[problem]
+manifold = "circle"
+kernel = "exponential"        # "exponential" | "linear" (Kuramoto) | "zonal" (your own)
+beta = 9.0                    # inverse temperature
+normalized = false            # false: USA; true: SA (softmax)
+strength = 1.0                # -1.0 repels
+
+[initial]
+name = "perturbed_uniform"    # "uniform" | "von_mises_fisher" | "mixture" | "sampled" |
+                              # "tokens" | "atoms" | "file"
+modes = [[1, 0.01, 0.0], [3, 0.02, -0.01], [4, 0.0, 0.02]]   # [k, cosine, sine]
+
+[representation]
+name = "auto"                 # "auto" | "density" | "particles"
+tolerance = 1e-10
+# max_degree = 4096           # density: largest degree
+# tokens = 1000               # particles: how many to draw from the initial density
+# seed = 0
+
+[time]
+end = 6.0
+unit = "growth"               # "scaled" | "paper" | "growth" (1 / largest growth rate)
+save = 61                     # equally spaced, or a list of times
+
+[output]
+path = "{stem}.h5"            # relative to this file
+observables = ["order_parameter", "energy", "clusters", "resolution"]
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    command.add_argument("name", metavar="NAME", nargs="?", default="run.toml")
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Write the file, never over another."""
+    path = Path(options.name)
+    if path.suffix != ".toml":
+        path = path.with_name(path.name + ".toml")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE.format(name=path.name, stem=path.stem))
+    except FileExistsError:
+        raise ValueError(f"{path} exists: choose another name.") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be written: {error.strerror}.") from None
+    print(f"{path}: now try `meanfield run {path}`.")
+    return 0

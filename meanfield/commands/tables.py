@@ -1,0 +1,63 @@
+"""Tables and JSON on standard output."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Table in aligned columns.
+
+    Examples
+    --------
+    >>> print(table(["l", "rate"], [[1, 0.5], [10, 0.25]]))
+     l  rate
+     1   0.5
+    10  0.25
+    """
+    cells = [list(header)] + [[_cell(value) for value in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    )
+
+
+def facts(pairs: Sequence[tuple[str, Any]]) -> str:
+    """Aligned 'name  value' lines."""
+    width = max(len(name) for name, _ in pairs)
+    return "\n".join(f"{name.ljust(width)}  {_cell(value)}" for name, value in pairs)
+
+
+def to_json(value: Any) -> str:
+    """One JSON object; arrays become lists, numbers that are not finite null."""
+    return json.dumps(_plain(value), allow_nan=False)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float | np.floating):
+        return f"{value:.10g}"
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, complex):
+        return [_plain(value.real), _plain(value.imag)]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

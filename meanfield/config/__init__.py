@@ -1,0 +1,6 @@
+"""From a TOML run file to a validated `Config`: every error names file, section and key."""
+
+from meanfield.config.config import Compare, Config, Output, load_config
+from meanfield.config.errors import ConfigError
+
+__all__ = ["Compare", "Config", "ConfigError", "Output", "load_config"]

@@ -1,0 +1,291 @@
+"""The run file as a whole: sections, overrides, and what becomes of them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.config.errors import ConfigError, located
+from meanfield.config.sections import read_problem
+from meanfield.config.tables import (
+    Key,
+    either,
+    integer,
+    list_of,
+    number,
+    one_of,
+    read_table,
+    string,
+)
+from meanfield.observables import DEFAULT_OBSERVABLES, OBSERVABLES
+from meanfield.problem import Problem
+from meanfield.representations import REPRESENTATIONS, Options
+from meanfield.representations.density import DEFAULT_MAX_DEGREE
+from meanfield.representations.options import DEFAULT_TOLERANCE
+from meanfield.simulate import save_times
+from meanfield.theory.time_units import TIME_UNITS, time_unit
+
+_MANY_TOKENS = 1_000_000
+_MANY_SAVES = 1_000_000
+
+REPRESENTATION_KEYS = {
+    "name": Key(one_of("auto", *REPRESENTATIONS), "auto"),
+    "tolerance": Key(number, DEFAULT_TOLERANCE),
+    "max_degree": Key(integer, DEFAULT_MAX_DEGREE),
+    "tokens": Key(integer, None),
+    "seed": Key(integer, 0),
+}
+TIME_KEYS = {
+    "end": Key(number),
+    "unit": Key(one_of(*TIME_UNITS), "scaled"),
+    "save": Key(either(integer, list_of(number, least=1)), 61),
+    "spacing": Key(one_of("linear", "log"), "linear"),
+    "first": Key(number, None),
+    "stop": Key(one_of("one_cluster"), None),
+}
+OUTPUT_KEYS = {
+    "path": Key(string, None),
+    "observables": Key(list_of(one_of(*OBSERVABLES)), list(DEFAULT_OBSERVABLES)),
+    "state": Key(one_of("all", "last", "none"), None),
+}
+COMPARE_KEYS = {
+    "tokens": Key(list_of(integer, least=1), [100, 1000, 10000]),
+    "repetitions": Key(integer, 20),
+    "metric": Key(one_of("W1", "W2"), "W1"),
+    "seed": Key(integer, 0),
+}
+SECTIONS = ("problem", "initial", "representation", "time", "output", "compare")
+
+
+@dataclass(frozen=True)
+class Output:
+    """Section [output].
+
+    Attributes
+    ----------
+    path : Path
+        Given or derived. By default the run file's name with .h5, beside it.
+    observables : tuple of str
+        Given.
+    state : str
+        Given or derived. "all", "last" or "none".
+    """
+
+    path: Path
+    observables: tuple[str, ...]
+    state: str
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Section [compare].
+
+    Attributes
+    ----------
+    tokens : tuple of int
+        Given. Sizes of the particle systems.
+    repetitions : int
+        Given. Independent systems of each size.
+    metric : str
+        Given. "W1" or "W2".
+    seed : int
+        Given.
+    """
+
+    tokens: tuple[int, ...]
+    repetitions: int
+    metric: str
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        if min(self.tokens) < 2:
+            raise ValueError(f"tokens must all be at least 2, got {min(self.tokens)}.")
+        if list(self.tokens) != sorted(set(self.tokens)):
+            raise ValueError("tokens must be increasing.")
+        if self.repetitions < 2:
+            raise ValueError(f"repetitions must be at least 2, got {self.repetitions}.")
+        if self.seed < 0:
+            raise ValueError(f"seed must not be negative, got {self.seed}.")
+
+
+@dataclass(frozen=True)
+class Config:
+    """A validated run file.
+
+    Attributes
+    ----------
+    source : Path
+        Given. The file.
+    title : str
+        Given.
+    problem : Problem
+        Derived.
+    options : Options
+        Derived. Representation.
+    times : ndarray
+        Derived. Times to save, in scaled time.
+    stop : str or None
+        Given. "one_cluster" ends the run early.
+    output : Output
+        Derived.
+    compare : Compare
+        Derived.
+    tables : dict
+        Given. The TOML document with all overrides applied.
+    """
+
+    source: Path
+    title: str
+    problem: Problem
+    options: Options
+    times: FloatArray
+    stop: str | None
+    output: Output
+    compare: Compare
+    tables: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The effective run file as TOML."""
+        import tomli_w
+
+        return tomli_w.dumps(self.tables)
+
+
+def load_config(
+    path: str | Path, overrides: Sequence[str] = (), output: str | Path | None = None
+) -> Config:
+    """Read, override and validate a run file.
+
+    Parameters
+    ----------
+    path : path
+        TOML file.
+    overrides : sequence of str
+        "section.key=value" with TOML values; what does not parse is a string.
+    output : path, optional
+        Wins over [output] path; relative to the working directory, while paths inside a run
+        file are relative to that file.
+
+    Raises
+    ------
+    ConfigError
+        With one line that names file, section, key, and what is allowed.
+    """
+    source = Path(path)
+    where = source.name
+    tables = _parse(source)
+    for override in overrides:
+        _override(tables, override)
+    for name in tables:
+        if name not in (*SECTIONS, "title"):
+            known = ", ".join(SECTIONS)
+            raise ConfigError(f"{where}: [{name}] is not a known section. Known: {known}.")
+    for name in ("problem", "time"):
+        if name not in tables:
+            raise ConfigError(f"{where}: [{name}] is missing.")
+    title = tables.get("title", "")
+    if not isinstance(title, str):
+        raise ConfigError(f"{where}: title must be a string.")
+    initial = tables.get("initial", {"name": "uniform"})
+    problem = read_problem(where, source.parent, tables["problem"], initial)
+    section = f"{where}: [representation]"
+    values = read_table(section, tables.get("representation", {}), REPRESENTATION_KEYS)
+    with located(section):
+        options = Options(**values)
+        _check_representation(problem, options)
+    times, stop = _times(f"{where}: [time]", tables["time"], problem)
+    section = f"{where}: [output]"
+    values = read_table(section, tables.get("output", {}), OUTPUT_KEYS)
+    chosen = Path(output) if output is not None else _beside(source, values["path"])
+    state = values["state"] or _default_state(problem, options)
+    result = Output(chosen, tuple(values["observables"]), state)
+    section = f"{where}: [compare]"
+    values = read_table(section, tables.get("compare", {}), COMPARE_KEYS)
+    with located(section):
+        compare = Compare(**(values | {"tokens": tuple(values["tokens"])}))
+    return Config(source, title, problem, options, times, stop, result, compare, tables)
+
+
+def _parse(source: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(source.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{source}: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{source.name} is not a text file in UTF-8.") from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise ConfigError(f"{source.name} is not valid TOML: {error}.") from None
+
+
+def _override(tables: dict[str, Any], override: str) -> None:
+    name, equals, value = override.partition("=")
+    keys = [part.strip() for part in name.split(".")]
+    if not equals or not all(keys) or len(keys) > 2:
+        raise ConfigError(f"--set {override} must be SECTION.KEY=VALUE.")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        parsed = value
+    if len(keys) == 1:
+        tables[keys[0]] = parsed
+        return
+    section = tables.setdefault(keys[0], {})
+    if not isinstance(section, dict):
+        raise ConfigError(f"--set {override}: {keys[0]} is not a section.")
+    section[keys[1]] = parsed
+
+
+def _check_representation(problem: Problem, options: Options) -> None:
+    """Build what the run starts from, small: errors then come before anything is computed."""
+    from dataclasses import replace
+
+    from meanfield.representations import represent
+
+    few = options.tokens if options.tokens is None else min(options.tokens, 2)
+    represent(problem, replace(options, tokens=few))
+
+
+def _times(section: str, table: Any, problem: Problem) -> tuple[FloatArray, str | None]:
+    values = read_table(section, table, TIME_KEYS)
+    with located(section):
+        save = values["save"]
+        if isinstance(save, int) and save > _MANY_SAVES:
+            raise ValueError(f"save must be at most {_MANY_SAVES} times, got {save}.")
+        if values["spacing"] == "log":
+            save = _logarithmic(save, values["first"], values["end"])
+        elif values["first"] is not None:
+            raise ValueError('first needs spacing = "log".')
+        times = save_times(values["end"], save) * time_unit(problem, values["unit"])
+        if not np.all(np.isfinite(times)):
+            raise ValueError(f"end = {values['end']:g} overflows in scaled time.")
+    return times, values["stop"]
+
+
+def _logarithmic(count: Any, first: float | None, end: float) -> list[float]:
+    if not isinstance(count, int) or count < 2 or first is None or not 0 < first < end:
+        raise ValueError(
+            'spacing = "log" needs save = COUNT of at least 2 and first between 0 and end.'
+        )
+    times = np.geomspace(first, end, count)
+    times[0], times[-1] = first, end
+    return [float(t) for t in times]
+
+
+def _beside(source: Path, path: str | None) -> Path:
+    return source.with_suffix(".h5") if path is None else source.parent / path
+
+
+def _default_state(problem: Problem, options: Options) -> str:
+    from meanfield.measures import Measure
+
+    measure = problem.initial_measure()
+    count = len(measure.points) if isinstance(measure, Measure) else (options.tokens or 0)
+    return "last" if count > _MANY_TOKENS else "all"

@@ -1,0 +1,244 @@
+"""Initial measures: laws that any manifold can build, and tokens drawn from a density.
+
+A `Law` is a name, its parameters, and a function manifold -> Density | Measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.kernels.exponential import exponential
+from meanfield.measures import Density, Measure
+
+if TYPE_CHECKING:
+    from meanfield.manifolds.manifold import Manifold
+
+# A density may be negative by the rounding of its series, not more.
+_NEGATIVE_TOLERANCE = 1e-10
+# Largest value of a trigonometric polynomial <= grid maximum / cos(pi / (2 q)) on a grid q
+# times finer than its degree needs (Ehlich and Zeller 1964): q = 4.
+_OVERSAMPLING = 4
+_SAMPLING_MARGIN = 1.0 / np.cos(np.pi / (2 * _OVERSAMPLING))
+
+
+@dataclass(frozen=True)
+class Law:
+    """An initial law.
+
+    Attributes
+    ----------
+    name : str
+        Given. What run files call it.
+    build : callable (manifold) -> Density | Measure
+        Given.
+    parameters : dict
+        Given. For display.
+    """
+
+    name: str
+    build: Callable[[Manifold], Density | Measure]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Name and parameters."""
+        inside = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
+        return f"{self.name}({inside})"
+
+
+def uniform() -> Law:
+    """Uniform measure: stationary for every kernel; f = 1.
+
+    Examples
+    --------
+    >>> uniform()
+    uniform()
+    """
+    return Law("uniform", lambda manifold: _from_modes(manifold, []))
+
+
+def perturbed_uniform(modes: Sequence[Sequence[float]]) -> Law:
+    """Uniform density with a few modes added.
+
+    On the circle f(theta) = 1 + sum_i [A_i cos(k_i theta) + B_i sin(k_i theta)].
+
+    Parameters
+    ----------
+    modes : sequence of (k, cosine, sine) on the circle
+        Degrees k >= 1 with their amplitudes relative to uniform.
+
+    Raises
+    ------
+    ValueError
+        When built: if a mode is malformed or the density is negative somewhere.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> perturbed_uniform([[3, 0.1, 0.0]]).build(mf.Circle()).coefficients[3]
+    np.complex128(0.05+0j)
+    """
+    return Law(
+        "perturbed_uniform",
+        lambda manifold: checked_positive(_from_modes(manifold, modes)),
+        {"modes": modes},
+    )
+
+
+def von_mises_fisher(concentration: float, mean: float = 0.0) -> Law:
+    """Von Mises-Fisher density proportional to exp(concentration * <x, mean>).
+
+    On the circle c_k = I_k(kappa) / I_0(kappa) e^{-ik mean}; `mean` is an angle in radians.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> von_mises_fisher(2.0).build(mf.Circle()).coefficients[1].real.round(6)
+    np.float64(0.697775)
+    """
+    parameters = {"concentration": concentration, "mean": mean}
+    return Law("von_mises_fisher", _mixture_builder([(1.0, mean, concentration)]), parameters)
+
+
+def mixture(components: Sequence[tuple[float, float, float]]) -> Law:
+    """Mixture of von Mises-Fisher densities.
+
+    Parameters
+    ----------
+    components : sequence of (weight, mean, concentration)
+        Weights sum to 1 within 1e-9.
+
+    Raises
+    ------
+    ValueError
+        If the weights do not sum to 1 or a concentration is negative.
+    """
+    return Law("mixture", _mixture_builder(components), {"components": components})
+
+
+def sampled(tokens: int, seed: int, max_degree: int) -> Law:
+    """Density whose moments up to max_degree are those of iid uniform tokens.
+
+    Raises
+    ------
+    ValueError
+        When built: if that density is negative somewhere; take more tokens or fewer degrees.
+    """
+
+    def build(manifold: Manifold) -> Density:
+        points = manifold.random_points(tokens, np.random.default_rng(seed))
+        return checked_positive(Density(manifold, manifold.moments(points, None, max_degree)))
+
+    return Law("sampled", build, {"tokens": tokens, "seed": seed, "max_degree": max_degree})
+
+
+def from_density(coefficients: Sequence[complex] | FloatArray) -> Law:
+    """Density given by its coefficients."""
+
+    def build(manifold: Manifold) -> Density:
+        return checked_positive(Density(manifold, np.asarray(coefficients)))
+
+    return Law("density", build)
+
+
+def from_points(points: FloatArray, weights: FloatArray | None = None, name: str = "tokens") -> Law:
+    """Exact empirical measure of given points; equal weights by default."""
+    return Law(name, lambda manifold: Measure(manifold, np.asarray(points), weights))
+
+
+def sample_tokens(density: Density, count: int, rng: np.random.Generator) -> FloatArray:
+    """Independent tokens from a density, by rejection from the uniform measure.
+
+    Exact for every manifold: a uniform proposal x is kept with probability f(x) / bound, the
+    bound being the largest value on a grid four times finer than the degree needs, divided
+    by cos(pi/8).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.von_mises_fisher(2.0).build(mf.Circle())
+    >>> sample_tokens(law, 3, np.random.default_rng(0)).shape
+    (3,)
+    """
+    manifold = density.manifold
+    if density.max_degree == 0:
+        return manifold.random_points(count, rng)
+    bound = float(_nodal(density)[1].max()) * _SAMPLING_MARGIN
+    kept: list[FloatArray] = []
+    missing = count
+    while missing > 0:
+        proposals = manifold.random_points(int(1.1 * missing * bound) + 64, rng)
+        heights = bound * rng.random(len(proposals))
+        accepted = proposals[heights < manifold.evaluate(density.coefficients, proposals)]
+        kept.append(accepted[:missing])
+        missing -= len(kept[-1])
+    return np.concatenate(kept)
+
+
+def checked_positive(density: Density) -> Density:
+    """Return the density itself, or say where and how much it is negative.
+
+    Raises
+    ------
+    ValueError
+        If a value on a fine grid is below -1e-10.
+    """
+    points, values = _nodal(density)
+    lowest = int(np.argmin(values))
+    if values[lowest] < -_NEGATIVE_TOLERANCE:
+        raise ValueError(
+            f"density is negative: {values[lowest]:.4g} at {np.round(points[lowest], 4)}. "
+            "Reduce the amplitudes."
+        )
+    return density
+
+
+def _nodal(density: Density) -> tuple[FloatArray, FloatArray]:
+    degree = max(density.max_degree, 1)
+    grid = density.manifold.grid(_OVERSAMPLING * degree, 0, True)
+    return grid.points, grid.to_nodal(density.coefficients)
+
+
+def _from_modes(manifold: Manifold, modes: Sequence[Sequence[float]]) -> Density:
+    for mode in modes:
+        if len(mode) != 3 or mode[0] != int(mode[0]) or mode[0] < 1:
+            raise ValueError(f"mode {list(mode)} must be [k, cosine, sine] with an integer k >= 1.")
+        if not np.all(np.isfinite(mode)):
+            raise ValueError(f"mode {list(mode)} must be finite.")
+    c = np.zeros(1 + max([int(k) for k, _, _ in modes], default=0), dtype=np.complex128)
+    c[0] = 1.0
+    for k, cosine, sine in modes:
+        # A cos + B sin = Re[(A - iB) e^{ik theta}] = Re[2 c_k e^{ik theta}].
+        c[int(k)] += 0.5 * (cosine - 1j * sine)
+    return Density(manifold, c)
+
+
+def _mixture_builder(
+    components: Sequence[tuple[float, float, float]],
+) -> Callable[[Manifold], Density]:
+    weights = np.array([weight for weight, _, _ in components], dtype=np.float64)
+    if len(weights) == 0 or np.any(weights < 0) or abs(weights.sum() - 1.0) > 1e-9:
+        raise ValueError(f"weights of a mixture sum to {weights.sum():.12g}, expected 1.")
+    for _, mean, concentration in components:
+        if not np.isfinite(mean) or not np.isfinite(concentration) or concentration < 0:
+            raise ValueError(
+                f"concentration must be finite and >= 0, got {concentration} at mean {mean}."
+            )
+
+    def build(manifold: Manifold) -> Density:
+        kernels = [exponential(kappa) for _, _, kappa in components if kappa > 0]
+        degree = max([kernel.degree(manifold.dimension) for kernel in kernels], default=0)
+        total = np.zeros(degree + 1, dtype=np.complex128)
+        for weight, (_, mean, kappa) in zip(weights / weights.sum(), components, strict=True):
+            if kappa == 0:
+                total[0] += weight
+                continue
+            a = exponential(kappa).attention_multipliers(manifold.dimension, degree)
+            total += weight * a / a[0] * np.exp(-1j * np.arange(degree + 1) * mean)
+        return Density(manifold, total)
+
+    return build

@@ -1,0 +1,180 @@
+"""The kernel of self-attention, a(s) = exp(beta s - |beta|), on the sphere of any dimension.
+
+Its multipliers on S^{d-1} are a_l = e^{-|beta|} Gamma(d/2) (2/beta)^{d/2-1} I_{l+d/2-1}(beta).
+That product overflows for large d or small beta, so it is never formed. With
+nu_l = l + d/2 - 1 the ratios r_l = a_l / a_{l-1} = I_{nu_l}(beta) / I_{nu_l - 1}(beta) obey
+
+    1 / r_l = r_{l+1} + 2 nu_l / beta                     (DLMF 10.29.1)
+
+and the value of the kernel at s = 1 fixes the scale,
+
+    sum_l N_l a_l = a(1) = 1,       N_l = dimension of the harmonics of degree l.
+
+Run downwards, both have positive terms only: no cancellation, no overflow, every d and beta.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.kernels.kernel import Kernel
+
+# exp(-_FORGOTTEN) is the share of a wrong starting ratio that survives: below rounding.
+_FORGOTTEN = 42.0
+_LARGEST_BETA = 1e8
+
+
+def exponential(beta: float) -> Kernel:
+    """Exponential kernel a(s) = exp(beta s - |beta|) of self-attention.
+
+    Its potential is W(s) = a(s) / beta. Convolution with a over the uniform probability
+    measure multiplies the coefficient of degree l by
+
+        e^{-|beta|} I_l(beta)      on the circle,
+        e^{-|beta|} i_l(beta)      on the sphere,
+
+    where I_l and i_l are the modified (spherical) Bessel functions of the first kind.
+
+    Parameters
+    ----------
+    beta : float
+        Inverse temperature, dimensionless, finite, not zero, at most 1e8 in modulus.
+
+    Returns
+    -------
+    Kernel
+        Multipliers have shape (max_degree + 1,).
+
+    Raises
+    ------
+    ValueError
+        If beta is zero, not finite or too large; the limit beta -> 0 is `linear`.
+
+    See Also
+    --------
+    linear : the limit beta -> 0 (Kuramoto).
+
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on
+    Transformers, arXiv:2312.10794 (the SA and USA dynamics).
+    NIST DLMF 10.35.2 (circle) and 10.60.8 (sphere).
+
+    Examples
+    --------
+    >>> exponential(beta=1.0).attention_multipliers(1, 2).round(4)
+    array([0.4658, 0.2079, 0.0499])
+    """
+    beta = float(beta)
+    if not np.isfinite(beta) or beta == 0 or abs(beta) > _LARGEST_BETA:
+        raise ValueError(
+            f"beta must be finite, not 0 and at most {_LARGEST_BETA:g} in modulus, got {beta:g}; "
+            "the limit beta -> 0 is the linear kernel."
+        )
+
+    def attention(s: FloatArray) -> FloatArray:
+        return np.exp(beta * s - abs(beta))
+
+    def attention_multipliers(dimension: int, max_degree: int) -> FloatArray:
+        positive = scaled_bessel(dimension, abs(beta), max_degree)
+        # a(-beta; s) = a(beta; -s), and Y_l(-x) = (-1)^l Y_l(x).
+        return positive if beta > 0 else positive * (-1.0) ** np.arange(max_degree + 1)
+
+    return Kernel(
+        name="exponential",
+        beta=beta,
+        attention=attention,
+        potential=lambda s: attention(s) / beta,
+        attention_multipliers=attention_multipliers,
+        potential_multipliers=lambda m, max_degree: attention_multipliers(m, max_degree) / beta,
+        log_scale=abs(beta),
+    )
+
+
+def scaled_bessel(dimension: int, beta: float, max_degree: int) -> FloatArray:
+    """Multipliers e^{-beta} Gamma(d/2) (2/beta)^{d/2-1} I_{l+d/2-1}(beta), d = dimension + 1.
+
+    Parameters
+    ----------
+    dimension : int
+        Dimension d - 1 >= 1 of the sphere.
+    beta : float
+        Positive.
+    max_degree : int
+        Largest degree l, at least 0.
+
+    Returns
+    -------
+    ndarray, shape (max_degree + 1,)
+        Relative error of a few times 1e-15 at every degree that does not underflow.
+
+    Examples
+    --------
+    >>> from scipy.special import ive
+    >>> float(scaled_bessel(1, 9.0, 4)[4] / ive(4, 9.0)).__round__(13)
+    1.0
+    """
+    ratios, mean_value = _ratios_and_mean(dimension, beta, _starting_degree(beta, max_degree))
+    with np.errstate(under="ignore"):
+        return mean_value * np.concatenate([[1.0], np.cumprod(ratios[:max_degree])])
+
+
+def bessel_ratio(order: float, beta: float) -> float:
+    """Ratio I_order(beta) / I_{order-1}(beta) by its continued fraction (DLMF 10.33.1).
+
+    Examples
+    --------
+    >>> round(bessel_ratio(1.0, 1.0444568621078), 12)
+    0.25
+    """
+    start = _starting_degree(beta, 0, offset=order)
+    return _ratios(order, beta, start)[0]
+
+
+def _starting_degree(beta: float, max_degree: int, offset: float = 0.0) -> int:
+    """Degree from which the downward recurrence has forgotten its start at `max_degree`.
+
+    A step down multiplies a relative error by r^2 or less, r = exp(-asinh(nu / beta)) up to
+    terms that are smaller (Amos, Math. Comp. 28, 1974, eq. 9).
+    """
+    degrees = 64
+    while True:
+        forgotten = 2.0 * np.cumsum(np.arcsinh((max_degree + offset + np.arange(degrees)) / beta))
+        if forgotten[-1] > _FORGOTTEN:
+            return max_degree + int(np.searchsorted(forgotten, _FORGOTTEN)) + 2
+        degrees *= 2
+
+
+def _ratios(first_order: float, beta: float, count: int) -> list[float]:
+    """I_nu / I_{nu-1} for nu = first_order, first_order + 1, ..., `count` of them."""
+    order = first_order + count
+    ratio = beta / (order + np.hypot(order, beta))
+    ratios = []
+    for step in range(count - 1, -1, -1):
+        ratio = 1.0 / (ratio + 2.0 * (first_order + step) / beta)
+        ratios.append(float(ratio))
+    return ratios[::-1]
+
+
+@lru_cache(maxsize=64)
+def _ratios_and_mean(dimension: int, beta: float, count: int) -> tuple[FloatArray, float]:
+    """Ratios r_1, r_2, ... (at least `count`) and the mean value a_0."""
+    d = dimension + 1
+    while True:
+        ratios = np.array(_ratios(d / 2, beta, count))
+        l = np.arange(2, count + 1)
+        # N_1 / N_0 = d; N_l / N_{l-1} = (2l+d-2)(l+d-3) / ((2l+d-4) l).
+        growth = np.concatenate([[float(d)], (2 * l + d - 2) * (l + d - 3) / ((2 * l + d - 4) * l)])
+        with np.errstate(under="ignore", over="ignore"):
+            terms = np.cumprod(growth * ratios)
+        total = 1.0 + terms.sum()
+        if not np.isfinite(total):
+            # The kernel is so narrow that every multiplier is below the smallest number.
+            return ratios, 0.0
+        # Past the peak the terms fall faster than a geometric series of this ratio.
+        if growth[-1] * ratios[-1] < 0.9 and terms[-1] < 1e-18 * total:
+            return ratios, 1.0 / total
+        count *= 2

@@ -1,0 +1,76 @@
+"""What a kernel is, for every manifold.
+
+A kernel is a zonal function a(s) of the similarity s = <x, y>, with its potential W,
+W' = a. All that the dynamics feels of it are its multipliers (Funk-Hecke)
+
+    int a(<x, y>) Y_l(y) dsigma(y) = a_l Y_l(x),      int W(<x, y>) Y_l(y) dsigma(y) = w_l Y_l(x)
+
+on the sphere S^m of dimension m; sigma is the uniform probability measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+
+# Relative size of l w_l below which a degree does not carry the kernel any more.
+_NEGLIGIBLE = 1e-16
+_LARGEST_DEGREE = 2**20
+
+Multipliers = Callable[[int, int], FloatArray]
+"""A function of (dimension, max_degree) with values of shape (max_degree + 1,)."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Zonal kernel a(s) with potential W, W' = a.
+
+    Attributes
+    ----------
+    name : str
+        Given. What run files and figures call it.
+    beta : float
+        Given, dimensionless. Inverse temperature; its scale 1/sqrt(|beta|) is the width of a
+        cluster. 0 for the linear kernel.
+    attention, potential : callable
+        Given. a(s) and W(s), s in [-1, 1], vectorised.
+    attention_multipliers, potential_multipliers : callable (dimension, max_degree)
+        Given. a_l and w_l on the sphere of that dimension (circle 1, sphere 2), shape
+        (max_degree + 1,).
+    log_scale : float
+        Given. Logarithm of (papers' kernel) / a: paper time = scaled time * exp(-log_scale)
+        for unnormalised flows.
+    """
+
+    name: str
+    beta: float
+    attention: Callable[[FloatArray], FloatArray]
+    potential: Callable[[FloatArray], FloatArray]
+    attention_multipliers: Multipliers
+    potential_multipliers: Multipliers
+    log_scale: float = 0.0
+
+    def degree(self, dimension: int) -> int:
+        """Largest degree that carries the kernel: l w_l above 1e-16 of its largest.
+
+        Raises
+        ------
+        ValueError
+            If the multipliers have not decayed by degree 1,048,576: the kernel is not smooth.
+        """
+        count = 64
+        while count <= _LARGEST_DEGREE:
+            size = np.arange(count) * np.abs(self.potential_multipliers(dimension, count - 1))
+            carried = np.flatnonzero(size > _NEGLIGIBLE * size.max())
+            if len(carried) and carried[-1] < count - 2:
+                return int(carried[-1])
+            count *= 2
+        raise ValueError(f"kernel {self.name!r} is not smooth enough: its multipliers do not decay.")
+
+    def __repr__(self) -> str:
+        """Name and beta, without the functions."""
+        return f"Kernel({self.name!r}, beta={self.beta:g})"

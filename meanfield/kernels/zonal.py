@@ -1,0 +1,114 @@
+"""A user's own zonal kernel, from a function or from its multipliers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.polynomial import chebyshev, legendre
+
+from meanfield.arrays import FloatArray
+from meanfield.kernels.kernel import Kernel
+from meanfield.kernels.quadrature import zonal_multipliers
+
+# Rounding of the quadrature: what lies below this share of the largest multiplier is noise.
+_NOISE = 64 * np.finfo(float).eps
+# Degree up to which an own kernel is looked at; smooth ones have decayed long before.
+_LARGEST_DEGREE = 2047
+
+
+def zonal(
+    attention: Callable[[FloatArray], FloatArray] | None = None,
+    *,
+    multipliers: Sequence[float] | FloatArray | None = None,
+    beta: float = 1.0,
+    name: str = "zonal",
+) -> Kernel:
+    """Kernel from its attention function a(s), or from its multipliers a_l on the circle.
+
+    The potential is W(s) = int_{-1}^s a; its multipliers follow from those of a,
+
+        w_l = (a_{l-1} - a_{l+1}) / (2l + d - 2),   l >= 1,   on S^{d-1}.
+
+    Parameters
+    ----------
+    attention : callable, optional
+        a(s), s in [-1, 1], vectorised and smooth.
+    multipliers : sequence, shape (K + 1,), optional
+        a_0 ... a_K on the circle: a(cos t) = a_0 + 2 sum_k a_k cos(k t).
+    beta : float
+        Sets the width 1/sqrt(beta) of a cluster, which the cluster count uses.
+    name : str
+        What figures and files call it.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError
+        If both or neither are given, or values are not finite.
+
+    Examples
+    --------
+    >>> kernel = zonal(lambda s: np.exp(s - 1))
+    >>> bool(abs(kernel.potential_multipliers(1, 1)[1] - 0.207910415) < 1e-9)
+    True
+    """
+    if (attention is None) == (multipliers is None):
+        raise ValueError("give either the attention function or its multipliers, not both.")
+    if multipliers is not None:
+        given = np.atleast_1d(np.asarray(multipliers, dtype=np.float64))
+        if given.ndim != 1 or not np.all(np.isfinite(given)):
+            raise ValueError("multipliers must be a list of finite numbers.")
+        series = np.concatenate([given[:1], 2.0 * given[1:]])
+
+        def attention(s: FloatArray) -> FloatArray:
+            return np.asarray(chebyshev.chebval(s, series))
+
+    assert_callable = attention
+    if not callable(assert_callable):
+        raise TypeError(f"attention must be a function of s, got {type(attention).__name__}.")
+    function: Callable[[FloatArray], FloatArray] = assert_callable
+    cache: dict[int, FloatArray] = {}
+
+    def attention_multipliers(dimension: int, max_degree: int) -> FloatArray:
+        if dimension not in cache:
+            cache[dimension] = _significant(zonal_multipliers(function, dimension, _LARGEST_DEGREE))
+        return _resized(cache[dimension], max_degree)
+
+    def potential_multipliers(dimension: int, max_degree: int) -> FloatArray:
+        a = attention_multipliers(dimension, max_degree + 1)
+        l = np.arange(1, max_degree + 1)
+        w = np.zeros(max_degree + 1)
+        w[1:] = (a[:-2] - a[2:]) / (2 * l + dimension - 1)
+        w[0] = zonal_multipliers(potential, dimension, 0)[0]
+        return w
+
+    def potential(s: FloatArray) -> FloatArray:
+        # Substitution u = (s+1)(x+1)/2 - 1 for every s at once.
+        x, weight = legendre.leggauss(64)
+        half = (np.asarray(s, dtype=np.float64) + 1.0) / 2.0
+        u = half[..., None] * (x + 1.0) - 1.0
+        return np.asarray(half * (np.asarray(function(u)) @ weight))
+
+    return Kernel(
+        name=name,
+        beta=float(beta),
+        attention=function,
+        potential=potential,
+        attention_multipliers=attention_multipliers,
+        potential_multipliers=potential_multipliers,
+    )
+
+
+def _significant(multipliers: FloatArray) -> FloatArray:
+    """Multipliers without the noise of the quadrature."""
+    return np.where(np.abs(multipliers) > _NOISE * np.abs(multipliers).max(), multipliers, 0.0)
+
+
+def _resized(multipliers: FloatArray, max_degree: int) -> FloatArray:
+    if max_degree < len(multipliers):
+        return multipliers[: max_degree + 1].copy()
+    return np.concatenate([multipliers, np.zeros(max_degree + 1 - len(multipliers))])

@@ -1,0 +1,91 @@
+"""Equispaced grid on the circle and its Fourier transforms.
+
+A product of a density of degree K and a velocity of degree H has degree K + H. On n nodes
+the part of degree n - k is seen as degree k, so degrees up to K are exact when
+
+    n > 2 K + H.
+
+A normalised velocity grad Phi / Z is no polynomial: its spectrum decays but does not end, and
+n >= 3 K keeps what is aliased beyond 2 K, below the square of the watched tail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.fft
+
+from meanfield.arrays import ComplexArray, FloatArray
+
+
+def grid_size(max_degree: int, field_degree: int, polynomial: bool) -> int:
+    """Number of nodes for alias-free products, even and fast to transform.
+
+    Examples
+    --------
+    >>> grid_size(64, 31, polynomial=True)
+    160
+    """
+    least = 2 * max_degree + field_degree + 1
+    if not polynomial:
+        least = max(least, 3 * max_degree + 1)
+    return 2 * int(scipy.fft.next_fast_len((least + 1) // 2, real=True))
+
+
+@dataclass(frozen=True)
+class CircleGrid:
+    """Grid of `size` equispaced nodes for fields up to max_degree < size / 2.
+
+    Attributes
+    ----------
+    max_degree : int
+        Given. Largest degree of the modal side, shape (max_degree + 1,).
+    size : int
+        Given. Number of nodes.
+
+    Examples
+    --------
+    >>> grid = CircleGrid(2, 8)
+    >>> grid.gradient(np.array([0, 0.5, 0])).round(3)[:3]  # d/dt cos t = -sin t
+    array([-0.   , -0.707, -1.   ])
+    """
+
+    max_degree: int
+    size: int
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """Angles 2 pi j / size."""
+        return 2.0 * np.pi * np.arange(self.size) / self.size
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """Equal weights 1 / size."""
+        return np.full(self.size, 1.0 / self.size)
+
+    def to_nodal(self, coefficients: ComplexArray) -> FloatArray:
+        """Values at the nodes of a field of any degree below size / 2."""
+        return np.asarray(scipy.fft.irfft(coefficients, self.size, norm="forward"))
+
+    def to_modal(self, values: FloatArray) -> ComplexArray:
+        """Coefficients up to max_degree of nodal values."""
+        modal = scipy.fft.rfft(values, norm="forward")
+        return np.asarray(modal[: self.max_degree + 1])
+
+    def gradient(self, coefficients: ComplexArray) -> FloatArray:
+        """Derivative at the nodes."""
+        return self.to_nodal(1j * np.arange(len(coefficients)) * coefficients)
+
+    def divergence(self, flux: FloatArray) -> ComplexArray:
+        """Coefficients of the derivative of a nodal flux; the one of degree 0 is exactly 0."""
+        return np.asarray(1j * np.arange(self.max_degree + 1) * self.to_modal(flux))
+
+    def advection(
+        self, density: ComplexArray, potential: ComplexArray, partition: ComplexArray | None = None
+    ) -> ComplexArray:
+        """Coefficients of d/dtheta (f Phi' / Z), compiled; Z = 1 if `partition` is None."""
+        from meanfield.manifolds.circle_advection import advection
+
+        return advection(density, potential, partition, self.max_degree, self.size)

@@ -1,0 +1,155 @@
+"""What every manifold provides: geometry, a grid, and transforms at scattered points.
+
+Bases are orthonormal with respect to sigma, the uniform probability measure. A field or
+density g has modal coefficients g_l; a real field is evaluated as sum_l g_l Y_l. Moments of
+a measure are m_l = int conj(Y_l) dmu, so moments and coefficients of a density coincide.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+
+
+# A partition function this small is rounding of its transform. It occurs only where the
+# density is as small (Z >= the mass within 1/sqrt(beta) of the point), so the flux there is
+# below rounding whatever the quotient; the floor keeps that quotient bounded.
+PARTITION_FLOOR = 16 * float(np.finfo(np.float64).eps)
+
+
+@runtime_checkable
+class Sphere(Protocol):
+    """All that stability needs: the sphere S^dimension and its Laplacian."""
+
+    @property
+    def name(self) -> str:
+        """What run files call it."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of the manifold: 1 for the circle, 2 for the sphere."""
+        ...
+
+
+class Grid(Protocol):
+    """Nodal side of the transforms, for fields up to one degree."""
+
+    @property
+    def max_degree(self) -> int:
+        """Largest degree of the modal side."""
+        ...
+
+    @property
+    def points(self) -> FloatArray:
+        """Nodes."""
+        ...
+
+    @property
+    def weights(self) -> FloatArray:
+        """Quadrature weights for sigma, shape (n,), summing to 1."""
+        ...
+
+    def to_nodal(self, coefficients: ModalArray) -> FloatArray:
+        """Values at the nodes."""
+        ...
+
+    def to_modal(self, values: FloatArray) -> ModalArray:
+        """Coefficients up to max_degree of nodal values."""
+        ...
+
+    def gradient(self, coefficients: ModalArray) -> FloatArray:
+        """Gradient at the nodes of a field given by its coefficients."""
+        ...
+
+    def divergence(self, flux: FloatArray) -> ModalArray:
+        """Coefficients of the divergence of a nodal vector field; degree 0 is exactly 0."""
+        ...
+
+    def advection(
+        self, density: ModalArray, potential: ModalArray, partition: ModalArray | None = None
+    ) -> ModalArray:
+        """Coefficients of div(f grad Phi / Z); Z = 1 if `partition` is None."""
+        ...
+
+
+class Manifold(Sphere, Protocol):
+    """A manifold on which measures evolve."""
+
+    def check_points(self, points: FloatArray) -> FloatArray:
+        """Points as this manifold stores them; ValueError if they are none."""
+        ...
+
+    def check_coefficients(self, coefficients: ModalArray) -> ModalArray:
+        """Coefficients of a density as this manifold stores them; ValueError if they are none."""
+        ...
+
+    def degree_of(self, coefficients: ModalArray) -> int:
+        """Largest degree that an array of coefficients holds."""
+        ...
+
+    def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
+        """Coefficients cut, or filled with zeros, to `max_degree`."""
+        ...
+
+    def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
+        """Multiply the coefficients of each degree by its multiplier; cut to the shorter."""
+        ...
+
+    def inner(self, first: ModalArray, second: ModalArray) -> float:
+        """Real inner product int f g dsigma of two real fields; cut to the shorter."""
+        ...
+
+    def largest_by_degree(self, coefficients: ModalArray) -> FloatArray:
+        """Largest modulus among the coefficients of each degree, shape (max_degree + 1,)."""
+        ...
+
+    def order_parameter(self, moments: ModalArray) -> float:
+        """Length of the mean vector, |int x dmu|."""
+        ...
+
+    def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Geodesic distance of points, elementwise."""
+        ...
+
+    def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Independent points from sigma."""
+        ...
+
+    def grid(self, max_degree: int, field_degree: int, polynomial: bool) -> Grid:
+        """Grid for `advection` of a density of max_degree by fields of field_degree.
+
+        `polynomial` says that the velocity is one: then products are resolved exactly.
+        """
+        ...
+
+    def moments(
+        self, points: FloatArray, weights: FloatArray | None, max_degree: int
+    ) -> ModalArray:
+        """Moments of weighted points; weights None means equal."""
+        ...
+
+    def evaluate(self, coefficients: ModalArray, points: FloatArray) -> FloatArray:
+        """Values of a field at scattered points."""
+        ...
+
+    def gradient(
+        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+    ) -> FloatArray:
+        """Gradient of a field at scattered points, divided by the field `divisor` if given."""
+        ...
+
+
+def laplacian_eigenvalues(dimension: int, max_degree: int) -> FloatArray:
+    """Eigenvalues l(l + d - 2) of -Laplacian on S^{d-1}, d = dimension + 1.
+
+    Examples
+    --------
+    >>> laplacian_eigenvalues(2, 3)
+    array([ 0.,  2.,  6., 12.])
+    """
+    l = np.arange(max_degree + 1, dtype=np.float64)
+    return l * (l + dimension - 1)

@@ -1,0 +1,48 @@
+"""Interaction energy, normalised so that one cluster has energy 1."""
+
+from __future__ import annotations
+
+from meanfield.arrays import ModalArray
+from meanfield.problem import Problem
+
+
+def interaction_energy(problem: Problem, moments: ModalArray) -> float:
+    """Interaction energy E[mu] / E[Dirac], E[mu] = 1/2 int int W(<x, y>) dmu dmu.
+
+    By Funk-Hecke E[mu] = 1/2 sum_l w_l |m_l|^2. One for a single cluster; the sum of squared
+    masses for clusters far apart at large beta. For beta < 0 the reference is the uniform
+    measure instead, E[mu] / E[uniform].
+
+    Parameters
+    ----------
+    problem : Problem
+        Manifold and kernel are used.
+    moments : ndarray
+        Moments up to at least the kernel's degree.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> uniform = interaction_energy(problem, mf.Density(mf.Circle(), [1.0]).moments(25))
+    >>> import numpy as np
+    >>> round(uniform * np.exp(5.0) / 10.0, 10)  # I_0(5) / 10
+    2.7239871824
+    """
+    dimension, degree = problem.manifold.dimension, problem.kernel_degree
+    kernel = problem.kernel
+    if kernel.name == "exponential":
+        # W = a / beta: the factor 1 / beta cancels in the ratio, also where it would overflow.
+        multipliers = kernel.attention_multipliers(dimension, degree)
+        dirac = float(kernel.attention(1.0))  # type: ignore[arg-type]
+    else:
+        multipliers = kernel.potential_multipliers(dimension, degree)
+        dirac = float(kernel.potential(1.0))  # type: ignore[arg-type]
+    reference = float(multipliers[0]) if kernel.beta < 0 else dirac
+    space = problem.space
+    energy = space.inner(space.convolve(multipliers, moments), moments)
+    return energy / reference

@@ -1,0 +1,98 @@
+"""The problem: manifold + kernel + flow, and the measure it starts from. Read this first.
+
+    velocity   v(x) = strength * grad (W * mu)(x) / Z(x),   Z = 1 or a * mu
+    equation   d_t f = -div(f v) + diffusivity * Laplacian f
+
+Time is scaled time: the kernel is a(s) = exp(beta s - |beta|), largest value 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+
+from meanfield.flows import USA, Flow
+from meanfield.initial import Law, uniform
+from meanfield.kernels import Kernel
+from meanfield.manifolds.hypersphere import Hypersphere
+from meanfield.manifolds.manifold import Manifold, Sphere
+from meanfield.measures import Density, Measure
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A mean-field problem.
+
+    Attributes
+    ----------
+    manifold : Manifold, or Hypersphere for theory only
+        Given. Where tokens live.
+    kernel : Kernel
+        Given. How strongly they attend to each other.
+    flow : Flow
+        Given. What they do about it: `USA`, `SA`, or your own.
+    initial : Law
+        Given. Where they start; stability does not need it.
+
+    Raises
+    ------
+    ValueError
+        If a normalised flow meets a kernel that is not positive.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
+    Problem(circle, Kernel('exponential', beta=9), Flow(normalized=False, ...), uniform)
+    """
+
+    manifold: Sphere
+    kernel: Kernel
+    flow: Flow = USA
+    initial: Law = field(default_factory=uniform)
+
+    def __post_init__(self) -> None:
+        """Refuse combinations that have no meaning."""
+        if self.flow.normalized:
+            s = np.cos(np.linspace(0.0, np.pi, 4001))
+            lowest = float(np.min(self.kernel.attention(s)))
+            # Underflow to zero far from a narrow peak is harmless; a sign change is not.
+            if lowest < 0:
+                raise ValueError(
+                    f"a normalised flow needs a positive kernel; {self.kernel.name!r} falls to "
+                    f"{lowest:.3g}. Use normalized = false."
+                )
+
+    @property
+    def space(self) -> Manifold:
+        """The manifold, if measures can evolve on it.
+
+        Raises
+        ------
+        ValueError
+            On spheres that are for theory only.
+        """
+        if isinstance(self.manifold, Hypersphere):
+            raise ValueError(f"{self.manifold.name} is for theory only; evolve on the circle.")
+        return cast(Manifold, self.manifold)
+
+    @property
+    def kernel_degree(self) -> int:
+        """Largest degree that carries the kernel."""
+        return self.kernel.degree(self.manifold.dimension)
+
+    @property
+    def moment_degree(self) -> int:
+        """Degree to which runs store moments: the kernel's, at least 12 (circle) or 8."""
+        return max(self.kernel_degree, 12 if self.manifold.dimension == 1 else 8)
+
+    def initial_measure(self) -> Density | Measure:
+        """The measure at time 0."""
+        return self.initial.build(self.space)
+
+    def __repr__(self) -> str:
+        """One line; the flow only as far as it differs from USA."""
+        flow = f"Flow(normalized={self.flow.normalized}, ...)"
+        return f"Problem({self.manifold.name}, {self.kernel!r}, {flow}, {self.initial.name})"

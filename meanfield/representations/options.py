@@ -1,0 +1,55 @@
+"""What a user may say about the representation of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from meanfield.representations.density import DEFAULT_MAX_DEGREE
+
+DEFAULT_TOLERANCE = 1e-10
+TOLERANCE_RANGE = (1e-13, 1e-2)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a representation; each uses those that concern it.
+
+    Attributes
+    ----------
+    name : str
+        Given. "auto", "density" or "particles".
+    tolerance : float
+        Given. Relative and absolute tolerance of a time step, and the size of the spectral
+        tail up to which a density counts as resolved. From 1e-13 to 1e-2.
+    max_degree : int
+        Given. Largest degree of a density.
+    tokens : int or None
+        Given. Number of particles drawn from an initial density.
+    seed : int
+        Given. Seed of that draw.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range.
+    """
+
+    name: str = "auto"
+    tolerance: float = DEFAULT_TOLERANCE
+    max_degree: int = DEFAULT_MAX_DEGREE
+    tokens: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        low, high = TOLERANCE_RANGE
+        if not low <= self.tolerance <= high:
+            raise ValueError(
+                f"tolerance must lie between {low:g} and {high:g}, got {self.tolerance:g}."
+            )
+        if self.max_degree < 1:
+            raise ValueError(f"max_degree must be at least 1, got {self.max_degree}.")
+        if self.tokens is not None and self.tokens < 1:
+            raise ValueError(f"tokens must be at least 1, got {self.tokens}.")
+        if self.seed < 0:
+            raise ValueError(f"seed must not be negative, got {self.seed}.")

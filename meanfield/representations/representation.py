@@ -1,0 +1,62 @@
+"""What a representation is: the only thing that the time loop knows."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from meanfield.arrays import ModalArray
+from meanfield.measures import Density, Measure
+
+State = npt.NDArray[Any]
+
+
+class Representation(Protocol):
+    """A measure as a state vector with its right-hand side.
+
+    A representation does not change: the time loop holds the state, and `adapt` returns a
+    new representation when the state has outgrown the old one.
+    """
+
+    @property
+    def name(self) -> str:
+        """What run files call it."""
+        ...
+
+    @property
+    def state(self) -> State:
+        """State vector to start from."""
+        ...
+
+    def rhs(self, time: float, state: State) -> State:
+        """Time derivative of the state, in scaled time."""
+        ...
+
+    def measure(self, state: State) -> Density | Measure:
+        """Measure that the state stands for."""
+        ...
+
+    def moments(self, state: State, max_degree: int) -> ModalArray:
+        """Moments of that measure."""
+        ...
+
+    def largest_step(self, state: State) -> float:
+        """Largest stable time step of an explicit method from this state."""
+        ...
+
+    def adapt(self, state: State) -> Representation | None:
+        """Representation to go on with from this state, None to go on as it is."""
+        ...
+
+    def refined(self, state: State) -> Representation | None:
+        """Finer representation of the same state, None if there is none."""
+        ...
+
+    def failure(self, state: State) -> str | None:
+        """Reason why this state must not be trusted, None if there is none."""
+        ...
+
+    def diagnostics(self, state: State) -> dict[str, float]:
+        """Numbers that say how well the state is represented."""
+        ...

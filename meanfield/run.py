@@ -1,0 +1,159 @@
+"""A finished (or stopped) run: arrays over the saved times, with what explains them.
+
+A `Run` knows no file and no solver. `collect` makes one from a stream of snapshots,
+`outputs.run_file.load` makes the same from a file, and figures are made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.measures import Density, Measure
+from meanfield.observables import OBSERVABLES, observe
+from meanfield.problem import Problem
+from meanfield.snapshot import Snapshot
+from meanfield.theory.stability import growth_rate_max, growth_rates
+from meanfield.theory.time_units import paper_time_factor
+
+if TYPE_CHECKING:
+    import xarray
+
+COMPLETED = "completed"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Saved times of one evolution.
+
+    Attributes
+    ----------
+    time : ndarray, shape (n_saves,)
+        Given, scaled time.
+    moments : ndarray, shape (n_saves, K + 1) on the circle
+        Given. int conj(Y_l) dmu.
+    observables : dict of str to ndarray, first axis n_saves
+        Given. Cluster masses and centres are padded with NaN.
+    diagnostics : dict of str to ndarray, shape (n_saves,)
+        Given.
+    representation : tuple of str, length n_saves
+        Given. Which representation carried the measure.
+    measures : tuple, length n_saves
+        Given. Density or Measure, or None where the state was not kept.
+    attributes : dict
+        Given. status, beta, paper_time_factor, growth_rate_max, ...
+    growth_rates : ndarray
+        Given. Growth rates of the uniform state by degree, in scaled time.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
+    >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)
+    >>> run
+    Run(circle, 3 saved times from t = 0 to 1, completed)
+    """
+
+    time: FloatArray
+    moments: ModalArray
+    observables: dict[str, FloatArray]
+    diagnostics: dict[str, FloatArray]
+    representation: tuple[str, ...]
+    measures: tuple[Density | Measure | None, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    growth_rates: FloatArray = field(default_factory=lambda: np.zeros(1))
+
+    @property
+    def status(self) -> str:
+        """'completed', 'running', or the reason of the stop."""
+        return str(self.attributes.get("status", COMPLETED))
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Dataset with time, moments, observables and diagnostics; needs xarray installed."""
+        from meanfield.outputs.dataset import to_xarray
+
+        return to_xarray(self)
+
+    def plot(self, kind: str = "density", **options: Any) -> Any:
+        """Figure of the run; kinds are listed in `meanfield.outputs.plots.PLOTS`."""
+        from meanfield.outputs.plots import plot
+
+        return plot(self, kind, **options)
+
+    def __repr__(self) -> str:
+        """One line: what, how much, how it ended."""
+        last = self.time[-1] if len(self.time) else 0.0
+        first = self.time[0] if len(self.time) else 0.0
+        return (
+            f"Run({self.attributes.get('manifold', '')}, {len(self.time)} saved times from "
+            f"t = {first:g} to {last:g}, {self.status})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show a small table in notebooks."""
+        rows = [("run", repr(self))] + [
+            (OBSERVABLES[name].long_name, f"{self.observables[name][-1]:.6g}")
+            for name in OBSERVABLES
+            if name in self.observables and len(self.time)
+        ]
+        cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows)
+        return f"<table>{cells}</table>"
+
+
+def problem_attributes(problem: Problem) -> dict[str, Any]:
+    """Facts of a problem that files and figures carry."""
+    return {
+        "manifold": problem.manifold.name,
+        "kernel": problem.kernel.name,
+        "beta": problem.kernel.beta,
+        "normalized": problem.flow.normalized,
+        "strength": problem.flow.strength,
+        "diffusivity": problem.flow.diffusivity,
+        "paper_time_factor": paper_time_factor(problem),
+        "growth_rate_max": growth_rate_max(problem),
+        "initial": problem.initial.name,
+    }
+
+
+def collect(
+    problem: Problem, stream: Iterable[Snapshot], observables: tuple[str, ...] = tuple(OBSERVABLES)
+) -> Run:
+    """Run from a stream of snapshots; every observable is evaluated."""
+    snapshots = list(stream)
+    observed = [observe(problem, s.measure, s.moments, observables) for s in snapshots]
+    names = sorted({name for s in snapshots for name in s.diagnostics})
+    return Run(
+        time=np.array([s.time for s in snapshots]),
+        moments=np.array([s.moments for s in snapshots]),
+        observables={
+            name: padded([row[name] for row in observed]) for name in (observed or [{}])[0]
+        },
+        diagnostics={
+            name: np.array([s.diagnostics.get(name, np.nan) for s in snapshots]) for name in names
+        },
+        representation=tuple(s.representation for s in snapshots),
+        measures=tuple(s.measure for s in snapshots),
+        attributes=problem_attributes(problem) | {"status": COMPLETED},
+        growth_rates=growth_rates(problem),
+    )
+
+
+def padded(rows: list[FloatArray]) -> FloatArray:
+    """Stack rows of different lengths, filled with NaN.
+
+    Examples
+    --------
+    >>> padded([np.array([1.0]), np.array([1.0, 2.0])])
+    array([[ 1., nan],
+           [ 1.,  2.]])
+    """
+    if all(row.ndim == 0 for row in rows):
+        return np.array(rows)
+    table = np.full((len(rows), max(len(row) for row in rows)), np.nan)
+    for i, row in enumerate(rows):
+        table[i, : len(row)] = row
+    return table

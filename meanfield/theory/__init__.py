@@ -1,0 +1,1 @@
+"""Pure functions of a problem: what is known without a simulation."""

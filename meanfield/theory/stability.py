@@ -1,0 +1,162 @@
+"""Linear stability of the uniform measure.
+
+A perturbation Y_l of uniform grows like e^{lambda_l t} with
+
+    lambda_l = l (l + d - 2) (strength * w_l / z - diffusivity),    z = 1 or a_0,
+
+t in scaled time, z = a_0 for a normalised flow (`docs/theory.md`, eq. 4). Valid for every d,
+so a `Problem` on a `Hypersphere` is welcome here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.kernels.exponential import bessel_ratio
+from meanfield.manifolds.manifold import laplacian_eigenvalues
+from meanfield.problem import Problem
+
+
+def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
+    """Growth rates lambda_l of the uniform state, in scaled time.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its initial measure is not used.
+    max_degree : int, optional
+        Default: max(12, 2 x dominant + 4).
+
+    Returns
+    -------
+    ndarray, shape (max_degree + 1,)
+        lambda_0 = 0. Relative error below 1e-14 without diffusion (the two terms may cancel
+        with it).
+
+    References
+    ----------
+    Bruno, Pasqualotto, Agazzi, arXiv:2410.23228, for d = 2 up to a factor pi of their plot.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
+    >>> mf.growth_rates(problem, 3) * np.exp(5.0)  # in the papers' time
+    array([ 0.        ,  4.86712841, 14.00449234, 18.5960703 ])
+    """
+    if max_degree is None:
+        max_degree = max(12, 2 * (dominant_degree(problem) or 0) + 4)
+    eigenvalues = laplacian_eigenvalues(problem.manifold.dimension, max_degree)
+    return eigenvalues * (_coupling(problem, max_degree) - problem.flow.diffusivity)
+
+
+def dominant_degree(problem: Problem) -> int | None:
+    """Degree that grows fastest; None if uniform is stable.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> mf.dominant_degree(mf.Problem(mf.Circle(), mf.exponential(beta=7.0)))
+    4
+    """
+    rates = growth_rates(problem, max(problem.kernel_degree, 1))
+    fastest = int(np.argmax(rates))
+    return fastest if rates[fastest] > 0 else None
+
+
+def growth_rate_max(problem: Problem) -> float:
+    """Largest growth rate over all degrees l >= 1, in scaled time; may be negative."""
+    return float(growth_rates(problem, max(problem.kernel_degree, 1))[1:].max())
+
+
+def critical_diffusivity(problem: Problem) -> float:
+    """Diffusivity above which every degree decays: max_l strength w_l / z, 0 if none grows.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.linear()))
+    0.5
+    """
+    return max(0.0, float(_coupling(problem, max(problem.kernel_degree, 1))[1:].max()))
+
+
+def onset_time(problem: Problem, tokens: int) -> float:
+    """Time ln N / (2 lambda_max) at which N iid uniform tokens leave the linear phase.
+
+    Infinite if no degree grows. In scaled time.
+
+    Raises
+    ------
+    ValueError
+        If tokens < 2.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> round(mf.onset_time(problem, 20_000) * np.exp(-5.0), 4)  # in the papers' time
+    0.2663
+    """
+    if tokens < 2:
+        raise ValueError(f"tokens must be at least 2, got {tokens}.")
+    rate = growth_rate_max(problem)
+    return float(np.log(tokens) / (2.0 * rate)) if rate > 0 else np.inf
+
+
+def switching_threshold(dimension: int, degree: int) -> float:
+    """The beta at which degree + 1 overtakes degree, for the exponential kernel.
+
+    Solves I_{l+d/2}(beta) / I_{l+d/2-1}(beta) = l(l+d-2) / ((l+1)(l+d-1)); the left side
+    increases from 0 to 1, so the root is unique. The same for USA and SA.
+
+    Examples
+    --------
+    >>> round(switching_threshold(1, 1), 12)
+    1.044456862108
+    """
+    from scipy.optimize import brentq
+
+    d, l = dimension + 1, degree
+    target = l * (l + d - 2) / ((l + 1) * (l + d - 1))
+
+    def excess(beta: float) -> float:
+        return bessel_ratio(l + d / 2, beta) - target
+
+    high = 1.0
+    while excess(high) < 0:
+        high *= 2.0
+    return float(brentq(excess, 1e-3 if high == 1.0 else high / 2, high, xtol=1e-15, rtol=1e-14))
+
+
+def switching_thresholds(problem: Problem) -> list[float]:
+    """Betas up to the problem's own at which the dominant degree changes, diffusion ignored.
+
+    Empty for other kernels than the attractive exponential one with beta > 0.
+    """
+    beta = problem.kernel.beta
+    if problem.kernel.name != "exponential" or beta <= 0 or problem.flow.strength < 0:
+        return []
+    thresholds: list[float] = []
+    while True:
+        threshold = switching_threshold(problem.manifold.dimension, len(thresholds) + 1)
+        if threshold > beta:
+            return thresholds
+        thresholds.append(threshold)
+
+
+def _coupling(problem: Problem, max_degree: int) -> FloatArray:
+    """strength * w_l / z; degree 0 moves nothing and is set to 0."""
+    dimension = problem.manifold.dimension
+    coupling = problem.flow.strength * problem.kernel.potential_multipliers(dimension, max_degree)
+    if problem.flow.normalized:
+        mean_value = problem.kernel.attention_multipliers(dimension, 0)[0]
+        if mean_value == 0:
+            raise ValueError(
+                f"the mean of the kernel underflows at beta = {problem.kernel.beta:g} on "
+                f"{problem.manifold.name}; rates of the normalised flow are not computed there."
+            )
+        coupling /= mean_value
+    coupling[0] = 0.0
+    return coupling

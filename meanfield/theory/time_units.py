@@ -1,0 +1,50 @@
+"""Scaled, paper and growth time: the one place that converts.
+
+    paper time  = scaled time * exp(-|beta|)    unnormalised exponential kernel; else equal
+    growth time = scaled time * max_l lambda_l
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.problem import Problem
+from meanfield.theory.stability import growth_rate_max
+
+TIME_UNITS = ("scaled", "paper", "growth")
+
+
+def paper_time_factor(problem: Problem) -> float:
+    """Paper time per scaled time; underflows to 0 for |beta| above 745."""
+    return float(np.exp(-problem.kernel.log_scale)) if not problem.flow.normalized else 1.0
+
+
+def time_unit(problem: Problem, unit: str) -> float:
+    """Length of one unit of time, in scaled time.
+
+    Raises
+    ------
+    ValueError
+        If the unit is not known, nothing grows (growth), or it overflows (paper).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> float(time_unit(mf.Problem(mf.Circle(), mf.exponential(2.0)), "paper").__round__(6))
+    7.389056
+    """
+    if unit == "scaled":
+        return 1.0
+    if unit == "paper":
+        factor = paper_time_factor(problem)
+        if factor < np.finfo(float).tiny:
+            raise ValueError(
+                f"paper time overflows at beta = {problem.kernel.beta:g}: use 'scaled' or 'growth'."
+            )
+        return 1.0 / factor
+    if unit == "growth":
+        rate = growth_rate_max(problem)
+        if rate <= 0:
+            raise ValueError("growth time needs a growing degree and none grows: use 'scaled'.")
+        return 1.0 / rate
+    raise ValueError(f"unit {unit!r} is not known. Known: {', '.join(TIME_UNITS)}.")
