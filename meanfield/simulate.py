@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.integrators import runge_kutta
+from meanfield.integrators import Stepper, runge_kutta
 from meanfield.problem import Problem
 from meanfield.representations import Options, Representation, represent
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -105,7 +105,8 @@ def trajectory(
             raise SimulationError(here.time, here.steps, reason)
         while pending and pending[0] <= here.time:
             yield snapshot(pending.pop(0), here.state)
-        stepper, halvings = None, 0
+        stepper: Stepper | None = None
+        halvings = 0
         while pending:
             if stepper is None:
                 stepper = runge_kutta(
@@ -116,13 +117,11 @@ def trajectory(
                     step=here.step,
                     method=method,
                 )
-                here = replace(here, step=float(stepper.h_abs))
-            stepper.max_step = representation.largest_step(here.state)
-            spent = stepper.nfev
-            message = stepper.step()
-            if message is not None or not np.all(np.isfinite(stepper.y)):
+                here = replace(here, step=stepper.step_size)
+            alive = stepper.step(representation.largest_step(here.state))
+            if not alive or not np.all(np.isfinite(stepper.state)):
                 raise SimulationError(here.time, here.steps, _advice(stepper, representation))
-            reason = representation.failure(stepper.y)
+            reason = representation.failure(stepper.state)
             if reason is not None:
                 # The step left what this representation resolves: take it again, refined,
                 # or shorter where nothing finer is left, to come close to the limit.
@@ -132,29 +131,23 @@ def trajectory(
                     here = replace(here, state=refined.state)
                 elif halvings < _HALVINGS:
                     halvings += 1
-                    here = replace(here, step=0.5 * float(stepper.t - here.time))
+                    here = replace(here, step=0.5 * (stepper.time - here.time))
                 else:
                     raise SimulationError(here.time, here.steps, reason)
                 here, stepper = replace(here, rejected=here.rejected + 1), None
                 continue
             halvings = 0
-            interpolant = None
-            while pending and pending[0] <= stepper.t:
-                if interpolant is None:
-                    interpolant = stepper.dense_output()
-                at_end = pending[0] == stepper.t
-                state = stepper.y if at_end else interpolant(pending[0])
-                yield snapshot(pending.pop(0), state)
-            attempts = (stepper.nfev - spent) // stepper.n_stages
+            while pending and pending[0] <= stepper.time:
+                yield snapshot(pending[0], stepper.interpolate(pending.pop(0)))
             here = Checkpoint(
-                float(stepper.t),
-                stepper.y,
-                float(stepper.h_abs),
-                here.steps + 1,
-                here.rejected + max(attempts - 1, 0),
-                here.evaluations + stepper.nfev - spent,
+                time=stepper.time,
+                state=stepper.state,
+                step=stepper.step_size,
+                steps=here.steps + 1,
+                rejected=here.rejected + stepper.attempts - 1,
+                evaluations=here.evaluations + stepper.evaluations,
             )
-            adapted = representation.adapt(stepper.y)
+            adapted = representation.adapt(stepper.state)
             if adapted is not None:
                 representation, stepper = adapted, None
                 here = replace(here, state=adapted.state)
@@ -239,8 +232,8 @@ def save_times(until: float, save: int | Sequence[float]) -> FloatArray:
     return times
 
 
-def _advice(stepper: Any, representation: Representation) -> str:
-    if np.all(np.isfinite(stepper.y)) and np.all(np.isfinite(stepper.fun(stepper.t, stepper.y))):
+def _advice(stepper: Stepper, representation: Representation) -> str:
+    if np.all(np.isfinite(representation.rhs(stepper.time, stepper.state))):
         return "the step became too small: the tolerance cannot be reached, raise it"
-    tail = representation.diagnostics(stepper.y).get("tail", np.nan)
+    tail = representation.diagnostics(stepper.state).get("tail", np.nan)
     return f"state became non-finite (last spectral tail {tail:.1g}): raise max_degree"

@@ -114,7 +114,8 @@ def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
                 return
             results[i] = function(i)
 
-    futures = [_shared_pool().submit(work) for _ in range(helpers)]
+    pool = _shared_pool()
+    futures = [pool.submit(work) for _ in range(helpers)]
     try:
         work()
     finally:

@@ -74,8 +74,7 @@ def _trial(representation: Representation, config: Config) -> tuple[float, float
     )
     began = clock.perf_counter()
     while True:
-        stepper.max_step = representation.largest_step(stepper.y)
-        stepper.step()
+        stepper.step(representation.largest_step(stepper.state))
         spent = clock.perf_counter() - began
-        if spent > _TRIAL_SECONDS or stepper.t > 0.1 * config.times[-1]:
-            return spent, float(stepper.t)
+        if spent > _TRIAL_SECONDS or stepper.time > 0.1 * config.times[-1]:
+            return spent, stepper.time

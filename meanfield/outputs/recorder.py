@@ -71,7 +71,7 @@ def record(
     SimulationError
         From the stream, after the reason was written to the file as its status.
     """
-    pending: list[tuple[Snapshot, dict[str, FloatArray], bool]] = []
+    pending: list[run_file.Row] = []
     last: Snapshot | None = None
     if not resume:
         _replace(path, None, lambda file: run_file.create(file, attributes, growth_rates))
@@ -81,12 +81,11 @@ def record(
         rows, state = pending.copy(), last
 
         def write(file: Any) -> None:
-            for snapshot, observed, keep in rows:
-                run_file.append(file, snapshot, observed, keep)
+            run_file.append(file, rows)
             if state is not None:
                 run_file.write_checkpoint(file, state.checkpoint, state.representation)
                 if status != RUNNING and keep_state == "last":
-                    run_file.append_state(file, state.measure, len(file["time"]) - 1)
+                    run_file.append_states(file, [(len(file["time"]) - 1, state.measure)])
             file.attrs["status"] = status
             for key in ("config",):
                 file.attrs[key] = attributes[key]
@@ -98,7 +97,7 @@ def record(
     flushed, cost = clock.perf_counter(), 0.0
     try:
         for snapshot in stream:
-            pending.append((snapshot, observe(snapshot), keep_state == "all"))
+            pending.append(run_file.Row(snapshot, observe(snapshot), keep_state == "all"))
             last = snapshot
             if clock.perf_counter() - flushed > max(_FLUSH_SECONDS, _FLUSH_SHARE * cost):
                 cost = flush(RUNNING)

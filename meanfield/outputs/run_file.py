@@ -18,6 +18,8 @@ Every axis has its dimension scale, so that xarray opens the file with engine="h
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,37 +52,60 @@ def create(file: h5py.File, attributes: dict[str, Any], growth_rates: FloatArray
     rates.dims[0].attach_scale(file["stability/degree"])
 
 
-def append(
-    file: h5py.File, snapshot: Snapshot, observed: dict[str, FloatArray], keep_state: bool
-) -> None:
-    """Append one saved time."""
-    row = len(file["time"])
-    file["time"].resize((row + 1,))
-    file["time"][row] = snapshot.time
-    _put(file, "moments", row, snapshot.moments, "time", "degree")
-    for name, value in observed.items():
-        _put(file, f"observables/{name}", row, value, "time", "observables/clusters/cluster")
-    for name, number in snapshot.diagnostics.items():
-        _put(file, f"diagnostics/{name}", row, np.asarray(number), "time")
-    _put(file, "diagnostics/representation", row, np.asarray(snapshot.representation), "time")
-    if keep_state:
-        append_state(file, snapshot.measure, row)
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One saved time: a snapshot, what was observed of it, and whether its state is kept."""
+
+    snapshot: Snapshot
+    observed: dict[str, FloatArray]
+    keep_state: bool
 
 
-def append_state(file: h5py.File, measure: Density | Measure, row: int) -> None:
-    """Keep the state of one saved time."""
-    group = "density" if isinstance(measure, Density) else "measure"
-    scale = f"{group}/save"
-    kept = len(file[scale]) if scale in file else 0
-    _grow_scale(file, scale, kept + 1)
-    file[scale][kept] = row
-    if isinstance(measure, Density):
-        _put(file, "density/coefficients", kept, measure.coefficients, scale, "density/mode")
-        _put(file, "density/degree", kept, np.asarray(measure.max_degree), scale)
+def append(file: h5py.File, rows: Sequence[Row]) -> None:
+    """Append saved times, one write a dataset."""
+    if not rows:
         return
-    _put(file, "measure/points", kept, measure.points, scale, "measure/token")
-    if measure.weights is not None:
-        _put(file, "measure/weights", kept, measure.weights, scale, "measure/token")
+    first = len(file["time"])
+    file["time"].resize((first + len(rows),))
+    file["time"][first:] = [row.snapshot.time for row in rows]
+    _put(file, "moments", first, [row.snapshot.moments for row in rows], "time", "degree")
+    for name in rows[0].observed:
+        values = [row.observed[name] for row in rows]
+        _put(file, f"observables/{name}", first, values, "time", "observables/clusters/cluster")
+    for name in sorted({name for row in rows for name in row.snapshot.diagnostics}):
+        numbers = [np.asarray(row.snapshot.diagnostics.get(name, np.nan)) for row in rows]
+        _put(file, f"diagnostics/{name}", first, numbers, "time")
+    names = [np.asarray(row.snapshot.representation) for row in rows]
+    _put(file, "diagnostics/representation", first, names, "time")
+    kept = [(first + i, row.snapshot.measure) for i, row in enumerate(rows) if row.keep_state]
+    append_states(file, kept)
+
+
+def append_states(file: h5py.File, states: Sequence[tuple[int, Density | Measure]]) -> None:
+    """Keep states, each with the index of its saved time."""
+    densities = [(row, m) for row, m in states if isinstance(m, Density)]
+    if densities:
+        first = _put_saves(file, "density", [row for row, _ in densities])
+        coefficients = [m.coefficients for _, m in densities]
+        _put(file, "density/coefficients", first, coefficients, "density/save", "density/mode")
+        degrees = [np.asarray(m.max_degree) for _, m in densities]
+        _put(file, "density/degree", first, degrees, "density/save")
+    points = [(row, m) for row, m in states if isinstance(m, Measure)]
+    if points:
+        first = _put_saves(file, "measure", [row for row, _ in points])
+        _put(file, "measure/points", first, [m.points for _, m in points], "measure/save",
+             "measure/token")  # fmt: skip
+        weights = [m.weights for _, m in points if m.weights is not None]
+        if weights:
+            _put(file, "measure/weights", first, weights, "measure/save", "measure/token")
+
+
+def _put_saves(file: h5py.File, group: str, rows: Sequence[int]) -> int:
+    scale = f"{group}/save"
+    first = len(file[scale]) if scale in file else 0
+    _grow_scale(file, scale, first + len(rows))
+    file[scale][first:] = rows
+    return first
 
 
 def write_checkpoint(file: h5py.File, checkpoint: Checkpoint, representation: str) -> None:
@@ -208,39 +233,44 @@ def _plain(value: Any) -> Any:
 def _put(
     file: h5py.File,
     name: str,
-    row: int,
-    value: np.ndarray[Any, Any],
+    first: int,
+    values: Sequence[np.ndarray[Any, Any]],
     row_scale: str,
-    column_scale: str | None = None,
+    column_scale: str = "",
 ) -> None:
-    """Write one row of a dataset that grows downwards and, if rows lengthen, to the right."""
+    """Write rows of a dataset that grows downwards and, if rows lengthen, to the right."""
     import h5py
 
-    text = value.dtype.kind == "U"
+    text = values[0].dtype.kind == "U"
+    scalar = values[0].ndim == 0
+    dtype = values[0].dtype
+    fill = np.array(np.nan if dtype.kind == "f" else 0, None if text else dtype)[()]
+    width = max(len(np.atleast_1d(value)) for value in values)
     if name not in file:
-        columns = [max(n, 1) for n in value.shape]
         file.create_dataset(
             name,
-            (0, *value.shape),
-            dtype=h5py.string_dtype() if text else value.dtype,
-            maxshape=(None,) * (1 + value.ndim),
-            chunks=(1, *columns) if value.ndim else (1024,),
-            fillvalue=np.nan if value.dtype.kind == "f" else None,
+            (0,) if scalar else (0, width),
+            dtype=h5py.string_dtype() if text else values[0].dtype,
+            maxshape=(None,) if scalar else (None, None),
+            chunks=(1024,) if scalar else (1, max(width, 1)),
+            fillvalue=None if text else fill,
         )
         file[name].dims[0].attach_scale(file[row_scale])
-        if column_scale is not None and value.ndim:
-            _grow_scale(file, column_scale, value.shape[0])
+        if not scalar:
+            _grow_scale(file, column_scale, width)
             file[name].dims[1].attach_scale(file[column_scale])
     dataset = file[name]
-    if value.ndim == 0:
-        dataset.resize((row + 1,))
-        dataset[row] = str(value) if text else value
+    if scalar:
+        dataset.resize((first + len(values),))
+        dataset[first:] = [str(value) for value in values] if text else np.array(values)
         return
-    width = max(dataset.shape[1], value.shape[0])
-    if column_scale is not None:
-        _grow_scale(file, column_scale, width)
-    dataset.resize((row + 1, width))
-    dataset[row, : value.shape[0]] = value
+    width = max(dataset.shape[1], width)
+    _grow_scale(file, column_scale, width)
+    dataset.resize((first + len(values), width))
+    block = np.full((len(values), width), fill, dtype=values[0].dtype)
+    for row, value in zip(block, values, strict=True):
+        row[: len(value)] = value
+    dataset[first:] = block
 
 
 def _grow_scale(file: h5py.File, name: str, length: int) -> None:

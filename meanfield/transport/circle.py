@@ -108,15 +108,14 @@ def _points_to_density(measure: Measure, coefficients: ComplexArray, p: int) -> 
     if weights is None:
         points.sort()  # many times faster than argsort
         levels = np.empty(0)
-        mean = points.mean()
     else:
         order = np.argsort(points)
-        points, levels, mean = points[order], np.cumsum(weights[order]), weights @ points
+        points, levels = points[order], np.cumsum(weights[order])
     if p == 1:
         return w1_with_density(points, levels, rows, 1.0)
     if weights is None:
         levels = np.arange(1, len(points) + 1) / len(points)
-    return w2_points_density(points, levels, rows, float(mean))
+    return w2_points_density(points, levels, rows)
 
 
 def _between_densities(first: ComplexArray, second: ComplexArray, p: int) -> float:

@@ -18,6 +18,9 @@ from meanfield.transport.convex import Evaluation, minimise_convex
 IntArray = npt.NDArray[np.int64]
 
 _TOTAL = 2**60  # sums of two levels stay below 2^63
+_DIRECT = 8192
+_SAMPLES = 1024
+_WINDOW = 0.03  # of the circle, on either side of the sampled median
 
 
 def reduce_angles(points: FloatArray) -> FloatArray:
@@ -43,16 +46,11 @@ def w1_points(
     F - G is constant between neighbouring points; its median over all arcs, the one across 0
     among them, is alpha.
     """
-    masses, other, total = _integer_masses(first_weights, len(first), second_weights, len(second))
-    points = np.concatenate([first, second])
-    order = np.argsort(points)
-    points = points[order]
-    levels = np.cumsum(np.concatenate([masses, -other])[order])
+    x, x_levels, y, y_levels = _sorted_levels(first, first_weights, second, second_weights)
+    points, levels = _merge(x, x_levels, y, y_levels)
     arcs = np.append(np.diff(points), points[0] + 2.0 * np.pi - points[-1])
-    by_level = np.argsort(levels)
-    lengths = np.cumsum(arcs[by_level])
-    median = levels[by_level[np.searchsorted(lengths, 0.5 * lengths[-1])]]
-    return float(arcs @ (np.abs(levels - median) / total))
+    differences = np.abs(levels - _median(points, levels, arcs))
+    return float(arcs @ differences / x_levels[-1])
 
 
 def w2_points(
@@ -68,12 +66,10 @@ def w2_points(
     with the quantile functions carried on beyond [0, 1] by Q(s + 1) = Q(s) + 2 pi. It is convex
     and piecewise linear in alpha, with kinks where levels of F and G meet.
     """
-    masses, other, total = _integer_masses(first_weights, len(first), second_weights, len(second))
-    x, x_levels = _sorted_levels(first, masses)
-    y, y_levels = _sorted_levels(second, other)
+    x, x_levels, y, y_levels = _sorted_levels(first, first_weights, second, second_weights)
+    total = int(x_levels[-1])
     # The best shift near uniform is the mean of F - G, and int F dtheta = int (2 pi - x) dmu.
-    mean = (second @ (other / total) - first @ (masses / total)) / (2.0 * np.pi)
-    start = round(mean * total)
+    start = round((_first_moment(y, y_levels) - _first_moment(x, x_levels)) / (2.0 * np.pi))
 
     def evaluate(shift: int) -> Evaluation:
         value, slope = _shifted_cost(x, x_levels, y, y_levels, shift)
@@ -101,27 +97,52 @@ def w2_points_uniform(points: FloatArray, weights: FloatArray | None) -> float:
     return float(np.sqrt(weights @ (displacement**2 + spread)))
 
 
-def _integer_masses(
-    first: FloatArray | None, n: int, second: FloatArray | None, m: int
-) -> tuple[IntArray, IntArray, int]:
-    """Masses of both measures in units that make both totals the same integer."""
-    if first is None and second is None:
-        return np.full(n, m, dtype=np.int64), np.full(m, n, dtype=np.int64), n * m
-    return _quantised(first, n), _quantised(second, m), _TOTAL
+def _sorted_levels(
+    first: FloatArray,
+    first_weights: FloatArray | None,
+    second: FloatArray,
+    second_weights: FloatArray | None,
+) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+    """Points in increasing order without those of no mass, and the mass up to and with each."""
+    n, m = len(first), len(second)
+    if first_weights is None and second_weights is None:
+        # sort is many times faster than argsort.
+        return np.sort(first), m * np.arange(1, n + 1), np.sort(second), n * np.arange(1, m + 1)
+    return *_by_angle(first, first_weights), *_by_angle(second, second_weights)
 
 
-def _quantised(weights: FloatArray | None, n: int) -> IntArray:
+def _by_angle(points: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, IntArray]:
+    n = len(points)
     shares = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     masses = np.rint(shares * float(_TOTAL)).astype(np.int64)
     masses[np.argmax(masses)] += _TOTAL - masses.sum()  # rounding, to where it matters least
-    return masses
-
-
-def _sorted_levels(points: FloatArray, masses: IntArray) -> tuple[FloatArray, IntArray]:
-    """Points in increasing order without those of no mass, and the mass up to and with each."""
     order = np.argsort(points)
     order = order[masses[order] > 0]
     return points[order], np.cumsum(masses[order])
+
+
+def _first_moment(points: FloatArray, levels: IntArray) -> float:
+    """Integral of the angle, in units of mass."""
+    return float(np.diff(levels, prepend=0) @ points)
+
+
+def _median(points: FloatArray, levels: IntArray, arcs: FloatArray) -> np.int64:
+    """Median of levels weighted by the arcs that begin at the points."""
+    kept = np.arange(len(levels))
+    before = 0.0
+    if len(levels) > _DIRECT:
+        # A window from levels at equispaced angles; only what falls inside has to be sorted.
+        angles = np.linspace(0.0, 2.0 * np.pi, _SAMPLES, endpoint=False)
+        sample = np.sort(levels[np.searchsorted(points, angles) - 1])
+        low = sample[int((0.5 - _WINDOW) * _SAMPLES)]
+        high = sample[int((0.5 + _WINDOW) * _SAMPLES)]
+        under = float(arcs @ (levels < low))
+        inside = np.flatnonzero((levels >= low) & (levels <= high))
+        if under < np.pi <= under + arcs[inside].sum():
+            kept, before = inside, under
+    order = kept[np.argsort(levels[kept])]
+    lengths = np.cumsum(arcs[order]) + before
+    return levels[order[min(np.searchsorted(lengths, np.pi), len(order) - 1)]]
 
 
 @njit
@@ -136,6 +157,27 @@ def _reduced(points: FloatArray) -> FloatArray:
                 angle = 0.0
         reduced[i] = angle
     return reduced
+
+
+@njit
+def _merge(
+    x: FloatArray, x_levels: IntArray, y: FloatArray, y_levels: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """All points in increasing order, and F - G from each to the next."""
+    n, m = len(x), len(y)
+    points = np.empty(n + m)
+    levels = np.empty(n + m, dtype=np.int64)
+    i = j = 0
+    level = other = np.int64(0)
+    for k in range(n + m):
+        if j == m or (i < n and x[i] <= y[j]):
+            points[k], level = x[i], x_levels[i]
+            i += 1
+        else:
+            points[k], other = y[j], y_levels[j]
+            j += 1
+        levels[k] = level - other
+    return points, levels
 
 
 @njit

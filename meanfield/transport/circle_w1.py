@@ -31,7 +31,7 @@ from meanfield.transport.circle_w1_pieces import (
 from meanfield.transport.convex import Evaluation, minimise_convex
 
 _SAMPLES = 1024
-_WINDOW = 0.06  # of the circle, on either side of the sampled median
+_WINDOW = 0.03  # of the circle, on either side of the sampled median
 _DIRECT = 4096  # below that many pieces all are kept
 _BLOCK = 64  # points of one cell that are evaluated together
 
@@ -123,8 +123,8 @@ def _sort_out(
     """
     cells = len(rows)
     half = np.pi / cells
-    ends = np.empty((3, _BLOCK + 1))  # t, polynomial and its primitive at the ends of pieces
-    row = np.empty((2, TERMS))
+    row = np.empty(2 * TERMS)  # polynomial of the cell, and its primitive / t
+    ends, values, primitives = np.empty(_BLOCK + 1), np.empty(_BLOCK + 1), np.empty(_BLOCK + 1)
     count = 0
     done = 0
     level = 0.0
@@ -140,13 +140,13 @@ def _sort_out(
             size = 0
             while size < _BLOCK and done + size < len(points) and points[done + size] < edge:
                 size += 1
-            _fill(points, done, size, half * (2 * cell + 1), half, row, ends)
+            _fill(points, done, size, half * (2 * cell + 1), half, row, ends, values, primitives)
             finished = size < _BLOCK
             if finished:
-                ends[0, size] = 1.0
-                ends[1, size], ends[2, size] = _at(row, 1.0)
+                ends[size] = 1.0
+                values[size], primitives[size] = _at(row, 1.0)
             for k in range(size + 1 if finished else size):
-                end, value, antiderivative = ends[0, k], ends[1, k], ends[2, k]
+                end, value, antiderivative = ends[k], values[k], primitives[k]
                 base = level - offset
                 if k < size:
                     done += 1
@@ -182,8 +182,8 @@ def _expand(rows: FloatArray, cell: int, row: FloatArray) -> float:
     """
     bend = 0.0
     for j in range(TERMS):
-        row[0, j] = rows[cell, j]
-        row[1, j] = rows[cell, j] / (j + 1)
+        row[j] = rows[cell, j]
+        row[TERMS + j] = rows[cell, j] / (j + 1)
         if j > 1:
             bend += j * abs(rows[cell, j])
     linear = abs(rows[cell, 1])
@@ -193,10 +193,10 @@ def _expand(rows: FloatArray, cell: int, row: FloatArray) -> float:
 @njit(fastmath={"contract"})
 def _at(row: FloatArray, t: float) -> tuple[float, float]:
     """Polynomial and primitive at t."""
-    value, antiderivative = row[0, TERMS - 1], row[1, TERMS - 1]
+    value, antiderivative = row[TERMS - 1], row[2 * TERMS - 1]
     for j in range(TERMS - 2, -1, -1):
-        value = value * t + row[0, j]
-        antiderivative = antiderivative * t + row[1, j]
+        value = value * t + row[j]
+        antiderivative = antiderivative * t + row[TERMS + j]
     return value, antiderivative * t
 
 
@@ -209,19 +209,20 @@ def _fill(
     half: float,
     row: FloatArray,
     ends: FloatArray,
+    values: FloatArray,
+    primitives: FloatArray,
 ) -> None:
-    """Evaluate a block of points in one cell: a loop the compiler turns into vector code."""
+    """Evaluate a block of points in one cell.
+
+    Flat arrays of their own, because the compiler turns the loop into vector code only then.
+    """
     scale = 1.0 / half
-    # Rows of their own, read and written one after the other, are what the compiler vectorises.
-    t, value, antiderivative = ends[0], ends[1], ends[2]
-    polynomial_row, primitive_row = row[0], row[1]
     for i in range(size):
-        s = (points[first + i] - centre) * scale
-        v = polynomial_row[TERMS - 1]
-        a = primitive_row[TERMS - 1]
+        t = (points[first + i] - centre) * scale
+        value, antiderivative = row[TERMS - 1], row[2 * TERMS - 1]
         for j in range(TERMS - 2, -1, -1):
-            v = v * s + polynomial_row[j]
-            a = a * s + primitive_row[j]
-        t[i] = s
-        value[i] = v
-        antiderivative[i] = a * s
+            value = value * t + row[j]
+            antiderivative = antiderivative * t + row[TERMS + j]
+        ends[i] = t
+        values[i] = value
+        primitives[i] = antiderivative * t

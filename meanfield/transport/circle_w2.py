@@ -17,16 +17,15 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.transport._njit import njit
-from meanfield.transport.circle_cdf import cell_edges, polynomial_and_slope
+from meanfield.transport.circle_cdf import TERMS, cell_edges, polynomial_and_slope
 from meanfield.transport.convex import Evaluation, minimise_convex
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)
 _MAX_STEPS = 64
+_FLAT = 1e-15  # dF/dt of rounding: no curvature to trust
 
 
-def w2_points_density(
-    points: FloatArray, levels: FloatArray, rows: FloatArray, mean_angle: float
-) -> float:
+def w2_points_density(points: FloatArray, levels: FloatArray, rows: FloatArray) -> float:
     """W_2 between sorted points and a density.
 
     Parameters
@@ -35,15 +34,14 @@ def w2_points_density(
         Increasing angles in [0, 2 pi), and the mass up to and with each.
     rows : ndarray, shape (M, TERMS)
         `local_polynomials` of the density.
-    mean_angle : float
-        sum_i w_i x_i, which gives the best shift near uniform.
     """
     edges = cell_edges(rows)
 
     def evaluate(alpha: float) -> Evaluation:
         return _cost(points, levels, rows, edges, alpha)
 
-    start = mean_angle / (2.0 * np.pi) - 0.5
+    # The best shift near uniform is the mean of F less that of the levels.
+    start = float(np.diff(levels, prepend=0.0) @ points) / (2.0 * np.pi) - 0.5
     low, high = edges[0] - 1.0, edges[0] + 1.0  # all b_i <= x_i, all b_i >= x_{i+1}
     return float(np.sqrt(minimise_convex(evaluate, low, high, start).value))
 
@@ -59,12 +57,14 @@ def _cost(
     laps = np.floor(alpha - edges[0])
     cell = np.searchsorted(edges, alpha - laps, side="right") - 1
     cell = min(max(cell, 0), cells - 1)
-    t = _quantile(rows, edges, cell, alpha - laps, -1.0)
+    t, rate = _quantile(rows, cell, alpha - laps, -1.0, _chord(edges, cell, alpha - laps))
+    before = alpha
     value = 0.0
     slope = 0.0
     curvature = 0.0
     for i in range(n):
         level = alpha + levels[i]
+        guess = t + (level - before) / rate if rate > 0.0 else 1.0
         while level - laps > edges[cell + 1]:
             centre = 2.0 * np.pi * laps + half * (2 * cell + 1)
             value += _second_moment(rows, cell, t, 1.0, centre - points[i], half)
@@ -73,28 +73,36 @@ def _cost(
             if cell == cells:
                 cell = 0
                 laps += 1.0
+            guess = _chord(edges, cell, level - laps)
         centre = 2.0 * np.pi * laps + half * (2 * cell + 1)
-        end = _quantile(rows, edges, cell, level - laps, t)
+        end, rate = _quantile(rows, cell, level - laps, t, guess)
         value += _second_moment(rows, cell, t, end, centre - points[i], half)
-        t = end
+        t, before = end, level
         following = points[i + 1] if i + 1 < n else points[0] + 2.0 * np.pi
         gap = following - points[i]
         slope += gap * (2.0 * (centre + half * t) - points[i] - following)
         # db / dalpha = 1 / F'(b); where F is flat b jumps, and J has a kink.
-        steepness = polynomial_and_slope(rows, cell, t)[1] / half
-        curvature += 2.0 * gap / steepness if steepness > 1e-12 else 0.0
+        curvature += 2.0 * gap * half / rate if rate > _FLAT else 0.0
     return value, slope, curvature
 
 
 @njit(fastmath={"contract"})
-def _quantile(rows: FloatArray, edges: FloatArray, cell: int, level: float, start: float) -> float:
-    """Local coordinate t in [start, 1] at which F reaches the level inside a cell."""
-    cells = len(rows)
+def _chord(edges: FloatArray, cell: int, level: float) -> float:
+    """Guess of the t where F reaches the level: F linear in the cell."""
     rise = edges[cell + 1] - edges[cell]
+    return 2.0 * (level - edges[cell]) / rise - 1.0 if rise > 0.0 else -1.0
+
+
+@njit(fastmath={"contract"})
+def _quantile(
+    rows: FloatArray, cell: int, level: float, start: float, guess: float
+) -> tuple[float, float]:
+    """The t in [start, 1] at which F reaches the level inside a cell, and dF/dt near there."""
+    cells = len(rows)
     target = level - (cell + 0.5) / cells
     low, high = start, 1.0
-    t = 2.0 * (level - edges[cell]) / rise - 1.0 if rise > 0.0 else start
-    t = min(max(t, low), high)
+    t = min(max(guess, low), high)
+    slope = 0.0
     for _ in range(_MAX_STEPS):
         value, slope = polynomial_and_slope(rows, cell, t)
         excess = value - target
@@ -107,9 +115,9 @@ def _quantile(rows: FloatArray, edges: FloatArray, cell: int, level: float, star
             proposed = 0.5 * (low + high)
         step = abs(proposed - t)
         t = proposed
-        if step <= 1e-10:  # the next step is its square, up to the curvature of F
+        if step <= 1e-9:  # the next step is its square, up to the curvature of F
             break
-    return t
+    return t, slope
 
 
 @njit(fastmath={"contract"})
@@ -124,5 +132,8 @@ def _second_moment(
     total = 0.0
     for k in range(7):
         t = middle + radius * _NODES[k]
-        total += _WEIGHTS[k] * (offset + half * t) ** 2 * polynomial_and_slope(rows, cell, t)[1]
+        density = (TERMS - 1) * rows[cell, TERMS - 1]
+        for j in range(TERMS - 2, 0, -1):
+            density = density * t + j * rows[cell, j]
+        total += _WEIGHTS[k] * (offset + half * t) ** 2 * density
     return radius * total

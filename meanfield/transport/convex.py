@@ -9,6 +9,7 @@ function from below, so the search knows how far it is from the minimum:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -40,10 +41,10 @@ def minimise_convex(
 ) -> Minimum:
     """Minimum of a convex function on [low, high], to a relative `tolerance`.
 
-    Newton's step where the function has a curvature, else in turn the point where the tangents
-    at the ends of the bracket meet (exact at a kink) and the zero of the interpolated slope
-    (superlinear where it is smooth); bisection whenever three evaluations have not shrunk the
-    bracket to one quarter.
+    Newton's step where the function has a curvature. Else outwards until the minimum lies between
+    two positions; then in turn the point where their tangents meet (exact at a kink) and the
+    zero of the interpolated slope (superlinear where it is smooth), and bisection whenever three
+    evaluations have not shrunk the bracket to one quarter.
 
     Parameters
     ----------
@@ -64,6 +65,7 @@ def minimise_convex(
     left: _Tangent | None = None
     right: _Tangent | None = None
     best = Minimum(float("inf"), position)
+    reach = (high - low) / 64
     widths = [float("inf")] * 3
     settled = False
     for count in range(_MAX_EVALUATIONS):
@@ -84,12 +86,21 @@ def minimise_convex(
         settled = small
         stalled = high - low > 0.25 * widths[-3]
         widths.append(high - low)
-        proposed = low + _fraction(left, right, low, high, count, stalled)
-        if curvature > 0 and not stalled:
-            newton = position - slope / curvature
-            if low < newton < high:
-                proposed = newton
-        position = _between(proposed, low, high)
+        newton = position - slope / curvature if curvature > 0 and not stalled else high
+        if low < newton < high:
+            position = newton
+        elif left is None or right is None:
+            # Towards the end that was never tried, which may be the minimum itself.
+            position = _inside(position - math.copysign(reach, slope), low, high, 0)
+            reach *= 8
+            continue
+        elif stalled:
+            position = _inside(low + 0.5 * (high - low), low, high, 1)
+        elif count % 2:
+            position = _inside(low + _meeting(left, right), low, high, 1)
+        else:
+            chord = left.slope / (left.slope - right.slope)
+            position = _inside(low + chord * (high - low), low, high, 1)
         if not low < position < high:
             break
     return best
@@ -112,25 +123,8 @@ def _meeting(left: _Tangent, right: _Tangent) -> float:
     return (right.value - left.value - right.slope * width) / (left.slope - right.slope)
 
 
-def _fraction(
-    left: _Tangent | None,
-    right: _Tangent | None,
-    low: float,
-    high: float,
-    count: int,
-    stalled: bool,
-) -> float:
-    """Distance from the low end to the next position, without curvature."""
-    width = high - low
-    if left is None or right is None or stalled:
-        return 0.5 * width
-    if count % 2:
-        return _meeting(left, right)
-    return width * left.slope / (left.slope - right.slope)
-
-
-def _between(position: float, low: float, high: float) -> float:
-    """Position, rounded to an integer strictly inside if the bracket is one of integers."""
+def _inside(position: float, low: float, high: float, margin: int) -> float:
+    """Position kept in the bracket; in one of integers rounded, and off its ends by `margin`."""
     if isinstance(low, int) and isinstance(high, int):
-        return min(max(round(position), low + 1), high - 1)
-    return position
+        return min(max(round(position), low + margin), high - margin)
+    return min(max(position, low), high)

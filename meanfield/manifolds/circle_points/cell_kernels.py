@@ -18,7 +18,7 @@ from meanfield.elementary import (
     to_bits,
     wide_vectors,
 )
-from meanfield.manifolds.circle_points.rows import ROW, add_powers, polynomials
+from meanfield.manifolds.circle_points.rows import ROW, add_powers, polynomials, quotients
 
 _BLOCK = 512
 # Added to every offset, far below its rounding: t^7 of a token that sits on the centre of a
@@ -90,10 +90,11 @@ def gather(points, cells, table, values):  # type: ignore[no-untyped-def]
     for start in range(0, len(points), _BLOCK):
         stop = min(start + _BLOCK, len(points))
         overflow |= _locate(points[start:stop], cells, 1, rows, offsets)
+        # The last block may end within a row of eight: it goes through a buffer.
         whole = (stop - start) % ROW == 0
         target = values[start:stop] if whole else last
         for i in range(0, stop - start, ROW):
-            polynomials(table, rows, 0, offsets, i, target)
+            polynomials(table, rows, offsets, i, target)
         if not whole:
             values[start:stop] = last[: stop - start]
     return overflow == 0
@@ -101,22 +102,16 @@ def gather(points, cells, table, values):  # type: ignore[no-untyped-def]
 
 @njit
 def gather_quotient(points, cells, table, values):  # type: ignore[no-untyped-def]
-    """Quotient at each token of the two polynomials of its cell."""
-    rows, offsets = np.zeros(_BLOCK, np.int64), np.zeros(_BLOCK)
-    upper, lower = np.zeros(_BLOCK), np.zeros(_BLOCK)
+    """Quotient at each token of the two polynomials of its cell, rows 2m and 2m + 1."""
+    rows, offsets, last = np.zeros(_BLOCK, np.int64), np.zeros(_BLOCK), np.zeros(_BLOCK)
     overflow = 0
     for start in range(0, len(points), _BLOCK):
         stop = min(start + _BLOCK, len(points))
         overflow |= _locate(points[start:stop], cells, 2, rows, offsets)
+        whole = (stop - start) % ROW == 0
+        target = values[start:stop] if whole else last
         for i in range(0, stop - start, ROW):
-            polynomials(table, rows, 0, offsets, i, upper)
-            polynomials(table, rows, 1, offsets, i, lower)
-        _divide(upper, lower, values[start:stop])
+            quotients(table, rows, offsets, i, target)
+        if not whole:
+            values[start:stop] = last[: stop - start]
     return overflow == 0
-
-
-@njit
-def _divide(upper, lower, values):  # type: ignore[no-untyped-def]
-    wide_vectors()
-    for i in range(len(values)):
-        values[i] = upper[i] / lower[i]

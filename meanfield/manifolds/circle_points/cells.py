@@ -25,10 +25,10 @@ from meanfield.manifolds.circle_points.rows import ROW, empty_rows
 from meanfield.threads import map_chunks
 
 _TRUNCATION = 1e-15
+# A chunk of tokens must outweigh handing it to a thread, and adding up its table.
 _MOST_CHUNKS = 16
-# Tokens that outweigh starting a thread, and tokens per cell that outweigh adding up tables.
 _CHUNK_TOKENS = 1 << 15
-_CHUNK_TOKENS_PER_CELL = 16
+_CHUNK_TOKENS_PER_CELL = 24
 
 
 def cell_count(max_degree: int) -> int:
@@ -51,8 +51,7 @@ def moments(
 ) -> tuple[ComplexArray, bool]:
     """Moments c_k, k = 0 ... max_degree, and whether all angles were small enough to reduce."""
     cells = cell_count(max_degree)
-    chunks = max(1, min(_MOST_CHUNKS, points.size // _tokens_per_chunk(cells)))
-    bounds = [points.size * i // chunks for i in range(chunks + 1)]
+    chunks, bounds = _chunks(points.size, max(_CHUNK_TOKENS, _CHUNK_TOKENS_PER_CELL * cells))
     masses = np.empty(0) if weights is None else weights
 
     def chunk(i: int) -> tuple[FloatArray, bool]:
@@ -85,8 +84,7 @@ def evaluate(
         interleaved[:, n] = _tabulated(coefficients, cells)
     kernel = cell_kernels.gather if len(series) == 1 else cell_kernels.gather_quotient
     values = np.empty(points.size)
-    chunks = max(1, min(_MOST_CHUNKS, points.size // _CHUNK_TOKENS))
-    bounds = [points.size * i // chunks for i in range(chunks + 1)]
+    chunks, bounds = _chunks(points.size, _CHUNK_TOKENS)
 
     def chunk(i: int) -> bool:
         part = slice(bounds[i], bounds[i + 1])
@@ -95,8 +93,10 @@ def evaluate(
     return values, all(map_chunks(chunk, chunks))
 
 
-def _tokens_per_chunk(cells: int) -> int:
-    return max(_CHUNK_TOKENS, _CHUNK_TOKENS_PER_CELL * cells)
+def _chunks(size: int, least: int) -> tuple[int, list[int]]:
+    """Number and bounds of chunks of at least `least` tokens: a power of two, few threads wait."""
+    chunks = min(_MOST_CHUNKS, 1 << max(0, (size // least).bit_length() - 1))
+    return chunks, [size * i // chunks for i in range(chunks + 1)]
 
 
 def _tabulated(coefficients: ComplexArray, cells: int) -> FloatArray:

@@ -62,28 +62,44 @@ def add_powers(typing_context: Any, table: Any, row: Any, powers: Any, i: Any, w
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def polynomials(
-    typing_context: Any, table: Any, rows: Any, offset: Any, t: Any, start: Any, out: Any
-) -> Any:
-    """Set out[start:start+8] to the polynomials of rows[start:start+8] + offset at t."""
+def polynomials(typing_context: Any, table: Any, rows: Any, t: Any, start: Any, out: Any) -> Any:
+    """Set out[start:start+8] to the polynomials of rows[start:start+8] at t."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _, rows_, offset_, _, start_, _ = args
-        numbers = context.make_array(signature.args[1])(context, builder, rows_).data
-        loaded = []
-        for lane in range(ROW):
-            number = builder.load(builder.gep(numbers, [builder.add(start_, _LONG(lane))]))
-            begin = builder.shl(builder.add(number, offset_), _LONG(3))
-            loaded.append(_load(builder, _place(context, builder, signature, args, 0, begin)))
-        coefficients = _transposed(builder, loaded)
-        variable = _load(builder, _place(context, builder, signature, args, 3, start_), 8)
-        value = coefficients[-1]
-        for coefficient in coefficients[-2::-1]:
-            value = builder.fadd(builder.fmul(value, variable, _FUSED), coefficient, _FUSED)
-        _store(builder, value, _place(context, builder, signature, args, 5, start_), 8)
+        value = _values(context, builder, signature, args, 0)
+        _store(builder, value, _place(context, builder, signature, args, 4, args[3]), 8)
         return context.get_dummy_value()
 
-    return types.void(table, rows, offset, t, start, out), generate
+    return types.void(table, rows, t, start, out), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def quotients(typing_context: Any, table: Any, rows: Any, t: Any, start: Any, out: Any) -> Any:
+    """Set out[start:start+8] to the polynomials of rows[...] over those of the rows after."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        upper, lower = (_values(context, builder, signature, args, row) for row in (0, 1))
+        place = _place(context, builder, signature, args, 4, args[3])
+        _store(builder, builder.fdiv(upper, lower), place, 8)
+        return context.get_dummy_value()
+
+    return types.void(table, rows, t, start, out), generate
+
+
+def _values(context: Any, builder: Any, signature: Any, args: Any, row: int) -> Any:
+    """Eight polynomials, one per lane, of eight rows (`row` after the given ones) at eight t."""
+    numbers = context.make_array(signature.args[1])(context, builder, args[1]).data
+    loaded = []
+    for lane in range(ROW):
+        number = builder.load(builder.gep(numbers, [builder.add(args[3], _LONG(lane))]))
+        begin = builder.shl(builder.add(number, _LONG(row)), _LONG(3))
+        loaded.append(_load(builder, _place(context, builder, signature, args, 0, begin)))
+    coefficients = _transposed(builder, loaded)
+    t = _load(builder, _place(context, builder, signature, args, 2, args[3]), 8)
+    value = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        value = builder.fadd(builder.fmul(value, t, _FUSED), coefficient, _FUSED)
+    return value
 
 
 def _place(context: Any, builder: Any, signature: Any, args: Any, which: int, index: Any) -> Any:
