@@ -18,7 +18,10 @@ from meanfield.initial import (
 from meanfield.kernels import Kernel, exponential, linear, zonal
 from meanfield.manifolds import Circle, Hypersphere
 from meanfield.measures import Density, Measure
+from meanfield.outputs.run_file import load
 from meanfield.problem import Problem
+from meanfield.run import Run
+from meanfield.simulate import SimulationError, simulate
 from meanfield.theory.stability import (
     critical_diffusivity,
     dominant_degree,
@@ -42,6 +45,8 @@ __all__ = [
     "Law",
     "Measure",
     "Problem",
+    "Run",
+    "SimulationError",
     "critical_diffusivity",
     "dominant_degree",
     "exponential",
@@ -50,11 +55,13 @@ __all__ = [
     "growth_rate_max",
     "growth_rates",
     "linear",
+    "load",
     "mixture",
     "onset_time",
     "perturbed_uniform",
     "sample_tokens",
     "sampled",
+    "simulate",
     "switching_threshold",
     "switching_thresholds",
     "uniform",

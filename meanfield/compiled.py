@@ -15,6 +15,7 @@ from typing import Any
 
 import numba
 from numba.core import event
+from numba.extending import intrinsic as _intrinsic
 
 _NOTICE = "meanfield: compiling kernels, once per machine (up to half a minute in all)"
 
@@ -52,6 +53,11 @@ def njit(function: Any = None, /, **options: Any) -> Any:
         return numba.njit(**(options | {"cache": False}))(function)
 
 
+def intrinsic(function: Any) -> Any:
+    """Turn a function that writes LLVM code into one that kernels call: `numba.extending`'s."""
+    return _intrinsic(function)
+
+
 class _Notice(event.Listener):
     """Says once per process that compilation takes its time.
 
@@ -72,4 +78,4 @@ class _Notice(event.Listener):
         """Nothing to say."""
 
 
-event.register("numba:compile", _Notice())
+event.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]

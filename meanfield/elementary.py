@@ -20,11 +20,10 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
-from numba.extending import intrinsic
 
-from meanfield.compiled import njit
+from meanfield.compiled import intrinsic, njit
 
 # Adding 1.5 * 2^52 to |x| < 2^51 leaves the nearest integer in the low bits of the sum.
 ROUNDING = 1.5 * 2.0**52
@@ -104,32 +103,28 @@ _P = tuple(
 _P0, _P1, _P2, _P3, _P4, _P5, _P6, _P7, _P8, _P9, _P10 = _P
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def fma(typing_context: Any, x: Any, y: Any, z: Any) -> Any:
     """Fused x y + z, rounded once."""
     signature = types.float64(types.float64, types.float64, types.float64)
     return signature, lambda context, builder, sig, args: builder.fma(*args)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def to_bits(typing_context: Any, x: Any) -> Any:
     """Bit pattern of a double."""
     signature = types.int64(types.float64)
-    return signature, lambda context, builder, sig, args: builder.bitcast(
-        args[0], ir.IntType(64)
-    )
+    return signature, lambda context, builder, sig, args: builder.bitcast(args[0], ir.IntType(64))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def from_bits(typing_context: Any, bits: Any) -> Any:
     """Double of a bit pattern."""
     signature = types.float64(types.int64)
-    return signature, lambda context, builder, sig, args: builder.bitcast(
-        args[0], ir.DoubleType()
-    )
+    return signature, lambda context, builder, sig, args: builder.bitcast(args[0], ir.DoubleType())
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def wide_vectors(typing_context: Any) -> Any:
     """Let LLVM use vectors of 512 bits in the calling kernel, where the machine has them.
 

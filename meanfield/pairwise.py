@@ -66,7 +66,7 @@ def exponential_velocity_circle(
     Two tokens attract each other:
 
     >>> exponential_velocity_circle(np.array([0.0, 1.0]), None, 1.0, False).round(6)
-    array([ 0.265672, -0.265672])
+    array([ 0.265684, -0.265684])
 
     Their drift is right even where it is far below the rounding of 1:
 

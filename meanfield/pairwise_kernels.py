@@ -84,7 +84,7 @@ def at_targets(
 
 
 def _reduced(angles: FloatArray) -> FloatArray:
-    """The same angles modulo 2 pi, but only if some are huge: reduction rounds."""
+    """Angles modulo 2 pi, but only if some are huge: reduction rounds."""
     if max(-angles.min(initial=0.0), angles.max(initial=0.0)) < _HUGE_ANGLE:
         return angles
     return np.arctan2(np.sin(angles), np.cos(angles))
@@ -165,7 +165,7 @@ def _add(factor, values, totals):  # type: ignore[no-untyped-def]
 
 @njit
 def _triangle(angles, masses, first, last, beta, normalized):  # type: ignore[no-untyped-def]
-    """Sums over the pairs i < j with first <= i < last, for both tokens of each pair."""
+    """Sum over the pairs i < j with first <= i < last, for both tokens of each pair."""
     n = len(angles)
     drift, partition = np.zeros(n), np.zeros(n)
     sines, exponentials = np.empty(_BLOCK), np.empty(_BLOCK)
@@ -185,7 +185,7 @@ def _triangle(angles, masses, first, last, beta, normalized):  # type: ignore[no
 
 @njit
 def _rectangle(targets, angles, masses, beta, shifted):  # type: ignore[no-untyped-def]
-    """Sums over all tokens at every target; if shifted, divided by the largest exponential."""
+    """Sum over all tokens at every target; if shifted, divided by the largest exponential."""
     n, count = len(angles), len(targets)
     drift, partition = np.zeros(count), np.zeros(count)
     sines, exponentials = np.empty(_BLOCK), np.empty(_BLOCK)

@@ -53,7 +53,7 @@ def set_threads(count: int) -> None:
 
 
 def threads() -> int:
-    """Number of threads in use.
+    """Count of threads in use.
 
     What `set_threads` chose; else MEANFIELD_THREADS; else OMP_NUM_THREADS; else the cores
     this process may run on.
@@ -128,7 +128,7 @@ def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
 
 
 def _shared_pool() -> ThreadPoolExecutor:
-    """The pool, made again when the number of threads has changed."""
+    """Return the pool, made again when the number of threads has changed."""
     global _pool, _pool_size
     with _lock:
         size = threads()

@@ -104,9 +104,11 @@ class Stepper:
         """State inside the last step, by the stepper's own interpolant."""
         if time == self._solver.t:
             return self.state
-        if self._interpolant is None:
-            self._interpolant = self._solver.dense_output()
-        return np.asarray(np.ascontiguousarray(self._interpolant(time)).view(self._dtype))
+        with _few_threads(self._solver.n):
+            if self._interpolant is None:
+                self._interpolant = self._solver.dense_output()
+            state = self._interpolant(time)
+        return np.asarray(np.ascontiguousarray(state).view(self._dtype))
 
     def _real_rhs(self, time: float, state: State) -> State:
         derivative = self._rhs(time, state.view(self._dtype))

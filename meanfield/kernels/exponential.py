@@ -127,7 +127,7 @@ def bessel_ratio(order: float, beta: float) -> float:
 
     Examples
     --------
-    >>> round(bessel_ratio(1.0, 1.0444568621078), 12)
+    >>> round(bessel_ratio(2.0, 1.0444568621078), 12)
     0.25
     """
     start = _starting_degree(beta, 0, offset=order)

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.fft
 
 from meanfield.arrays import ComplexArray, FloatArray
+
+# Velocities up to this degree are multiplied by convolution: measured crossover with the
+# transforms at 256 to 4,096 degrees (tests/benchmarks/density_rhs.py).
+_CONVOLUTION_DEGREE = 40
 
 
 def grid_size(max_degree: int, field_degree: int, polynomial: bool) -> int:
@@ -28,6 +31,8 @@ def grid_size(max_degree: int, field_degree: int, polynomial: bool) -> int:
     >>> grid_size(64, 31, polynomial=True)
     160
     """
+    import scipy.fft
+
     least = 2 * max_degree + field_degree + 1
     if not polynomial:
         least = max(least, 3 * max_degree + 1)
@@ -48,8 +53,8 @@ class CircleGrid:
     Examples
     --------
     >>> grid = CircleGrid(2, 8)
-    >>> grid.gradient(np.array([0, 0.5, 0])).round(3)[:3]  # d/dt cos t = -sin t
-    array([-0.   , -0.707, -1.   ])
+    >>> grid.gradient(np.array([0, 0.5, 0])).round(3)[1:4]  # d/dt cos t = -sin t
+    array([-0.707, -1.   , -0.707])
     """
 
     max_degree: int
@@ -67,11 +72,11 @@ class CircleGrid:
 
     def to_nodal(self, coefficients: ComplexArray) -> FloatArray:
         """Values at the nodes of a field of any degree below size / 2."""
-        return np.asarray(scipy.fft.irfft(coefficients, self.size, norm="forward"))
+        return np.asarray(np.fft.irfft(coefficients, self.size, norm="forward"))
 
     def to_modal(self, values: FloatArray) -> ComplexArray:
         """Coefficients up to max_degree of nodal values."""
-        modal = scipy.fft.rfft(values, norm="forward")
+        modal = np.fft.rfft(values, norm="forward")
         return np.asarray(modal[: self.max_degree + 1])
 
     def gradient(self, coefficients: ComplexArray) -> FloatArray:
@@ -86,6 +91,10 @@ class CircleGrid:
         self, density: ComplexArray, potential: ComplexArray, partition: ComplexArray | None = None
     ) -> ComplexArray:
         """Coefficients of d/dtheta (f Phi' / Z), compiled; Z = 1 if `partition` is None."""
-        from meanfield.manifolds.circle_advection import advection
+        from meanfield.manifolds import circle_advection, circle_convolution
 
-        return advection(density, potential, partition, self.max_degree, self.size)
+        if partition is None and len(potential) - 1 <= _CONVOLUTION_DEGREE:
+            return circle_convolution.advection(density, potential, self.max_degree)
+        return circle_advection.advection(
+            density, potential, partition, self.max_degree, self.size
+        )

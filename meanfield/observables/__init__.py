@@ -104,8 +104,9 @@ def observe(
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0))
     >>> measure = mf.Measure(mf.Circle(), np.array([0.0, 0.0]))
-    >>> observe(problem, measure, measure.moments(31), ("order_parameter",))["energy"].round(12)
-    array(1.)
+    >>> found = observe(problem, measure, measure.moments(31), ("order_parameter",))
+    >>> float(found["energy"].round(12))
+    1.0
     """
     wanted = [name for name in OBSERVABLES if name in names or name in ALWAYS_STORED]
     values: dict[str, FloatArray] = {}

@@ -29,8 +29,8 @@ def interaction_energy(problem: Problem, moments: ModalArray) -> float:
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
     >>> uniform = interaction_energy(problem, mf.Density(mf.Circle(), [1.0]).moments(25))
-    >>> import numpy as np
-    >>> round(uniform * np.exp(5.0) / 10.0, 10)  # I_0(5) / 10
+    >>> import math
+    >>> round(uniform * math.exp(5.0) / 10.0, 10)  # I_0(5) / 10
     2.7239871824
     """
     dimension, degree = problem.manifold.dimension, problem.kernel_degree

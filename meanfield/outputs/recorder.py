@@ -7,29 +7,25 @@ made as often as they cost at most a tenth of the run's time, and at the end, wh
 
 from __future__ import annotations
 
-import os
-import shutil
 import time as clock
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs import run_file
+from meanfield.outputs.atomic import OutputError, replace_file, writer_lock
 from meanfield.run import COMPLETED
 from meanfield.simulate import SimulationError
 from meanfield.snapshot import Snapshot
+
+__all__ = ["RUNNING", "OutputError", "record", "writer_lock"]
 
 RUNNING = "running"
 _FLUSH_SECONDS = 1.0
 _FLUSH_SHARE = 10.0
 
 Observe = Callable[[Snapshot], dict[str, FloatArray]]
-
-
-class OutputError(ValueError):
-    """The output cannot be written where the user wants it."""
 
 
 def record(
@@ -74,7 +70,7 @@ def record(
     pending: list[run_file.Row] = []
     last: Snapshot | None = None
     if not resume:
-        _replace(path, None, lambda file: run_file.create(file, attributes, growth_rates))
+        replace_file(path, None, lambda file: run_file.create(file, attributes, growth_rates))
 
     def flush(status: str) -> float:
         began = clock.perf_counter()
@@ -90,7 +86,7 @@ def record(
             for key in ("config",):
                 file.attrs[key] = attributes[key]
 
-        _replace(path, path, write)
+        replace_file(path, path, write)
         pending.clear()
         return clock.perf_counter() - began
 
@@ -112,57 +108,3 @@ def record(
         flush(f"{cause} at t = {reached:.6g}")
         raise
     flush(COMPLETED)
-
-
-def _replace(path: Path, source: Path | None, write: Callable[[Any], None]) -> None:
-    """Write a new version of a file beside it and rename it onto the file."""
-    import h5py
-
-    partial = path.with_name(path.name + ".partial")
-    try:
-        if source is None:
-            partial.unlink(missing_ok=True)
-        else:
-            shutil.copyfile(source, partial)
-        with h5py.File(partial, "a") as file:
-            write(file)
-            file.flush()
-        descriptor = os.open(partial, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.replace(partial, path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from None
-
-
-@contextmanager
-def writer_lock(path: Path) -> Iterator[None]:
-    """Hold the right to write a run file; a second process is refused.
-
-    Raises
-    ------
-    OutputError
-        If another process writes the file, or the folder cannot be written.
-    """
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        yield
-        return
-    lock = path.with_name(path.name + ".lock")
-    try:
-        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}.") from None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise OutputError(f"{path} is being written by another process.") from None
-        yield
-        lock.unlink(missing_ok=True)
-    finally:
-        os.close(descriptor)

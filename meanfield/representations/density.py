@@ -74,7 +74,8 @@ class DensityRepresentation:
     def rhs(self, time: float, state: State) -> State:
         """Coefficients of -div(f grad Phi / Z)."""
         mean_field = self.interaction.field(state)
-        return -self.grid.advection(state, mean_field.potential, mean_field.partition)
+        divergence = self.grid.advection(state, mean_field.potential, mean_field.partition)
+        return np.negative(divergence, out=divergence)
 
     def measure(self, state: State) -> Density:
         """Density of the state."""

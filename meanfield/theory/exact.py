@@ -42,7 +42,7 @@ def poisson_radius(time: float | FloatArray, start: float, strength: float = 1.0
     Examples
     --------
     >>> poisson_radius(np.array([4.0, 8.0]), 0.1).round(10)
-    array([0.59620549, 0.98379709])
+    array([0.59620549, 0.98379708])
     """
     if not 0 < start < 1:
         raise ValueError(f"start must lie between 0 and 1, got {start}.")

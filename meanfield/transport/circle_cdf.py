@@ -17,7 +17,7 @@ import numpy as np
 import scipy.fft
 
 from meanfield.arrays import ComplexArray, FloatArray
-from meanfield.transport._njit import njit
+from meanfield.compiled import njit
 
 TERMS = 16  # (pi / 4)^16 / (16! 16 pi) = 2e-17, the error of F if all |c_k| are 1
 _NEGLIGIBLE = 1e-17  # coefficients below this move F by less than its own rounding

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.transport._njit import njit
+from meanfield.compiled import njit
 from meanfield.transport.convex import Evaluation, minimise_convex
 
 IntArray = npt.NDArray[np.int64]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.transport._njit import njit
+from meanfield.compiled import njit
 from meanfield.transport.circle_cdf import TERMS, polynomial
 from meanfield.transport.circle_w1_pieces import (
     BASE,
@@ -36,9 +36,7 @@ _DIRECT = 4096  # below that many pieces all are kept
 _BLOCK = 64  # points of one cell that are evaluated together
 
 
-def w1_with_density(
-    points: FloatArray, levels: FloatArray, rows: FloatArray, mass: float
-) -> float:
+def w1_with_density(points: FloatArray, levels: FloatArray, rows: FloatArray, mass: float) -> float:
     """W_1 between sorted points and a density, or of a difference of densities.
 
     Parameters
@@ -67,7 +65,7 @@ def w1_with_density(
     kept = kept[:count]
     if not np.isfinite(low):
         low, high = float(kept[:, LEAST].min()), float(kept[:, LARGEST].max())
-        start = _middle(kept, len(rows))
+        start = _middle(kept)
 
     def evaluate(alpha: float) -> Evaluation:
         return integrate(kept, rows, alpha, aside)
@@ -75,7 +73,7 @@ def w1_with_density(
     return minimise_convex(evaluate, float(low), float(high), float(start)).value
 
 
-def _middle(kept: FloatArray, cells: int) -> float:
+def _middle(kept: FloatArray) -> float:
     """Median of the values in the middle of the pieces, weighted by their lengths."""
     middle = 0.5 * (kept[:, LEAST] + kept[:, LARGEST])
     order = np.argsort(middle)

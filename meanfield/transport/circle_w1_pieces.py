@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.transport._njit import njit
+from meanfield.compiled import njit
 from meanfield.transport.circle_cdf import TERMS, polynomial, polynomial_and_slope, primitive
 
 # Columns of a piece: where it is, int D over it, and bounds of D on it.
@@ -26,7 +26,7 @@ def integrate(
     alpha: float,
     aside: tuple[float, float, float, float],
 ) -> tuple[float, float, float]:
-    """int |D - alpha|, its slope |{D < alpha}| - |{D > alpha}| and its curvature in alpha.
+    """Integral of |D - alpha|, its slope |{D < alpha}| - |{D > alpha}| and its curvature.
 
     `aside` holds (length, integral of D) of what lies above alpha, then of what lies below.
     """

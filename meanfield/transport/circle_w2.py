@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.transport._njit import njit
+from meanfield.compiled import njit
 from meanfield.transport.circle_cdf import TERMS, cell_edges, polynomial_and_slope
 from meanfield.transport.convex import Evaluation, minimise_convex
 
@@ -97,7 +97,7 @@ def _chord(edges: FloatArray, cell: int, level: float) -> float:
 def _quantile(
     rows: FloatArray, cell: int, level: float, start: float, guess: float
 ) -> tuple[float, float]:
-    """The t in [start, 1] at which F reaches the level inside a cell, and dF/dt near there."""
+    """Find the t in [start, 1] at which F reaches the level inside a cell, and dF/dt there."""
     cells = len(rows)
     target = level - (cell + 0.5) / cells
     low, high = start, 1.0

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.transport._njit import njit
+from meanfield.compiled import njit
 from meanfield.transport.circle_cdf import cumulative
 from meanfield.transport.convex import Evaluation, minimise_convex
 
@@ -55,7 +55,7 @@ def w2_densities(first: FloatArray, second: FloatArray) -> float:
 
 
 def _floor(rows: FloatArray) -> float:
-    """Rounding of the values of a density, some eps times its maximum."""
+    """Size of the rounding of a density, some eps times its maximum."""
     return float(4.0 * np.finfo(np.float64).eps * 2.0 * len(rows) * rows[:, 1].max())
 
 

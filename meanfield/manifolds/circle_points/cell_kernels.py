@@ -55,7 +55,7 @@ def _squares(powers):  # type: ignore[no-untyped-def]
 
 @njit
 def spread(points, weights, cells, table):  # type: ignore[no-untyped-def]
-    """Sums of w (1, t, ..., t^7) in every cell; weights (0,) means w = 1."""
+    """Sum w (1, t, ..., t^7) in every cell; weights (0,) means w = 1."""
     # Two tables in turns: with one, neighbours in the same cell would wait for each other,
     # and tokens that have clustered share a cell. Their sum is left in the first half.
     rows, powers = np.zeros(_BLOCK, np.int64), np.zeros((3, _BLOCK))

@@ -71,9 +71,7 @@ def moments(
     return summed, all(reduced for _, reduced in parts)
 
 
-def evaluate(
-    series: list[ComplexArray], points: FloatArray
-) -> tuple[FloatArray, bool]:
+def evaluate(series: list[ComplexArray], points: FloatArray) -> tuple[FloatArray, bool]:
     """Values of one real series, or the quotient of two, and whether angles were reduced."""
     max_degree = max(len(coefficients) for coefficients in series) - 1
     cells = cell_count(max_degree)
@@ -94,7 +92,7 @@ def evaluate(
 
 
 def _chunks(size: int, least: int) -> tuple[int, list[int]]:
-    """Number and bounds of chunks of at least `least` tokens: a power of two, few threads wait."""
+    """Split into a power of two of chunks, no smaller than `least`: number and bounds."""
     chunks = min(_MOST_CHUNKS, 1 << max(0, (size // least).bit_length() - 1))
     return chunks, [size * i // chunks for i in range(chunks + 1)]
 

@@ -74,7 +74,7 @@ def _chunks(size: int, max_degree: int) -> tuple[int, list[int]]:
 
 
 def _factors(coefficients: ComplexArray, max_degree: int) -> FloatArray:
-    """What multiplies cos cos, sin sin, sin cos, cos sin of (a_m, b): shape (groups, 5, 4)."""
+    """Factors of cos cos, sin sin, sin cos, cos sin of (a_m, b): shape (groups, 5, 4)."""
     groups = kernels.group_count(max_degree)
     padded = np.zeros(kernels.GROUP * groups + kernels.REACH, dtype=np.complex128)
     padded[kernels.REACH : kernels.REACH + len(coefficients)] = 2.0 * coefficients

@@ -24,7 +24,7 @@ _BLOCK = 192
 
 
 def group_count(max_degree: int) -> int:
-    """Groups of nine degrees that hold 0 ... max_degree."""
+    """Return how many groups of nine degrees hold 0 ... max_degree."""
     return (max_degree + REACH) // GROUP + 1
 
 
@@ -75,7 +75,7 @@ def _turn(u, step, n):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=True)
 def _four_sums(u, v, n):  # type: ignore[no-untyped-def]
-    """Sums over tokens of the products of u with the rotations v[1], ..., v[4], and of u."""
+    """Sum over tokens the products of u with the rotations v[1], ..., v[4], and of u."""
     wide_vectors()
     x = 0.0
     y = 0.0
@@ -132,7 +132,7 @@ def _add_group(f, u, v, values, n):  # type: ignore[no-untyped-def]
 
 @njit
 def products(points, weights, groups):  # type: ignore[no-untyped-def]
-    """Sums of w times products of sines and cosines, (groups, 5, 4); weights (0,) means w = 1."""
+    """Sum w times products of sines and cosines, (groups, 5, 4); weights (0,) means w = 1."""
     sums = np.zeros((groups, REACH + 1, 4))
     u, step = np.zeros((2, _BLOCK)), np.zeros((2, _BLOCK))
     v = np.zeros((REACH + 1, 2, _BLOCK))

@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
-from numba.extending import intrinsic
 
 from meanfield.arrays import FloatArray
+from meanfield.compiled import intrinsic
 
 ROW = 8
 _ROW_BYTES = 64
@@ -33,7 +33,7 @@ def empty_rows(count: int) -> FloatArray:
     return spare[skip : skip + ROW * count]
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def add_powers(typing_context: Any, table: Any, row: Any, powers: Any, i: Any, w: Any) -> Any:
     """Add w (1, t, ..., t^7) to a row; t, t^2, t^4 are column i of `powers` (3, BLOCK)."""
 
@@ -53,15 +53,14 @@ def add_powers(typing_context: Any, table: Any, row: Any, powers: Any, i: Any, w
         p = builder.select(_lanes(2), builder.fmul(p, _spread(builder, t2)), p)
         p4 = builder.select(_lanes(4), _spread(builder, t4), ones)
         p = builder.fmul(p, _spread(builder, args[4]))
-        _store(
-            builder, builder.fadd(_load(builder, target), builder.fmul(p, p4, _FUSED), _FUSED), target
-        )
+        p = builder.fmul(p, p4, _FUSED)
+        _store(builder, builder.fadd(_load(builder, target), p, _FUSED), target)
         return context.get_dummy_value()
 
     return types.void(table, row, powers, i, w), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def polynomials(typing_context: Any, table: Any, rows: Any, t: Any, start: Any, out: Any) -> Any:
     """Set out[start:start+8] to the polynomials of rows[start:start+8] at t."""
 
@@ -73,7 +72,7 @@ def polynomials(typing_context: Any, table: Any, rows: Any, t: Any, start: Any, 
     return types.void(table, rows, t, start, out), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def quotients(typing_context: Any, table: Any, rows: Any, t: Any, start: Any, out: Any) -> Any:
     """Set out[start:start+8] to the polynomials of rows[...] over those of the rows after."""
 
@@ -128,7 +127,7 @@ def _shuffled(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
 
 
 def _spread(builder: Any, value: Any) -> Any:
-    """The same number in all lanes."""
+    """Put the same number in all lanes."""
     nothing = ir.Constant(_VECTOR, ir.Undefined)
     return _shuffled(builder, builder.insert_element(nothing, value, _INT(0)), nothing, [0] * ROW)
 

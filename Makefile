@@ -1,0 +1,59 @@
+# make run    set up a virtual environment and run the main job with its figure
+# make test   set it up and run the everyday tests
+# Both do their whole set-up on a fresh machine that has Python 3.11 or newer.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MAIN := experiments/circle_clusters
+SHORT :=
+
+.PHONY: run test slow lint types docs experiments benchmarks clean
+
+run: $(VENV)/.installed
+	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
+	$(BIN)/meanfield plot $(MAIN)/run.h5 -o $(MAIN)/run.png
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -q -m "not slow"
+
+slow: $(VENV)/.test
+	$(BIN)/python -m pytest -q -m slow
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/typos
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+docs: $(VENV)/.dev
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+# SHORT=1 runs every experiment in its short form.
+experiments: $(VENV)/.dev
+	set -e; for folder in experiments/*/; do $(BIN)/python experiments/run_one.py $$folder $(if $(SHORT),--short); done
+
+benchmarks: $(VENV)/.dev
+	set -e; for script in tests/benchmarks/*.py; do $(BIN)/python $$script; done
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --only-binary :all: --no-binary meanfield -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --only-binary :all: --no-binary meanfield -e '.[test]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --only-binary :all: --no-binary meanfield -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) docs/_build build *.egg-info

@@ -1,0 +1,230 @@
+"""Convergence of particle systems to the mean-field limit, and how errors grow with time.
+
+D_n(t) = W_p(mu^n_t, f_t) is measured for particle systems of several sizes n against the density
+f_t run from the law that their tokens are drawn from. On the circle the empirical measure of n
+independent tokens is about n^{-1/2} away from their law; propagation of chaos carries this to later
+times, amplified at most as fast as perturbations grow, about uniform like e^{lambda_max t}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.problem import Problem
+from meanfield.representations.density import DEFAULT_MAX_DEGREE
+from meanfield.representations.options import DEFAULT_TOLERANCE
+from meanfield.simulate import save_times
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.particle_systems import (
+    ProblemSource,
+    Reference,
+    System,
+    density_reference,
+    finished_systems,
+)
+from meanfield.theory.stability import growth_rate_max, onset_time
+from meanfield.theory.time_units import time_unit
+
+METRICS = {"W1": 1, "W2": 2}
+"""Distances that a study knows, and their p."""
+
+
+def convergence_study(
+    problem: Problem | ProblemSource,
+    until: float,
+    *,
+    save: int | Sequence[float] = 61,
+    tokens: Sequence[int] = (100, 1000, 10000),
+    repetitions: int = 20,
+    metric: str = "W1",
+    seed: int = 0,
+    tolerance: float = DEFAULT_TOLERANCE,
+    max_degree: int = DEFAULT_MAX_DEGREE,
+    unit: str = "scaled",
+    executor: Executor | None = None,
+) -> ConvergenceStudy:
+    """Particle systems of growing size against the density run from the same law.
+
+    Parameters
+    ----------
+    problem : Problem or callable () -> Problem
+        With a density as its initial law. For an executor with other processes, a function
+        without arguments that makes the problem, defined at the top of a module: a Problem
+        holds functions and cannot travel.
+    until, save, unit : float, int or sequence of float, str
+        As in `simulate`; time 0 is always saved.
+    tokens : sequence of int
+        Sizes of the particle systems, increasing.
+    repetitions : int
+        Independent systems of each size. Each draws from a generator seeded by (seed, size,
+        repetition) and by nothing else.
+    metric : str
+        "W1" or "W2".
+    seed : int
+        Seed of the study.
+    tolerance, max_degree : float, int
+        As in `Options`, of the density run; the particle systems step with the same tolerance.
+    executor : concurrent.futures.Executor, optional
+        Where to run the particle systems; in this process by default. The result is the same.
+
+    Returns
+    -------
+    ConvergenceStudy
+        Up to the last time at which the density is resolved; `note` says so if that is early.
+
+    Raises
+    ------
+    TypeError
+        If the initial law gives points, or a Problem is to travel to other processes.
+    ValueError
+        If a value is out of range.
+    SimulationError
+        If the initial density is not resolved, or particles cannot go on.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    >>> study = convergence_study(problem, until=5.0, save=2, tokens=(20, 2000), repetitions=8)
+    >>> bool(abs(study.exponent + 0.5) < 0.1)
+    True
+    """
+    made = problem if isinstance(problem, Problem) else problem()
+    if isinstance(problem, Problem) and isinstance(executor, ProcessPoolExecutor):
+        raise TypeError(
+            "a Problem cannot travel to other processes: got a ProcessPoolExecutor. Pass a "
+            "function that makes the problem, or use a ThreadPoolExecutor."
+        )
+    plan = comparison(
+        made,
+        save_times(until, save) * time_unit(made, unit),
+        source=problem,
+        tokens=tokens,
+        repetitions=repetitions,
+        metric=metric,
+        seed=seed,
+        tolerance=tolerance,
+        max_degree=max_degree,
+    )
+    distances = plan.empty()
+    for system, row in finished_systems(plan.missing(distances), executor):
+        plan.place(distances, system, row)
+    return plan.study(distances)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What a study is to do: the density run is done, the particle systems are not.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    source : Problem or callable () -> Problem
+        Given. What particle systems make their problem from, see `System`.
+    reference : Reference
+        Given.
+    tokens : tuple of int
+        Given. Increasing, at least 2.
+    repetitions : int
+        Given. At least 2.
+    metric : str
+        Given. "W1" or "W2".
+    seed : int
+        Given. Not negative.
+    tolerance : float
+        Given.
+    """
+
+    problem: Problem
+    source: Problem | ProblemSource
+    reference: Reference
+    tokens: tuple[int, ...]
+    repetitions: int
+    metric: str
+    seed: int
+    tolerance: float
+
+    def empty(self) -> FloatArray:
+        """Distances before anything is run: NaN, shape (n_sizes, repetitions, n_times)."""
+        return np.full((len(self.tokens), self.repetitions, len(self.reference.times)), np.nan)
+
+    def missing(self, distances: FloatArray) -> list[System]:
+        """Systems that are still to be run.
+
+        By repetition, large systems first: what an interrupt leaves is balanced, and the
+        last ones to finish are short.
+        """
+        return [
+            System(
+                self.source,
+                self.reference,
+                self.tokens[i],
+                repetition,
+                self.seed,
+                METRICS[self.metric],
+                self.tolerance,
+            )
+            for repetition in range(self.repetitions)
+            for i in reversed(range(len(self.tokens)))
+            if np.isnan(distances[i, repetition]).any()
+        ]
+
+    def place(self, distances: FloatArray, system: System, row: FloatArray) -> None:
+        """Write the distances of one system where they belong."""
+        distances[self.tokens.index(system.tokens), system.repetition] = row
+
+    def study(self, distances: FloatArray) -> ConvergenceStudy:
+        """Study of the distances measured so far."""
+        return ConvergenceStudy(
+            self.reference.times,
+            np.array(self.tokens),
+            distances.copy(),
+            self.metric,
+            growth_rate_max(self.problem),
+            np.array([onset_time(self.problem, n) for n in self.tokens]),
+            self.reference.note,
+        )
+
+
+def comparison(
+    problem: Problem,
+    times: FloatArray,
+    *,
+    source: Problem | ProblemSource,
+    tokens: Sequence[int],
+    repetitions: int,
+    metric: str,
+    seed: int,
+    tolerance: float,
+    max_degree: int,
+) -> Comparison:
+    """Check what is asked, run the density, and say which particle systems to run.
+
+    `times` are scaled times, `source` is what particle systems make their problem from; the
+    rest is as in `convergence_study`.
+
+    Raises
+    ------
+    TypeError, ValueError, SimulationError
+        As `convergence_study`.
+    """
+    if len(tokens) == 0 or min(tokens) < 2:
+        raise ValueError(f"tokens must all be at least 2, got {list(tokens)}.")
+    if list(tokens) != sorted(set(tokens)):
+        raise ValueError(f"tokens must be increasing, got {list(tokens)}.")
+    if repetitions < 2:
+        raise ValueError(f"repetitions must be at least 2, got {repetitions}.")
+    if metric not in METRICS:
+        raise ValueError(f"metric {metric!r} is not known. Known: {', '.join(METRICS)}.")
+    if seed < 0:
+        raise ValueError(f"seed must not be negative, got {seed}.")
+    reference = density_reference(problem, times, tolerance=tolerance, max_degree=max_degree)
+    sizes = tuple(int(n) for n in tokens)
+    return Comparison(problem, source, reference, sizes, repetitions, metric, seed, tolerance)

@@ -1,0 +1,125 @@
+"""What a convergence study measured: distances, fitted exponents, amplification.
+
+    mean_distance(n, t) ~ prefactor(t) n^{exponent(t)}
+
+is fitted at every saved time. The headline is that at the last one before the onset time
+ln n / (2 lambda_max) of the smallest n, when all sizes are still in the linear phase.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.studies.power_law import fit_power_law
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class ConvergenceStudy:
+    """Distances of particle systems to the density, and what they say.
+
+    Attributes
+    ----------
+    times : ndarray, shape (n_times,)
+        Given. Scaled time, 0 first.
+    tokens : ndarray of int, shape (n_sizes,)
+        Given. Sizes n, increasing.
+    distances : ndarray, shape (n_sizes, repetitions, n_times)
+        Given. W_p in radians; NaN where a system has not been run.
+    metric : str
+        Given. "W1" or "W2".
+    growth_rate_max : float
+        Given. lambda_max, the largest growth rate of uniform.
+    onset_times : ndarray, shape (n_sizes,)
+        Given. ln n / (2 lambda_max); infinite where nothing grows.
+    note : str
+        Given. What fell short, if anything.
+    mean_distance, standard_error : ndarray, shape (n_sizes, n_times)
+        Derived. Over the repetitions.
+    exponents, prefactors : ndarray, shape (n_times,)
+        Derived. mean_distance ~ prefactor * n^exponent at every time.
+    exponent_intervals : ndarray, shape (n_times, 2)
+        Derived. 95 % confidence, see `fit_power_law`.
+    amplification : ndarray, shape (n_sizes, n_times)
+        Derived. mean_distance over that at time 0.
+    linear_amplification : ndarray, shape (n_times,)
+        Derived. e^{lambda_max t}, the growth of the fastest mode about uniform.
+    headline : int
+        Derived. Index of the last time before the onset time of the smallest n: the latest
+        at which every size is in the linear phase.
+    """
+
+    times: FloatArray
+    tokens: FloatArray
+    distances: FloatArray
+    metric: str
+    growth_rate_max: float
+    onset_times: FloatArray
+    note: str = ""
+    mean_distance: FloatArray = field(init=False)
+    standard_error: FloatArray = field(init=False)
+    exponents: FloatArray = field(init=False)
+    exponent_intervals: FloatArray = field(init=False)
+    prefactors: FloatArray = field(init=False)
+    amplification: FloatArray = field(init=False)
+    linear_amplification: FloatArray = field(init=False)
+    headline: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Derive everything from the distances."""
+        counts = np.isfinite(self.distances).sum(axis=1)
+        with np.errstate(all="ignore"):
+            mean = np.nansum(self.distances, axis=1) / counts
+            squares = np.nansum((self.distances - mean[:, None]) ** 2, axis=1)
+            error = np.sqrt(squares / (counts - 1) / counts)
+            growth = np.exp(self.growth_rate_max * self.times)
+        laws = [fit_power_law(self.tokens, d) for d in np.moveaxis(self.distances, 2, 0)]
+        derived = {
+            "mean_distance": mean,
+            "standard_error": error,
+            "exponents": np.array([law.exponent for law in laws]),
+            "exponent_intervals": np.array([law.interval for law in laws]),
+            "prefactors": np.array([law.prefactor for law in laws]),
+            "amplification": mean / mean[:, :1],
+            "linear_amplification": growth,
+            "headline": int(np.flatnonzero(self.times < self.onset_times.min())[-1]),
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def exponent(self) -> float:
+        """Exponent at the headline time."""
+        return float(self.exponents[self.headline])
+
+    @property
+    def exponent_interval(self) -> tuple[float, float]:
+        """Confidence interval (95 %) of the exponent at the headline time."""
+        low, high = self.exponent_intervals[self.headline]
+        return float(low), float(high)
+
+    @property
+    def exponent_time(self) -> float:
+        """The headline time, scaled."""
+        return float(self.times[self.headline])
+
+    def plot(self) -> Figure:
+        """Figure of the study: distances against time and against the number of tokens."""
+        from meanfield.outputs.plots.comparison import comparison_figure
+
+        return comparison_figure(self)
+
+    def __repr__(self) -> str:
+        """One line: what was measured and the headline."""
+        sizes = f"n = {self.tokens[0]} to {self.tokens[-1]}"
+        low, high = self.exponent_interval
+        return (
+            f"ConvergenceStudy({self.metric}, {sizes}, {self.distances.shape[1]} repetitions, "
+            f"exponent {self.exponent:.3f} [{low:.3f}, {high:.3f}] at t = {self.exponent_time:.4g})"
+        )

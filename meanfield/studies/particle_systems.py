@@ -1,0 +1,210 @@
+"""Particle systems beside the density that they approximate: the work of a convergence study.
+
+mu^n_t is the empirical measure of n tokens drawn independently from the initial density f_0,
+f_t the solution of the mean-field equation from f_0. A `System` is one such particle system,
+as plain data; `system_distances` runs it and measures W_p(mu^n_t, f_t) at the saved times, here
+or in another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, as_completed
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.initial import sample_tokens
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+from meanfield.representations import density, particles
+from meanfield.simulate import SimulationError, trajectory
+from meanfield.transport import wasserstein
+
+ProblemSource = Callable[[], Problem]
+"""Makes the problem anew. A Problem holds functions and cannot travel to another process."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """The density run, up to the last saved time at which it is resolved.
+
+    Attributes
+    ----------
+    times : ndarray, shape (n_times,)
+        Derived. Scaled times reached, 0 first.
+    densities : tuple of Density, length n_times
+        Derived.
+    note : str
+        Derived. Why it ended early; empty if it did not.
+    """
+
+    times: FloatArray
+    densities: tuple[Density, ...]
+    note: str = ""
+
+
+def density_reference(
+    problem: Problem, times: FloatArray, *, tolerance: float, max_degree: int
+) -> Reference:
+    """Density run from the problem's initial density.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its initial law is a density.
+    times : ndarray
+        Scaled times, increasing; 0 is put in front if it is not there.
+    tolerance, max_degree : float, int
+        As in `Options`.
+
+    Raises
+    ------
+    TypeError
+        If the initial measure consists of points.
+    ValueError
+        If the density cannot carry the problem.
+    SimulationError
+        If the initial density is not resolved.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    >>> density_reference(problem, [1.0], tolerance=1e-10, max_degree=64).times
+    array([0., 1.])
+    """
+    measure = problem.initial_measure()
+    if isinstance(measure, Measure):
+        raise TypeError(
+            f"initial law {problem.initial.name!r} gives points, but tokens are drawn from a "
+            "density. Use an initial law that is a density."
+        )
+    times = np.asarray(times, dtype=np.float64)
+    if times[0] > 0:
+        times = np.concatenate([[0.0], times])
+    start = density(problem, measure, tolerance=tolerance, max_degree=max_degree)
+    reached: list[Density] = []
+    note = ""
+    try:
+        for snapshot in trajectory(problem, start, times, tolerance=tolerance):
+            reached.append(cast(Density, snapshot.measure))
+    except SimulationError as error:
+        if not reached:
+            raise
+        note = (
+            f"the density is resolved up to t = {times[len(reached) - 1]:.6g} only "
+            f"({error.reason}); later times are left out"
+        )
+    return Reference(times[: len(reached)], tuple(reached), note)
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """One particle system to run.
+
+    Attributes
+    ----------
+    source : Problem or callable () -> Problem
+        Given. The callable must be picklable if another process is to run it.
+    reference : Reference
+        Given. What it is compared with.
+    tokens : int
+        Given. How many.
+    repetition : int
+        Given. Which of the systems of this size, from 0.
+    seed : int
+        Given. Seed of the study; that of the system is derived from all three numbers, and
+        depends on nothing else.
+    p : int
+        Given. Which distance W_p.
+    tolerance : float
+        Given. Of the time step.
+    """
+
+    source: Problem | ProblemSource
+    reference: Reference
+    tokens: int
+    repetition: int
+    seed: int
+    p: int
+    tolerance: float
+
+    def rng(self) -> np.random.Generator:
+        """Random numbers of this system alone."""
+        key = (self.tokens, self.repetition)
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+
+def system_distances(system: System) -> FloatArray:
+    """Run one particle system and measure W_p to the density at every time of the reference.
+
+    Returns
+    -------
+    ndarray, shape (n_times,)
+
+    Raises
+    ------
+    SimulationError
+        If the particles cannot go on.
+    """
+    source, reference = system.source, system.reference
+    problem = source if isinstance(source, Problem) else source()
+    points = sample_tokens(reference.densities[0], system.tokens, system.rng())
+    start = particles(problem, Measure(problem.space, points))
+    stream = trajectory(problem, start, reference.times, tolerance=system.tolerance)
+    return np.array(
+        [
+            wasserstein(snapshot.measure, there, system.p)
+            for snapshot, there in zip(stream, reference.densities, strict=True)
+        ]
+    )
+
+
+def finished_systems(
+    systems: Sequence[System], executor: Executor | None = None
+) -> Iterator[tuple[System, FloatArray]]:
+    """Run systems and yield each with its distances as it finishes.
+
+    Parameters
+    ----------
+    systems : sequence of System
+        Started in this order.
+    executor : concurrent.futures.Executor, optional
+        Where to run them; in this process, one after the other, by default. The distances are
+        equal to the bit either way.
+
+    Yields
+    ------
+    System, ndarray of shape (n_times,)
+
+    Raises
+    ------
+    SimulationError
+        If one of them cannot go on.
+    """
+    if executor is None:
+        for system in systems:
+            yield system, system_distances(system)
+        return
+    futures = {executor.submit(_attempt, system): system for system in systems}
+    try:
+        for future in as_completed(futures):
+            outcome = future.result()
+            if isinstance(outcome, tuple):
+                raise SimulationError(*outcome)
+            yield futures[future], outcome
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _attempt(system: System) -> FloatArray | tuple[float, int, str]:
+    """Distances, or the facts of a failure: the error itself cannot travel between processes."""
+    try:
+        return system_distances(system)
+    except SimulationError as error:
+        return error.time, error.step, error.reason

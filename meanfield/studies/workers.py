@@ -1,0 +1,86 @@
+"""Worker processes for studies of many runs: started afresh, one thread each, gone with us.
+
+Processes are spawned, not forked: a fork would copy locks of threads that it does not copy.
+"""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+
+from meanfield.threads import set_threads
+
+
+@contextmanager
+def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
+    """Executor of several processes, or None for one: then the caller does the work itself.
+
+    Whatever ends the block ends the processes: an error or an interrupt at once, without waiting
+    for what they are doing. They also leave when this process is killed.
+
+    Parameters
+    ----------
+    workers : int
+        How many processes, at least 1.
+    threads : int
+        Threads of each process that is started.
+
+    Yields
+    ------
+    concurrent.futures.Executor or None
+
+    Raises
+    ------
+    ValueError
+        If there is less than one worker.
+    ChildProcessError
+        If a process ended by itself, as when memory runs out.
+
+    Examples
+    --------
+    >>> with worker_pool(1) as executor:
+    ...     print(executor)
+    None
+    """
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}.")
+    if workers == 1:
+        yield None
+        return
+    before = set(multiprocessing.active_children())
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, context, initializer=_prepare, initargs=(threads,))
+    try:
+        yield pool
+    except BaseException as error:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - before:
+            process.terminate()
+        if isinstance(error, BrokenProcessPool):
+            reason = "ended unexpectedly, perhaps for lack of memory; try fewer workers"
+            raise OSError(errno.ECHILD, reason, "a worker process") from None
+        raise
+    pool.shutdown()
+
+
+def _prepare(threads: int) -> None:
+    """Make a fresh process a worker."""
+    # An interrupt from the terminal reaches all processes; the first one sees to the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    set_threads(threads)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    """Wait for the end of the parent, which cannot say goodbye when it is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,68 @@
+"""Where a kernel is cut off, for every kernel of the table."""
+
+import numpy as np
+import pytest
+
+from meanfield import Kernel, exponential, linear, zonal
+from meanfield.kernels import KERNELS
+
+
+@pytest.mark.parametrize("beta", [-25.0, 1e-9, 1.0, 5.0, 25.0, 100.0, 1e4])
+@pytest.mark.parametrize("dimension", [1, 2, 7])
+@pytest.mark.parametrize("name", KERNELS)
+def test_degree_cuts_where_multipliers_are_negligible(
+    name: str, dimension: int, beta: float
+) -> None:
+    """l w_l is the size of the velocity of degree l: below 1e-16 of the largest it is nothing."""
+    kernel = KERNELS[name](beta)
+    degree = kernel.degree(dimension)
+    l = np.arange(4 * degree + 8)
+    size = l * np.abs(kernel.potential_multipliers(dimension, len(l) - 1))
+    assert size[degree] > 1e-16 * size.max()
+    assert np.all(size[degree + 1 :] <= 1e-16 * size.max())
+
+
+@pytest.mark.parametrize("beta", [-25.0, 1.0, 5.0, 25.0, 100.0, 1e4, 1e6])
+def test_series_up_to_degree_is_the_kernel(beta: float) -> None:
+    """What is cut off must not be felt: velocity and partition function to rounding."""
+    kernel = exponential(beta)
+    k = np.arange(kernel.degree(1) + 1)
+    t = np.linspace(0.0, np.pi, 301)
+    twice = np.where(k == 0, 1.0, 2.0)
+    a = kernel.attention_multipliers(1, k[-1])
+    w = kernel.potential_multipliers(1, k[-1])
+    attention = np.cos(np.outer(t, k)) @ (twice * a)
+    velocity = -np.sin(np.outer(t, k)) @ (twice * k * w)
+    # Rounding of cos(k t) at k t up to 3e4: eps k t, weighted with a_k of width sqrt(beta).
+    slack = 4e-16 * (10 + np.sqrt(abs(beta)))
+    np.testing.assert_allclose(attention, kernel.attention(np.cos(t)), rtol=0, atol=slack)
+    expected = -np.sin(t) * kernel.attention(np.cos(t))
+    np.testing.assert_allclose(velocity, expected, rtol=0, atol=slack)
+
+
+@pytest.mark.parametrize("beta", [9.0, 81.0, 1e4])
+def test_degree_grows_like_the_square_root_of_beta(beta: float) -> None:
+    """About sqrt(70 beta) + 6: a wrong rule would make every transform longer or wrong."""
+    assert exponential(beta).degree(1) == pytest.approx(np.sqrt(70 * beta) + 6, rel=0.07)
+
+
+def test_degree_of_the_linear_kernel_is_one() -> None:
+    """Kuramoto feels the mean vector only."""
+    assert [linear().degree(m) for m in (1, 2, 7)] == [1, 1, 1]
+
+
+def test_degree_refuses_multipliers_that_do_not_decay() -> None:
+    """A kernel with a kink has no degree; guessing one would be silently wrong."""
+
+    def slow(dimension: int, max_degree: int) -> np.ndarray:
+        return 1.0 / (1.0 + np.arange(max_degree + 1.0))
+
+    kernel = Kernel("kink", 1.0, np.cos, np.sin, slow, slow)
+    with pytest.raises(ValueError, match="kernel 'kink' is not smooth enough"):
+        kernel.degree(1)
+
+
+def test_kernel_shows_name_and_beta() -> None:
+    """Functions printed by address would say nothing."""
+    assert repr(exponential(2.5)) == "Kernel('exponential', beta=2.5)"
+    assert repr(zonal(np.exp, beta=4.0, name="mine")) == "Kernel('mine', beta=4)"

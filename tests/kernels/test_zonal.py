@@ -1,0 +1,86 @@
+"""A user's own kernel, from a function or from multipliers."""
+
+import numpy as np
+import pytest
+
+from meanfield import exponential, zonal
+from meanfield.kernels.quadrature import zonal_multipliers
+
+
+@pytest.mark.parametrize("beta", [-6.0, 1.0, 40.0])
+@pytest.mark.parametrize("dimension", [1, 2, 7])
+def test_zonal_of_the_exponential_is_the_exponential_kernel(dimension: int, beta: float) -> None:
+    """Quadrature and the recurrence w_l from a_l against the closed form."""
+    expected = exponential(beta)
+    own = zonal(expected.attention, beta=beta)
+    for found, exact in (
+        (own.attention_multipliers, expected.attention_multipliers),
+        (own.potential_multipliers, expected.potential_multipliers),
+    ):
+        closed = exact(dimension, 30)
+        closed[0] = found(dimension, 30)[0] if found == own.potential_multipliers else closed[0]
+        # The noise of the quadrature, 64 eps of the largest, is cut to zero.
+        np.testing.assert_allclose(found(dimension, 30), closed, rtol=0, atol=3e-14)
+    assert own.degree(1) <= expected.degree(1)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 7])
+def test_potential_is_the_primitive_that_vanishes_at_minus_one(dimension: int) -> None:
+    """a = 3 s^2 has W = s^3 + 1; its multiplier of degree 0 is the mean of that, 1."""
+    kernel = zonal(lambda s: 3 * s**2)
+    s = np.linspace(-1.0, 1.0, 9)
+    np.testing.assert_allclose(kernel.potential(s), s**3 + 1, rtol=0, atol=1e-15)
+    expected = zonal_multipliers(lambda s: s**3 + 1, dimension, 4)
+    found = kernel.potential_multipliers(dimension, 4)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-15)
+
+
+def test_kernel_from_multipliers_returns_them_on_the_circle() -> None:
+    """a(cos t) = a_0 + 2 sum_k a_k cos(k t): a forgotten 2 would halve them."""
+    given = [1.0, 0.25, 0.0, -0.125]
+    kernel = zonal(multipliers=given)
+    np.testing.assert_allclose(kernel.attention_multipliers(1, 6)[:4], given, rtol=0, atol=2e-15)
+    assert np.array_equal(kernel.attention_multipliers(1, 6)[4:], np.zeros(3))
+    t = 0.7
+    value = 1 + 2 * 0.25 * np.cos(t) - 2 * 0.125 * np.cos(3 * t)
+    assert kernel.attention(np.cos(t)) == pytest.approx(value, abs=1e-15)
+
+
+def test_kernel_from_multipliers_equals_the_one_from_its_function() -> None:
+    """Both roads must lead to the same velocity, on the sphere too."""
+    first = zonal(multipliers=[0.5, 0.25])
+    second = zonal(lambda s: 0.5 + 0.5 * s)
+    for dimension in (1, 2):
+        np.testing.assert_allclose(
+            first.potential_multipliers(dimension, 5),
+            second.potential_multipliers(dimension, 5),
+            rtol=0,
+            atol=2e-15,
+        )
+
+
+def test_multipliers_beyond_the_quadrature_are_zero() -> None:
+    """Degrees that nothing computed are asked for by refined grids."""
+    found = zonal(np.exp).attention_multipliers(1, 3000)
+    assert len(found) == 3001
+    assert np.array_equal(found[2048:], np.zeros(953))
+
+
+@pytest.mark.parametrize("options", [{}, {"attention": np.exp, "multipliers": [1.0]}])
+def test_zonal_needs_one_of_function_and_multipliers(options: dict) -> None:
+    """Two sources could contradict each other."""
+    with pytest.raises(ValueError, match="give either the attention function or its multipliers"):
+        zonal(**options)
+
+
+@pytest.mark.parametrize("multipliers", [[1.0, np.nan], [[1.0, 2.0]], [np.inf]])
+def test_zonal_refuses_multipliers_that_are_no_numbers(multipliers: list) -> None:
+    """NaN would spread to every velocity."""
+    with pytest.raises(ValueError, match="multipliers must be a list of finite numbers"):
+        zonal(multipliers=multipliers)
+
+
+def test_zonal_refuses_what_is_no_function() -> None:
+    """A number for a function is a slip of the argument order."""
+    with pytest.raises(TypeError, match="attention must be a function of s, got float"):
+        zonal(2.0)  # type: ignore[arg-type]
