@@ -33,7 +33,8 @@ docs: $(VENV)/.dev
 
 # SHORT=1 runs every experiment in its short form.
 experiments: $(VENV)/.dev
-	set -e; for folder in experiments/*/; do $(BIN)/python experiments/run_one.py $$folder $(if $(SHORT),--short); done
+	set -e; for analyse in experiments/*/analyse.py; do \
+		echo "== $$analyse"; $(BIN)/python $$analyse $(if $(SHORT),--short); done
 
 benchmarks: $(VENV)/.dev
 	set -e; for script in tests/benchmarks/*.py; do $(BIN)/python $$script; done

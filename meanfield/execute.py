@@ -28,9 +28,7 @@ from meanfield.theory.stability import growth_rates
 _FREE_KEYS = {"time": ("end", "save"), "output": None}
 
 
-def execute(
-    config: Config, *, resume: bool = False, overwrite: bool = False
-) -> Iterator[Snapshot]:
+def execute(config: Config, *, resume: bool = False, overwrite: bool = False) -> Iterator[Snapshot]:
     """Evolve and record; yields the snapshots for whoever shows progress.
 
     Parameters

@@ -199,7 +199,7 @@ def checked_positive(density: Density) -> Density:
 
 def _nodal(density: Density) -> tuple[FloatArray, FloatArray]:
     degree = max(density.max_degree, 1)
-    grid = density.manifold.grid(_OVERSAMPLING * degree, 0, True)
+    grid = density.manifold.grid(_OVERSAMPLING * degree)
     return grid.points, grid.to_nodal(density.coefficients)
 
 

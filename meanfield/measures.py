@@ -130,4 +130,4 @@ def _checked_weights(weights: FloatArray, count: int) -> FloatArray:
     total = weights.sum()
     if abs(total - 1.0) > _WEIGHT_SUM_TOLERANCE:
         raise ValueError(f"weights sum to {total:.12g}, expected 1 within 1e-9.")
-    return weights / total
+    return np.asarray(weights / total)

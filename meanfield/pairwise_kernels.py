@@ -46,9 +46,13 @@ def among_themselves(
     angles: FloatArray, masses: FloatArray, beta: float, normalized: bool
 ) -> FloatArray:
     """Velocity of every token in the field of all."""
-    angles = _reduced(angles)
     n = angles.size
     chunks = min(_MOST_CHUNKS, max(1, n // _ROWS_PER_CHUNK))
+    if chunks == 1:
+        velocity, right = _few(angles, masses, beta, normalized)
+        if right:
+            return velocity  # type: ignore[no-any-return]
+    angles = _reduced(angles)
     # Row i has n - i - 1 pairs: cut the triangle into strips of equal area.
     strips = n - np.rint(n * np.sqrt(1.0 - np.arange(chunks + 1) / chunks)).astype(np.int64)
 
@@ -87,7 +91,8 @@ def _reduced(angles: FloatArray) -> FloatArray:
     """Angles modulo 2 pi, but only if some are huge: reduction rounds."""
     if max(-angles.min(initial=0.0), angles.max(initial=0.0)) < _HUGE_ANGLE:
         return angles
-    return np.arctan2(np.sin(angles), np.cos(angles))
+    with np.errstate(invalid="ignore"):  # infinity has no direction: NaN
+        return np.arctan2(np.sin(angles), np.cos(angles))
 
 
 def _added(parts: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
@@ -181,6 +186,20 @@ def _triangle(angles, masses, first, last, beta, normalized):  # type: ignore[no
                 partition[i] += _dot(e, masses[start:stop])
                 _add(masses[i], e, partition[start:stop])
     return drift, partition
+
+
+@njit
+def _few(angles, masses, beta, normalized):  # type: ignore[no-untyped-def]
+    """Velocity in one call, and whether it is right: no huge angle, no underflow of Z."""
+    drift, partition = _triangle(angles, masses, 0, len(angles), beta, normalized)
+    right = True
+    for i in range(len(angles)):
+        right &= abs(angles[i]) < _HUGE_ANGLE
+        if normalized:
+            partition[i] += masses[i] * math.exp(2.0 * min(beta, 0.0))
+            right &= partition[i] >= _UNDERFLOW
+            drift[i] = drift[i] / partition[i] if right else np.nan
+    return drift, right
 
 
 @njit

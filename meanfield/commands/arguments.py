@@ -59,7 +59,12 @@ def manifold_of(name: str) -> Circle | Hypersphere:
     if name == "sphere":
         return Hypersphere(2)
     prefix, _, ambient = name.partition(":")
-    if prefix == "sphere" and ambient.isascii() and ambient.isdigit() and 2 <= int(ambient) <= 10**6:
+    if (
+        prefix == "sphere"
+        and ambient.isascii()
+        and ambient.isdigit()
+        and 2 <= int(ambient) <= 10**6
+    ):
         return Hypersphere(int(ambient) - 1)
     raise ValueError(
         f"--manifold {name} is not known. Known: circle, sphere, sphere:D with 2 <= D <= 1000000."

@@ -1,3 +1,180 @@
 """`meanfield compare`: particle systems against their mean-field limit, in Wasserstein distance."""
-def add_arguments(c): c.add_argument("config")
-def execute(o): return 0
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+import tomllib
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from meanfield.commands.arguments import add_json, add_threads, positive
+from meanfield.commands.comparison_report import report, report_json
+from meanfield.commands.progress import shown
+from meanfield.commands.run import add_set
+from meanfield.config import Config, ConfigError, load_config
+from meanfield.config.difference import config_difference
+from meanfield.config.errors import located
+from meanfield.config.sections import read_problem
+from meanfield.outputs.atomic import OutputError, writer_lock
+from meanfield.outputs.comparison_file import load_comparison, record_comparison
+from meanfield.run import problem_attributes
+from meanfield.studies.convergence import Comparison, comparison
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.particle_systems import System, finished_systems
+from meanfield.studies.workers import worker_pool
+from meanfield.threads import threads
+
+# What a resumed comparison may differ in: it may only grow, `_check_growth` sees to that.
+_FREE_KEYS = {"compare": ("tokens", "repetitions"), "output": None}
+# A small system takes about as long as this many tokens do in a large one.
+_TOKENS_WORTH_A_SYSTEM = 10_000
+
+Stored = tuple[ConvergenceStudy, dict[str, Any]]
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    command.add_argument("config", metavar="CONFIG.toml")
+    command.add_argument("-o", "--output", metavar="OUT.h5", help="default: CONFIG-compare.h5")
+    command.add_argument("--plot", metavar="FIGURE", help=".png, .pdf or .svg")
+    command.add_argument(
+        "--workers",
+        type=positive,
+        metavar="W",
+        help="processes that share the threads; default: one a thread",
+    )
+    command.add_argument("--resume", action="store_true", help="run only what the output lacks")
+    command.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    add_set(command)
+    add_threads(command)
+    command.add_argument("--quiet", action="store_true", help="no progress")
+    add_json(command)
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Compare."""
+    config = load_config(options.config, options.set)
+    path = Path(options.output or config.source.with_name(f"{config.source.stem}-compare.h5"))
+    if path.exists() and not (options.resume or options.overwrite):
+        raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
+    with writer_lock(path):
+        stored = _stored(config, path) if options.resume and path.exists() else None
+        if stored is not None and _is_complete(stored, config):
+            study = stored[0]
+            if not options.quiet:
+                print(f"{path} is complete: nothing to do.", file=sys.stderr)
+        else:
+            study = _run(config, path, stored, options.workers, options.quiet)
+    if options.plot is not None:
+        from meanfield.outputs.plots.comparison import save_comparison_plot
+
+        save_comparison_plot(study, Path(options.plot))
+    print(report_json(study, path) if options.json else report(study, config.title))
+    return 0
+
+
+def _run(
+    config: Config, path: Path, stored: Stored | None, workers: int | None, quiet: bool
+) -> ConvergenceStudy:
+    """Run what is missing and record it."""
+    plan = _plan(config)
+    distances = plan.empty()
+    if stored is not None:
+        kept = stored[0].distances
+        if kept.shape[2:] != distances.shape[2:]:
+            raise OutputError(f"{path} ends at another time. Use --overwrite to start again.")
+        for i, n in enumerate(stored[0].tokens):
+            distances[plan.tokens.index(n), : kept.shape[1]] = kept[i]
+    missing = plan.missing(distances)
+    cores = threads()
+    workers = max(1, min(workers or cores, len(missing)))
+    share = max(1, cores // workers)
+    attributes = _attributes(config, stored)
+    with worker_pool(workers, share) as executor:
+        results = finished_systems(missing, executor)
+        with closing(record_comparison(path, plan, distances, results, attributes)) as stream:
+            for _ in shown(
+                stream,
+                sum(_work(system) for system in missing),
+                config.title or config.source.stem,
+                quiet=quiet,
+                note=lambda system: f"n = {system.tokens}",
+                weight=_work,
+            ):
+                pass
+    return plan.study(distances)
+
+
+def _plan(config: Config) -> Comparison:
+    """What to run; the density is run on the way."""
+    where, tables = config.source.name, config.tables
+    # Plain data that make the problem anew: a Problem cannot travel to other processes.
+    source = functools.partial(
+        read_problem,
+        where,
+        config.source.parent,
+        tables["problem"],
+        tables.get("initial", {"name": "uniform"}),
+    )
+    with located(f"{where}:"):
+        return comparison(
+            config.problem,
+            config.times,
+            source=source,
+            tokens=config.compare.tokens,
+            repetitions=config.compare.repetitions,
+            metric=config.compare.metric,
+            seed=config.compare.seed,
+            tolerance=config.options.tolerance,
+            max_degree=config.options.max_degree,
+        )
+
+
+def _work(system: System) -> float:
+    return system.tokens + _TOKENS_WORTH_A_SYSTEM
+
+
+def _attributes(config: Config, stored: Stored | None) -> dict[str, Any]:
+    from meanfield import __version__
+
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return problem_attributes(config.problem) | {
+        "meanfield_version": __version__,
+        "config": config.text,
+        "title": config.title,
+        "seed": config.compare.seed,
+        "created": now if stored is None else stored[1]["created"],
+    }
+
+
+def _stored(config: Config, path: Path) -> Stored:
+    """What the output holds, if this run file may continue it."""
+    study, attributes = load_comparison(path)
+    before = tomllib.loads(str(attributes.get("config", "")))
+    different = config_difference(before, config.tables, _FREE_KEYS)
+    if different is not None:
+        raise ConfigError(
+            f"{config.source.name}: {different} differs from that of {path}, which --resume "
+            "continues. Use --overwrite to start again."
+        )
+    lost = sorted(set(study.tokens.tolist()) - set(config.compare.tokens))
+    if lost or study.distances.shape[1] > config.compare.repetitions:
+        what = f"tokens lacks {lost[0]}" if lost else "repetitions is smaller"
+        raise ConfigError(
+            f"{config.source.name}: [compare] {what}, which {path} holds: --resume may only add. "
+            "Use --overwrite to start again."
+        )
+    return study, attributes
+
+
+def _is_complete(stored: Stored, config: Config) -> bool:
+    study, asked = stored[0], config.compare
+    return (
+        stored[1].get("status") == "completed"
+        and len(study.tokens) == len(asked.tokens)
+        and study.distances.shape[1] == asked.repetitions
+    )

@@ -52,7 +52,10 @@ def _text(run: Run) -> str:
     pairs = [(name, run.attributes[name]) for name in facts_first if run.attributes.get(name) != ""]
     pairs += [
         ("initial", run.attributes["initial"]),
-        ("created", f"{run.attributes['created']} by meanfield {run.attributes['meanfield_version']}"),
+        (
+            "created",
+            f"{run.attributes['created']} by meanfield {run.attributes['meanfield_version']}",
+        ),
         ("saved times", len(run.time)),
     ]
     if len(run.time) == 0:

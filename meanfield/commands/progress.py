@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time as clock
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -12,7 +12,13 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 def shown(
-    stream: Iterable[T], total: int, label: str, *, quiet: bool = False, note: Any = None
+    stream: Iterable[T],
+    total: float,
+    label: str,
+    *,
+    quiet: bool = False,
+    note: Any = None,
+    weight: Callable[[T], float] | None = None,
 ) -> Iterator[T]:
     """Pass a stream through and show how far it is.
 
@@ -20,14 +26,16 @@ def shown(
     ----------
     stream : iterable
         What is counted.
-    total : int
-        How many there will be.
+    total : float
+        How many there will be, or the sum of their weights.
     label : str
         What is going on.
     quiet : bool
         Show nothing.
     note : callable (item) -> str, optional
         A few words on the last item.
+    weight : callable (item) -> float, optional
+        Share of an item in the work; progress is then in per cent.
     """
     if quiet:
         yield from stream
@@ -35,18 +43,22 @@ def shown(
     if sys.stderr.isatty():
         from tqdm import tqdm
 
-        with tqdm(total=total, desc=label, file=sys.stderr, leave=False) as bar:
+        form = "{l_bar}{bar}| [{elapsed}<{remaining}{postfix}]" if weight is not None else None
+        with tqdm(total=total, desc=label, file=sys.stderr, leave=False, bar_format=form) as bar:
             for item in stream:
                 if note is not None:
                     bar.set_postfix_str(note(item), refresh=False)
-                bar.update()
+                bar.update(1 if weight is None else weight(item))
                 yield item
         return
     began = last = clock.monotonic()
-    for count, item in enumerate(stream, 1):
+    done = 0.0
+    for item in stream:
+        done += 1 if weight is None else weight(item)
         now = clock.monotonic()
-        if now - last >= _SECONDS_BETWEEN_LINES and count < total:
+        if now - last >= _SECONDS_BETWEEN_LINES and done < total:
             words = f", {note(item)}" if note is not None else ""
-            print(f"{label}: {count}/{total}{words}, {now - began:.0f} s", file=sys.stderr)
+            part = f"{done:.0f}/{total:.0f}" if weight is None else f"{100 * done / total:.0f} %"
+            print(f"{label}: {part}{words}, {now - began:.0f} s", file=sys.stderr)
             last = now
         yield item

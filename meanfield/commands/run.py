@@ -57,7 +57,5 @@ def execute(options: argparse.Namespace) -> int:
         else:
             steps = int(last.diagnostics["steps"])
             spent = clock.perf_counter() - began
-            print(
-                f"{path}: t = {last.time:.6g} in {steps} steps, {spent:.2f} s.", file=sys.stderr
-            )
+            print(f"{path}: t = {last.time:.6g} in {steps} steps, {spent:.2f} s.", file=sys.stderr)
     return 0

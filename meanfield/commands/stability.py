@@ -74,7 +74,10 @@ def _text(problem: Problem, found: dict[str, Any]) -> str:
     factor = found["paper_time_factor"]
     pairs = [
         ("problem", f"{problem.manifold.name}, {problem.kernel!r}"),
-        ("flow", f"{'SA' if problem.flow.normalized else 'USA'}, strength {problem.flow.strength:g}"),
+        (
+            "flow",
+            f"{'SA' if problem.flow.normalized else 'USA'}, strength {problem.flow.strength:g}",
+        ),
         ("dominant degree", found["dominant_degree"]),
         ("largest growth rate", found["growth_rate_max"]),
         ("critical diffusivity", found["critical_diffusivity"]),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -69,8 +70,22 @@ class Kernel:
             if len(carried) and carried[-1] < count - 2:
                 return int(carried[-1])
             count *= 2
-        raise ValueError(f"kernel {self.name!r} is not smooth enough: its multipliers do not decay.")
+        raise ValueError(
+            f"kernel {self.name!r} is not smooth enough: its multipliers do not decay."
+        )
 
     def __repr__(self) -> str:
         """Name and beta, without the functions."""
         return f"Kernel({self.name!r}, beta={self.beta:g})"
+
+
+@lru_cache(maxsize=64)
+def _degree(kernel: Kernel, dimension: int) -> int:
+    count = 64
+    while count <= _LARGEST_DEGREE:
+        size = np.arange(count) * np.abs(kernel.potential_multipliers(dimension, count - 1))
+        carried = np.flatnonzero(size > _NEGLIGIBLE * size.max())
+        if len(carried) and carried[-1] < count - 2:
+            return int(carried[-1])
+        count *= 2
+    raise ValueError(f"kernel {kernel.name!r} is not smooth enough: its multipliers do not decay.")

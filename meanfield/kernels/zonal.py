@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
-from numpy.polynomial import chebyshev, legendre
+from numpy.polynomial import chebyshev
 
 from meanfield.arrays import FloatArray
 from meanfield.kernels.kernel import Kernel
@@ -13,8 +14,11 @@ from meanfield.kernels.quadrature import zonal_multipliers
 
 # Rounding of the quadrature: what lies below this share of the largest multiplier is noise.
 _NOISE = 64 * np.finfo(float).eps
-# Degree up to which an own kernel is looked at; smooth ones have decayed long before.
+# Degree up to which an own kernel is looked at; smooth ones have decayed long before, and
+# what the top eighth of the degrees holds is noise too.
 _LARGEST_DEGREE = 2047
+_TOP = _LARGEST_DEGREE // 8
+_LARGEST_NOISE = 1e-10
 
 
 def zonal(
@@ -48,7 +52,8 @@ def zonal(
     Raises
     ------
     ValueError
-        If both or neither are given, or values are not finite.
+        If both or neither are given, or values are not finite. When multipliers are asked
+        for: if the function is not smooth or too narrow.
 
     Examples
     --------
@@ -71,27 +76,31 @@ def zonal(
     if not callable(assert_callable):
         raise TypeError(f"attention must be a function of s, got {type(attention).__name__}.")
     function: Callable[[FloatArray], FloatArray] = assert_callable
-    cache: dict[int, FloatArray] = {}
+
+    @cache
+    def computed(dimension: int) -> FloatArray:
+        return _significant(zonal_multipliers(function, dimension, _LARGEST_DEGREE))
 
     def attention_multipliers(dimension: int, max_degree: int) -> FloatArray:
-        if dimension not in cache:
-            cache[dimension] = _significant(zonal_multipliers(function, dimension, _LARGEST_DEGREE))
-        return _resized(cache[dimension], max_degree)
+        return _resized(computed(dimension), max_degree)
+
+    @cache
+    def mean_potential(dimension: int) -> float:
+        return float(zonal_multipliers(potential, dimension, 0)[0])
 
     def potential_multipliers(dimension: int, max_degree: int) -> FloatArray:
         a = attention_multipliers(dimension, max_degree + 1)
         l = np.arange(1, max_degree + 1)
         w = np.zeros(max_degree + 1)
         w[1:] = (a[:-2] - a[2:]) / (2 * l + dimension - 1)
-        w[0] = zonal_multipliers(potential, dimension, 0)[0]
+        w[0] = mean_potential(dimension)
         return w
 
     def potential(s: FloatArray) -> FloatArray:
-        # Substitution u = (s+1)(x+1)/2 - 1 for every s at once.
-        x, weight = legendre.leggauss(64)
-        half = (np.asarray(s, dtype=np.float64) + 1.0) / 2.0
-        u = half[..., None] * (x + 1.0) - 1.0
-        return np.asarray(half * (np.asarray(function(u)) @ weight))
+        # a(s) = a_0 + 2 sum_k a_k T_k(s), integrated term by term from -1.
+        a = np.trim_zeros(attention_multipliers(1, _LARGEST_DEGREE), "b")
+        series = chebyshev.chebint(np.concatenate([a[:1], 2.0 * a[1:]]), lbnd=-1)
+        return np.asarray(chebyshev.chebval(np.asarray(s, dtype=np.float64), series))
 
     return Kernel(
         name=name,
@@ -105,7 +114,14 @@ def zonal(
 
 def _significant(multipliers: FloatArray) -> FloatArray:
     """Multipliers without the noise of the quadrature."""
-    return np.where(np.abs(multipliers) > _NOISE * np.abs(multipliers).max(), multipliers, 0.0)
+    sizes = np.abs(multipliers)
+    noise = max(_NOISE * sizes.max(), 2.0 * sizes[-_TOP:].max())
+    if noise > _LARGEST_NOISE * sizes.max():
+        raise ValueError(
+            f"the kernel is too narrow: its multipliers of degree {_LARGEST_DEGREE} are still "
+            f"{noise / sizes.max():.1g} of the largest."
+        )
+    return np.where(sizes > noise, multipliers, 0.0)
 
 
 def _resized(multipliers: FloatArray, max_degree: int) -> FloatArray:

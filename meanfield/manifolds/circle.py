@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
-from meanfield.manifolds.circle_grid import CircleGrid, grid_size
+from meanfield.manifolds.circle_grid import CircleGrid
 
 _MASS_TOLERANCE = 1e-9
 
@@ -89,9 +89,9 @@ class Circle:
         """Independent uniform angles in [0, 2 pi)."""
         return 2.0 * np.pi * rng.random(count)
 
-    def grid(self, max_degree: int, field_degree: int, polynomial: bool) -> CircleGrid:
-        """Equispaced grid on which `advection` is free of aliasing up to max_degree."""
-        return CircleGrid(max_degree, grid_size(max_degree, field_degree, polynomial))
+    def grid(self, max_degree: int) -> CircleGrid:
+        """Equispaced grid on which products of two fields of max_degree are exact."""
+        return CircleGrid(max_degree)
 
     def moments(
         self, points: FloatArray, weights: FloatArray | None, max_degree: int

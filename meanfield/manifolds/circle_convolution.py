@@ -3,7 +3,7 @@
 A velocity that is a trigonometric polynomial of degree H multiplies a density of degree K by
 a banded convolution of their coefficients,
 
-    (f Phi')_k = sum_{|m| <= H} (i m Phi_m) f_{k-m},
+    (f v)_k = sum_{|m| <= H} v_m f_{k-m},
 
 free of aliasing by construction, at 4 (2H + 1) K multiplications. Eight taps a pass over
 contiguous real and imaginary parts keep the processor's vector units busy; up to H of about
@@ -14,27 +14,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.arrays import ComplexArray
 from meanfield.compiled import njit
 
 _TAPS = 8
 
 
-def advection(density: ComplexArray, potential: ComplexArray, max_degree: int) -> ComplexArray:
-    """Coefficients 0 ... max_degree of d/dtheta (f Phi')."""
-    return np.asarray(_advection(density, potential, max_degree))
-
-
 @njit
-def _advection(density, potential, max_degree):  # type: ignore[no-untyped-def]
-    reach = potential.size - 1
+def convolve_flux(density, velocity, max_degree):  # type: ignore[no-untyped-def]
+    """Coefficients 0 ... max_degree of d/dtheta (f v), from those of f and of v."""
+    reach = velocity.size - 1
     taps = (2 * reach + _TAPS) // _TAPS * _TAPS
-    # Velocity coefficients i m Phi_m, m = -reach ... reach, filled up with zeros.
+    # Coefficients v_m, m = -reach ... reach, filled up with zeros.
     velocity_real, velocity_imag = np.zeros(taps), np.zeros(taps)
-    for m in range(1, reach + 1):
-        real, imag = -m * potential[m].imag, m * potential[m].real
-        velocity_real[reach + m], velocity_imag[reach + m] = real, imag
+    for m in range(reach + 1):
+        real, imag = velocity[m].real, velocity[m].imag
         velocity_real[reach - m], velocity_imag[reach - m] = real, -imag
+        velocity_real[reach + m], velocity_imag[reach + m] = real, imag
     # f_k stands at index taps + k; what lies outside its degrees is zero.
     count = max_degree + 1
     known = min(density.size, count + reach)

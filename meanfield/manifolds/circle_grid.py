@@ -4,9 +4,6 @@ A product of a density of degree K and a velocity of degree H has degree K + H. 
 the part of degree n - k is seen as degree k, so degrees up to K are exact when
 
     n > 2 K + H.
-
-A normalised velocity grad Phi / Z is no polynomial: its spectrum decays but does not end, and
-n >= 3 K keeps what is aliased beyond 2 K, below the square of the watched tail.
 """
 
 from __future__ import annotations
@@ -15,27 +12,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray
 
-# Velocities up to this degree are multiplied by convolution: measured crossover with the
-# transforms at 256 to 4,096 degrees (tests/benchmarks/density_rhs.py).
-_CONVOLUTION_DEGREE = 40
+_LEAST_VELOCITY_DEGREE = 64
 
 
-def grid_size(max_degree: int, field_degree: int, polynomial: bool) -> int:
-    """Number of nodes for alias-free products, even and fast to transform.
+def alias_free_size(max_degree: int, field_degree: int) -> int:
+    """Nodes for alias-free products with a field of field_degree, even and fast to transform.
 
     Examples
     --------
-    >>> grid_size(64, 31, polynomial=True)
+    >>> alias_free_size(64, 31)
     160
     """
     import scipy.fft
 
     least = 2 * max_degree + field_degree + 1
-    if not polynomial:
-        least = max(least, 3 * max_degree + 1)
     return 2 * int(scipy.fft.next_fast_len((least + 1) // 2, real=True))
 
 
@@ -48,17 +42,23 @@ class CircleGrid:
     max_degree : int
         Given. Largest degree of the modal side, shape (max_degree + 1,).
     size : int
-        Given. Number of nodes.
+        Derived. Number of nodes; products of two fields of max_degree are exact.
 
     Examples
     --------
-    >>> grid = CircleGrid(2, 8)
+    >>> grid = CircleGrid(2)
+    >>> grid.size
+    8
     >>> grid.gradient(np.array([0, 0.5, 0])).round(3)[1:4]  # d/dt cos t = -sin t
     array([-0.707, -1.   , -0.707])
     """
 
     max_degree: int
-    size: int
+
+    @cached_property
+    def size(self) -> int:
+        """Number of nodes."""
+        return alias_free_size(self.max_degree, self.max_degree)
 
     @cached_property
     def points(self) -> FloatArray:
@@ -91,10 +91,14 @@ class CircleGrid:
         self, density: ComplexArray, potential: ComplexArray, partition: ComplexArray | None = None
     ) -> ComplexArray:
         """Coefficients of d/dtheta (f Phi' / Z), compiled; Z = 1 if `partition` is None."""
-        from meanfield.manifolds import circle_advection, circle_convolution
+        from meanfield.manifolds.circle_advection import advection
 
-        if partition is None and len(potential) - 1 <= _CONVOLUTION_DEGREE:
-            return circle_convolution.advection(density, potential, self.max_degree)
-        return circle_advection.advection(
-            density, potential, partition, self.max_degree, self.size
-        )
+        return advection(density, potential, partition, self.max_degree, self._product_sizes)
+
+    @cached_property
+    def _product_sizes(self) -> npt.NDArray[np.int64]:
+        """Sizes free of aliasing for velocities of degree 64, 128, ..., at least max_degree."""
+        degrees = [_LEAST_VELOCITY_DEGREE]
+        while degrees[-1] < self.max_degree:
+            degrees.append(2 * degrees[-1])
+        return np.array([alias_free_size(self.max_degree, degree) for degree in degrees])

@@ -13,7 +13,6 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 
-
 # A partition function this small is rounding of its transform. It occurs only where the
 # density is as small (Z >= the mass within 1/sqrt(beta) of the point), so the flux there is
 # below rounding whatever the quotient; the floor keeps that quotient bounded.
@@ -119,11 +118,8 @@ class Manifold(Sphere, Protocol):
         """Independent points from sigma."""
         ...
 
-    def grid(self, max_degree: int, field_degree: int, polynomial: bool) -> Grid:
-        """Grid for `advection` of a density of max_degree by fields of field_degree.
-
-        `polynomial` says that the velocity is one: then products are resolved exactly.
-        """
+    def grid(self, max_degree: int) -> Grid:
+        """Grid on which products of two fields of max_degree are exact."""
         ...
 
     def moments(

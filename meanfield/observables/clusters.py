@@ -89,8 +89,10 @@ def clusters(measure: Density | Measure, beta: float) -> Clusters:
     if len(angles) == 0:
         return Clusters(np.zeros(0), np.zeros(0))
     group = _linked(angles, radius)
-    total = np.bincount(group, mass)
-    mean = np.bincount(group, mass * np.cos(angles)) + 1j * np.bincount(group, mass * np.sin(angles))
+    total = np.asarray(np.bincount(group, mass), dtype=np.float64)
+    mean = np.bincount(group, mass * np.cos(angles)) + 1j * np.bincount(
+        group, mass * np.sin(angles)
+    )
     # The last comparison allows the rounding of a sum of equal weights.
     kept = np.flatnonzero(total >= least * (1.0 - 1e-12))
     kept = kept[np.argsort(-total[kept], kind="stable")]
@@ -100,7 +102,7 @@ def clusters(measure: Density | Measure, beta: float) -> Clusters:
 def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray]:
     """Grid that resolves both the density and the radius, with its masses."""
     degree = max(density.max_degree, int(np.ceil(np.pi * _NODES_PER_RADIUS / radius)))
-    grid = density.manifold.grid(degree, 0, True)
+    grid = density.manifold.grid(degree)
     mass = np.maximum(grid.to_nodal(density.coefficients), 0.0) * grid.weights
     return grid.points, mass / mass.sum()
 

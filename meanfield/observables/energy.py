@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from meanfield.arrays import ModalArray
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.kernels import Kernel
 from meanfield.problem import Problem
 
 
@@ -33,16 +38,19 @@ def interaction_energy(problem: Problem, moments: ModalArray) -> float:
     >>> round(uniform * math.exp(5.0) / 10.0, 10)  # I_0(5) / 10
     2.7239871824
     """
-    dimension, degree = problem.manifold.dimension, problem.kernel_degree
-    kernel = problem.kernel
+    multipliers = _normalised_multipliers(problem.kernel, problem.manifold.dimension)
+    space = problem.space
+    return space.inner(space.convolve(multipliers, moments), moments)
+
+
+@lru_cache(maxsize=64)
+def _normalised_multipliers(kernel: Kernel, dimension: int) -> FloatArray:
+    """Multipliers of the potential over twice the reference energy."""
+    degree = kernel.degree(dimension)
     if kernel.name == "exponential":
         # W = a / beta: the factor 1 / beta cancels in the ratio, also where it would overflow.
-        multipliers = kernel.attention_multipliers(dimension, degree)
-        dirac = float(kernel.attention(1.0))  # type: ignore[arg-type]
+        multipliers, function = kernel.attention_multipliers(dimension, degree), kernel.attention
     else:
-        multipliers = kernel.potential_multipliers(dimension, degree)
-        dirac = float(kernel.potential(1.0))  # type: ignore[arg-type]
-    reference = float(multipliers[0]) if kernel.beta < 0 else dirac
-    space = problem.space
-    energy = space.inner(space.convolve(multipliers, moments), moments)
-    return energy / reference
+        multipliers, function = kernel.potential_multipliers(dimension, degree), kernel.potential
+    reference = multipliers[0] if kernel.beta < 0 else function(np.ones(1))[0]
+    return np.asarray(multipliers / reference)

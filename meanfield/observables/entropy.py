@@ -25,6 +25,6 @@ def entropy(measure: Density | Measure) -> float:
 
     if isinstance(measure, Measure):
         return float("nan")
-    grid = measure.manifold.grid(_OVERSAMPLING * max(measure.max_degree, 16), 0, True)
+    grid = measure.manifold.grid(_OVERSAMPLING * max(measure.max_degree, 16))
     values = np.maximum(grid.to_nodal(measure.coefficients), 0.0)
     return -float(grid.weights @ xlogy(values, values))

@@ -195,7 +195,9 @@ def _read(file: h5py.File) -> Run:
     if "observables" in file:
         file["observables"].visititems(visit)
     diagnostics = {
-        name: item[()] for name, item in file.get("diagnostics", {}).items() if item.dtype.kind == "f"
+        name: item[()]
+        for name, item in file.get("diagnostics", {}).items()
+        if item.dtype.kind == "f"
     }
     names = file["diagnostics/representation"].asstr()[()] if len(time) else []
     return Run(
@@ -210,7 +212,9 @@ def _read(file: h5py.File) -> Run:
     )
 
 
-def _read_measures(file: h5py.File, count: int, manifold: str) -> tuple[Density | Measure | None, ...]:
+def _read_measures(
+    file: h5py.File, count: int, manifold: str
+) -> tuple[Density | Measure | None, ...]:
     space = MANIFOLDS[manifold]()
     measures: list[Density | Measure | None] = [None] * count
     if "density" in file:

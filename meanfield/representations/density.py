@@ -66,10 +66,8 @@ class DensityRepresentation:
         """Build the grid for the degree of the state."""
         space = self.problem.space
         felt = interaction(self.problem)
-        degree = space.degree_of(self.state)
-        polynomial = not self.problem.flow.normalized
         object.__setattr__(self, "interaction", felt)
-        object.__setattr__(self, "grid", space.grid(degree, felt.degree, polynomial))
+        object.__setattr__(self, "grid", space.grid(space.degree_of(self.state)))
 
     def rhs(self, time: float, state: State) -> State:
         """Coefficients of -div(f grad Phi / Z)."""

@@ -2,8 +2,9 @@
 
     mean_distance(n, t) ~ prefactor(t) n^{exponent(t)}
 
-is fitted at every saved time. The headline is that at the last one before the onset time
-ln n / (2 lambda_max) of the smallest n, when all sizes are still in the linear phase.
+is fitted at every saved time. The headline is that near half the onset time T = ln n / (2 lambda_max)
+of the smallest n: its fastest mode has then grown from n^{-1/2} to n^{-1/4}, and to 1 at T, where
+small systems saturate and the exponent is no longer that of the limit.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class ConvergenceStudy:
     linear_amplification : ndarray, shape (n_times,)
         Derived. e^{lambda_max t}, the growth of the fastest mode about uniform.
     headline : int
-        Derived. Index of the last time before the onset time of the smallest n: the latest
-        at which every size is in the linear phase.
+        Derived. Index of the saved time nearest to half the onset time of the smallest n, among
+        those before that onset; the last time where nothing grows.
     """
 
     times: FloatArray
@@ -88,7 +89,7 @@ class ConvergenceStudy:
             "prefactors": np.array([law.prefactor for law in laws]),
             "amplification": mean / mean[:, :1],
             "linear_amplification": growth,
-            "headline": int(np.flatnonzero(self.times < self.onset_times.min())[-1]),
+            "headline": _headline(self.times, float(self.onset_times.min())),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -123,3 +124,9 @@ class ConvergenceStudy:
             f"ConvergenceStudy({self.metric}, {sizes}, {self.distances.shape[1]} repetitions, "
             f"exponent {self.exponent:.3f} [{low:.3f}, {high:.3f}] at t = {self.exponent_time:.4g})"
         )
+
+
+def _headline(times: FloatArray, onset: float) -> int:
+    if not np.isfinite(onset):
+        return len(times) - 1
+    return int(np.argmin(np.abs(times[times < onset] - 0.5 * onset)))

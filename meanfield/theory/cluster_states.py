@@ -63,7 +63,7 @@ def polygon_rates(problem: Problem, clusters: int) -> PolygonRates:
     --------
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=7.0))
-    >>> float((polygon_rates(problem, 4).escape.max() * np.exp(7.0)).round(9))  # beta, in paper time
+    >>> float((polygon_rates(problem, 4).escape.max() * np.exp(7.0)).round(9))  # beta itself
     7.0
     """
     k = clusters
@@ -88,4 +88,5 @@ def _periodic_sum(values: FloatArray, period: int) -> FloatArray:
     """Sums over p in Z of values[|period p + q|], q = 0 ... period - 1."""
     reach = len(values) - 1
     degrees = np.arange(-reach, reach + 1)
-    return np.bincount(degrees % period, values[np.abs(degrees)], minlength=period)
+    folded = np.bincount(degrees % period, values[np.abs(degrees)], minlength=period)
+    return np.asarray(folded, dtype=np.float64)

@@ -149,7 +149,7 @@ def switching_thresholds(problem: Problem) -> list[float]:
 
 
 def _coupling(problem: Problem, max_degree: int) -> FloatArray:
-    """strength * w_l / z; degree 0 moves nothing and is set to 0."""
+    """Strength * w_l / z; degree 0 moves nothing and is set to 0."""
     dimension = problem.manifold.dimension
     coupling = problem.flow.strength * problem.kernel.potential_multipliers(dimension, max_degree)
     if problem.flow.normalized:

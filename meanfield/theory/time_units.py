@@ -1,7 +1,7 @@
 """Scaled, paper and growth time: the one place that converts.
 
-    paper time  = scaled time * exp(-|beta|)    unnormalised exponential kernel; else equal
-    growth time = scaled time * max_l lambda_l
+paper time  = scaled time * exp(-|beta|)    unnormalised exponential kernel; else equal
+growth time = scaled time * max_l lambda_l
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ def wasserstein_circle(first: Measure | Density, second: Measure | Density, p: i
 
     with the cumulative distributions F, G and their quantile functions. To the uniform measure
     W_2^2 = 2 sum_{k >= 1} |c_k|^2 / k^2. Exact up to rounding for points. Densities enter as they
-    are, without a grid of their own; where one is negative by rounding or truncation (a mass of
-    1e-3 at most) the distance is right to about that mass.
+    are, without a grid of their own; where one is negative by rounding or truncation, by a mass of
+    1e-3 at most, W_p^p is right to some pi^p times that mass.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def local_polynomials(coefficients: ComplexArray) -> FloatArray:
     Examples
     --------
     >>> rows = local_polynomials(np.array([1.0]))  # uniform: F = theta / 2 pi
-    >>> len(rows), rows[0, 1] * 2 * len(rows)
+    >>> len(rows), float(rows[0, 1]) * 2 * len(rows)
     (8, 1.0)
     """
     degree = _significant_degree(coefficients)
@@ -48,7 +48,7 @@ def local_polynomials(coefficients: ComplexArray) -> FloatArray:
     for j in range(TERMS):
         spectrum[j, 1 : degree + 1] = term
         term = term * (1j * half / (j + 1)) * k
-    rows = np.ascontiguousarray(scipy.fft.irfft(spectrum, cells, axis=1).T)
+    rows: FloatArray = np.ascontiguousarray(scipy.fft.irfft(spectrum, cells, axis=1).T)
     rows[:, 1] += 0.5 * coefficients[0].real / cells
     return rows
 
@@ -62,13 +62,14 @@ def cell_edges(rows: FloatArray) -> FloatArray:
     signs = (-1.0) ** np.arange(TERMS)
     left = (np.arange(len(rows)) + 0.5) / len(rows) + rows @ signs
     edges = np.maximum.accumulate(np.append(left, left[0] + 1.0))
-    return np.minimum(edges, left[0] + 1.0)
+    increasing: FloatArray = np.minimum(edges, left[0] + 1.0)
+    return increasing
 
 
 def check_density(coefficients: ComplexArray, name: str) -> None:
     """Refuse a density whose negative part has a mass above 1e-3.
 
-    Less than that is truncation or rounding, and distances are right to about that mass.
+    Less than that is truncation or rounding, and W_p^p is right to some pi^p times that mass.
     """
     cells = _cell_count(_significant_degree(coefficients))
     kept = coefficients[: cells // 2 + 1]
@@ -102,7 +103,7 @@ def locate(theta: float, cells: int) -> tuple[int, float]:
 @njit(fastmath={"contract"})
 def polynomial(rows: FloatArray, cell: int, t: float) -> float:
     """Local polynomial of a cell at t."""
-    value = rows[cell, TERMS - 1]
+    value: float = rows[cell, TERMS - 1]
     for j in range(TERMS - 2, -1, -1):
         value = value * t + rows[cell, j]
     return value
@@ -122,7 +123,7 @@ def polynomial_and_slope(rows: FloatArray, cell: int, t: float) -> tuple[float, 
 @njit(fastmath={"contract"})
 def primitive(rows: FloatArray, cell: int, t: float) -> float:
     """Integral of the local polynomial of a cell from 0 to t."""
-    value = rows[cell, TERMS - 1] * _RECIPROCALS[TERMS - 1]
+    value: float = rows[cell, TERMS - 1] * _RECIPROCALS[TERMS - 1]
     for j in range(TERMS - 2, -1, -1):
         value = value * t + rows[cell, j] * _RECIPROCALS[j]
     return value * t

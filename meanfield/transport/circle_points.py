@@ -126,7 +126,7 @@ def _first_moment(points: FloatArray, levels: IntArray) -> float:
     return float(np.diff(levels, prepend=0) @ points)
 
 
-def _median(points: FloatArray, levels: IntArray, arcs: FloatArray) -> np.int64:
+def _median(points: FloatArray, levels: IntArray, arcs: FloatArray) -> int:
     """Median of levels weighted by the arcs that begin at the points."""
     kept = np.arange(len(levels))
     before = 0.0
@@ -142,7 +142,7 @@ def _median(points: FloatArray, levels: IntArray, arcs: FloatArray) -> np.int64:
             kept, before = inside, under
     order = kept[np.argsort(levels[kept])]
     lengths = np.cumsum(arcs[order]) + before
-    return levels[order[min(np.searchsorted(lengths, np.pi), len(order) - 1)]]
+    return int(levels[order[min(int(np.searchsorted(lengths, np.pi)), len(order) - 1)]])
 
 
 @njit

@@ -68,7 +68,8 @@ def w1_with_density(points: FloatArray, levels: FloatArray, rows: FloatArray, ma
         start = _middle(kept)
 
     def evaluate(alpha: float) -> Evaluation:
-        return integrate(kept, rows, alpha, aside)
+        evaluation: Evaluation = integrate(kept, rows, alpha, aside)
+        return evaluation
 
     return minimise_convex(evaluate, float(low), float(high), float(start)).value
 
@@ -91,7 +92,7 @@ def _samples(
     for j in range(count):
         position = (j + 0.5) * cells / count
         cell = min(int(position), cells - 1)
-        before = np.searchsorted(points, position * (2.0 * np.pi / cells))
+        before = int(np.searchsorted(points, position * (2.0 * np.pi / cells)))
         base = _level(levels, before, len(points)) - mass * (cell + 0.5) / cells
         values[j] = base - polynomial(rows, cell, 2.0 * (position - cell) - 1.0)
     return values

@@ -38,12 +38,14 @@ def w2_points_density(points: FloatArray, levels: FloatArray, rows: FloatArray) 
     edges = cell_edges(rows)
 
     def evaluate(alpha: float) -> Evaluation:
-        return _cost(points, levels, rows, edges, alpha)
+        evaluation: Evaluation = _cost(points, levels, rows, edges, alpha)
+        return evaluation
 
     # The best shift near uniform is the mean of F less that of the levels.
     start = float(np.diff(levels, prepend=0.0) @ points) / (2.0 * np.pi) - 0.5
     low, high = edges[0] - 1.0, edges[0] + 1.0  # all b_i <= x_i, all b_i >= x_{i+1}
-    return float(np.sqrt(minimise_convex(evaluate, low, high, start).value))
+    least = minimise_convex(evaluate, low, high, start).value
+    return float(np.sqrt(max(least, 0.0)))  # a density negative by rounding has negative costs
 
 
 @njit(fastmath={"contract"})

@@ -39,12 +39,14 @@ def w2_densities(first: FloatArray, second: FloatArray) -> float:
     """
     nodes = max(_MIN_NODES, 2 * len(first), 2 * len(second))
     floors = (_floor(first), _floor(second))
+    most = max(_MAX_NODES, 4 * nodes)
     alpha, value = 0.0, np.inf
-    while nodes <= _MAX_NODES:
+    while nodes <= most:
         previous = value
 
         def evaluate(shift: float, nodes: int = nodes) -> Evaluation:
-            return _cost(first, second, floors, shift, nodes)
+            evaluation: Evaluation = _cost(first, second, floors, shift, nodes)
+            return evaluation
 
         # |F - theta / 2 pi| <= 1, so y >= x everywhere at alpha = 2, and y <= x at -2.
         value, alpha = minimise_convex(evaluate, -2.0, 2.0, alpha)

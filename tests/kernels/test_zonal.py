@@ -24,6 +24,25 @@ def test_zonal_of_the_exponential_is_the_exponential_kernel(dimension: int, beta
     assert own.degree(1) <= expected.degree(1)
 
 
+@pytest.mark.parametrize("beta", [400.0, 4e4])
+def test_narrow_kernel_keeps_its_potential_and_its_degree(beta: float) -> None:
+    """A rule of 64 nodes lost half of W at beta = 4000; noise would pass for high degrees."""
+    expected = exponential(beta)
+    own = zonal(expected.attention, beta=beta)
+    s = np.array([1.0, 1.0 - 1e-4, 0.99])
+    difference = beta * (own.potential(s) - expected.potential(s))
+    np.testing.assert_allclose(difference, 0.0, rtol=0, atol=3e-13)
+    for dimension in (1, 2):
+        assert 0.8 * expected.degree(dimension) < own.degree(dimension)
+        assert own.degree(dimension) <= expected.degree(dimension)
+
+
+def test_zonal_refuses_kernels_that_are_too_narrow() -> None:
+    """Beyond degree 2047 nothing is computed: a kernel cut off there rings."""
+    with pytest.raises(ValueError, match="too narrow: its multipliers of degree 2047 are still 2e"):
+        zonal(exponential(1e5).attention).degree(1)
+
+
 @pytest.mark.parametrize("dimension", [1, 2, 7])
 def test_potential_is_the_primitive_that_vanishes_at_minus_one(dimension: int) -> None:
     """a = 3 s^2 has W = s^3 + 1; its multiplier of degree 0 is the mean of that, 1."""

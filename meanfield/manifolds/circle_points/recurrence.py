@@ -40,22 +40,16 @@ def moments(
     total = parts[0][0]
     for sums, _ in parts[1:]:
         total += sums
-    if weights is None:
-        total /= points.size
-    # sums[m, b] = (cos cos, sin sin, sin cos, cos sin) of (a_m, b); b = 0 is u itself.
-    cc, ss, sc, cs = total[..., 0], total[..., 1], total[..., 2], total[..., 3]
-    plus, minus = (cc - ss) - 1j * (sc + cs), (cc + ss) - 1j * (sc - cs)
-    # Degrees 9m - 4 ... 9m + 4 in order.
-    grouped = np.concatenate([minus[:, :0:-1], plus], axis=1).ravel()
-    return np.ascontiguousarray(grouped[kernels.REACH : kernels.REACH + max_degree + 1]), all(
-        reduced for _, reduced in parts
-    )
+    scale = 1.0 / points.size if weights is None else 1.0
+    return kernels.moments(total, scale, max_degree), all(reduced for _, reduced in parts)
 
 
 def evaluate(series: list[ComplexArray], points: FloatArray) -> tuple[FloatArray, bool]:
     """Values of one real series, or the quotient of two, and whether angles were reduced."""
     max_degree = max(len(coefficients) for coefficients in series) - 1
-    factors = np.stack([_factors(coefficients, max_degree) for coefficients in series])
+    factors = np.empty((len(series), kernels.group_count(max_degree), kernels.REACH + 1, 4))
+    for coefficients, rows in zip(series, factors, strict=True):
+        kernels.set_factors(coefficients, rows)
     values = np.empty(points.size)
     chunks, bounds = _chunks(points.size, len(series) * max_degree)
 
@@ -71,25 +65,3 @@ def _chunks(size: int, max_degree: int) -> tuple[int, list[int]]:
     products = size * (max_degree + 16)
     chunks = min(_MOST_CHUNKS, 1 << max(0, (products // _CHUNK_PRODUCTS).bit_length() - 1))
     return chunks, [size * i // chunks for i in range(chunks + 1)]
-
-
-def _factors(coefficients: ComplexArray, max_degree: int) -> FloatArray:
-    """Factors of cos cos, sin sin, sin cos, cos sin of (a_m, b): shape (groups, 5, 4)."""
-    groups = kernels.group_count(max_degree)
-    padded = np.zeros(kernels.GROUP * groups + kernels.REACH, dtype=np.complex128)
-    padded[kernels.REACH : kernels.REACH + len(coefficients)] = 2.0 * coefficients
-    padded[kernels.REACH] = coefficients[0].real
-    # (groups, 9): degrees 9m - 4 ... 9m + 4; below zero they are zero.
-    grouped = padded[: kernels.GROUP * groups].reshape(groups, kernels.GROUP)
-    plus, minus = grouped[:, kernels.REACH :], grouped[:, kernels.REACH :: -1].copy()
-    minus[:, 0] = 0.0  # b = 0 occurs once
-    # Re[g e^{i(a+b)}] = Re g (cc - ss) - Im g (sc + cs), Re[g e^{i(a-b)}] the same with -b.
-    return np.stack(
-        [
-            plus.real + minus.real,
-            minus.real - plus.real,
-            -(plus.imag + minus.imag),
-            minus.imag - plus.imag,
-        ],
-        axis=-1,
-    )

@@ -157,6 +157,37 @@ def products(points, weights, groups):  # type: ignore[no-untyped-def]
 
 
 @njit
+def moments(sums, scale, max_degree):  # type: ignore[no-untyped-def]
+    """Moments times `scale`, from the sums of `products`."""
+    found = np.empty(max_degree + 1, np.complex128)
+    for k in range(max_degree + 1):
+        m = (k + REACH) // GROUP
+        b = k - GROUP * m
+        cc, ss, sc, cs = sums[m, abs(b)]
+        # e^{-i(a + b)} = cc - ss - i (sc + cs); for -b the sine of b changes sign.
+        sign = 1.0 if b >= 0 else -1.0
+        found[k] = scale * complex(cc - sign * ss, -(sc + sign * cs))
+    return found
+
+
+@njit
+def set_factors(coefficients, factors):  # type: ignore[no-untyped-def]
+    """Set what multiplies cos cos, sin sin, sin cos, cos sin of (a_m, b); (groups, 5, 4)."""
+    factors[:] = 0.0
+    factors[0, 0, 0] = coefficients[0].real
+    for k in range(1, len(coefficients)):
+        m = (k + REACH) // GROUP
+        b = k - GROUP * m
+        sign = 1.0 if b >= 0 else -1.0
+        # 2 Re[g e^{i(a + b)}] = 2 Re g (cc - ss) - 2 Im g (sc + cs), as above.
+        g = 2.0 * coefficients[k]
+        factors[m, abs(b), 0] += g.real
+        factors[m, abs(b), 1] -= sign * g.real
+        factors[m, abs(b), 2] -= g.imag
+        factors[m, abs(b), 3] -= sign * g.imag
+
+
+@njit
 def values(factors, points, values):  # type: ignore[no-untyped-def]
     """Values of one series, or the quotient of two, from their factors (1 or 2, groups, 5, 4)."""
     u, step = np.zeros((2, _BLOCK)), np.zeros((2, _BLOCK))

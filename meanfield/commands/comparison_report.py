@@ -1,0 +1,105 @@
+"""What `meanfield compare` prints: tables for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from meanfield.commands.tables import facts, table, to_json
+from meanfield.studies.convergence_results import ConvergenceStudy
+
+_ROWS = 9
+
+
+def report(study: ConvergenceStudy, title: str = "") -> str:
+    """Tables of a study: distances at the headline time, the exponent, amplification."""
+    at, metric = study.headline, study.metric
+    parts = [_headline_table(study)]
+    low, high = study.exponent_interval
+    law = f"{metric} = {study.prefactors[at]:.4g} n^({study.exponent:.4f})"
+    when = f"t = {study.exponent_time:.6g}"
+    if np.isfinite(study.onset_times[0]):
+        when += f", half-way to the onset time of n = {study.tokens[0]}"
+    parts.append(
+        facts(
+            [
+                ("time", when),
+                ("exponent", f"{study.exponent:.4f}, 95 % confidence {low:.4f} to {high:.4f}"),
+                ("law", law),
+                ("repetitions", study.distances.shape[1]),
+            ]
+        )
+    )
+    parts.append(_amplification_table(study))
+    if title:
+        parts.insert(0, title)
+    if study.note:
+        parts.append(f"note: {study.note}.")
+    return "\n\n".join(parts)
+
+
+def report_json(study: ConvergenceStudy, path: Path) -> str:
+    """One JSON object; distances are indexed by size, then time."""
+    return to_json(
+        {
+            "output": str(path),
+            "metric": study.metric,
+            "times": study.times,
+            "tokens": study.tokens,
+            "repetitions": study.distances.shape[1],
+            "mean_distance": study.mean_distance,
+            "standard_error": study.standard_error,
+            "exponent": study.exponent,
+            "exponent_interval": study.exponent_interval,
+            "exponent_time": study.exponent_time,
+            "prefactor": study.prefactors[study.headline],
+            "exponents": study.exponents,
+            "exponent_intervals": study.exponent_intervals,
+            "prefactors": study.prefactors,
+            "growth_rate_max": study.growth_rate_max,
+            "onset_times": study.onset_times,
+            "amplification": study.amplification,
+            "linear_amplification": study.linear_amplification,
+            "note": study.note,
+        }
+    )
+
+
+def _headline_table(study: ConvergenceStudy) -> str:
+    at, metric = study.headline, study.metric
+    header = ["n", f"mean {metric}", "s.e.", f"sqrt(n) {metric}", "onset time"]
+    rows = [
+        [
+            int(n),
+            f"{mean:.5g}",
+            f"{error:.2g}",
+            f"{mean * np.sqrt(n):.4g}",
+            f"{onset:.5g}" if np.isfinite(onset) else "-",
+        ]
+        for n, mean, error, onset in zip(
+            study.tokens,
+            study.mean_distance[:, at],
+            study.standard_error[:, at],
+            study.onset_times,
+            strict=True,
+        )
+    ]
+    return table(header, rows)
+
+
+def _amplification_table(study: ConvergenceStudy) -> str:
+    """Growth of the mean distance since time 0 beside that of the fastest mode."""
+    picked = np.linspace(0, len(study.times) - 1, min(_ROWS, len(study.times))).astype(int)
+    picked = np.unique([*picked, study.headline])
+    header = ["t", *[f"n = {n}" for n in study.tokens], "e^(lambda t)", "exponent"]
+    rows = [
+        [
+            f"{study.times[i]:.5g}",
+            *[f"{ratio:.4g}" for ratio in study.amplification[:, i]],
+            f"{study.linear_amplification[i]:.4g}",
+            f"{study.exponents[i]:.3f}",
+        ]
+        for i in picked
+    ]
+    return f"mean {study.metric} over that at t = 0\n" + table(header, rows)

@@ -1,0 +1,204 @@
+"""The file of `meanfield compare` (HDF5): its layout, described here and nowhere else.
+
+    /time                    (n_times,) scaled time, 0 first
+    /tokens                  (n_sizes,) sizes of the particle systems
+    /repetition              (repetitions,) their numbers
+    /distances               (n_sizes, repetitions, n_times) W_p in radians, NaN where not yet run
+    /onset_time              (n_sizes,) ln n / (2 lambda_max)
+    /mean_distance, /standard_error, /amplification     (n_sizes, n_times)
+    /exponent, /prefactor, /linear_amplification        (n_times,)
+    /exponent_interval       (n_times, 2) 95 % confidence
+    attributes               comparison_format_version, meanfield_version, config, created, status,
+                             metric, seed, note, headline_time, and the facts of the problem
+
+Everything but distances and onset times follows from these and is there for other readers.
+Every axis has its dimension scale. The file is small and written anew each time.
+"""
+
+from __future__ import annotations
+
+import os
+import time as clock
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.outputs.atomic import replace_file
+from meanfield.outputs.recorder import RUNNING
+from meanfield.run import COMPLETED
+from meanfield.studies.convergence import Comparison
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.particle_systems import System
+
+if TYPE_CHECKING:
+    import h5py
+
+COMPARISON_FORMAT_VERSION = 1
+# A flush costs some milliseconds: at most about one per cent of the time.
+_FLUSH_SECONDS = 1.0
+
+_AXES: dict[str, tuple[str, ...]] = {
+    "distances": ("tokens", "repetition", "time"),
+    "onset_time": ("tokens",),
+    "mean_distance": ("tokens", "time"),
+    "standard_error": ("tokens", "time"),
+    "amplification": ("tokens", "time"),
+    "exponent": ("time",),
+    "prefactor": ("time",),
+    "linear_amplification": ("time",),
+    "exponent_interval": ("time", "bound"),
+}
+
+
+def record_comparison(
+    path: Path,
+    plan: Comparison,
+    distances: FloatArray,
+    results: Iterable[tuple[System, FloatArray]],
+    attributes: dict[str, Any],
+) -> Generator[System, None, None]:
+    """Take down results as they come, into `distances` and into the file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; written at once and then about every second.
+    plan : Comparison
+        What the results belong to.
+    distances : ndarray, shape (n_sizes, repetitions, n_times)
+        What is known already; filled in place.
+    results : iterable of (System, ndarray)
+        From `finished_systems`.
+    attributes : dict
+        Attributes of the file.
+
+    Yields
+    ------
+    System
+        Each one after it was taken down. Whatever ends the stream, the file holds all of them.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+
+    def flush(status: str) -> None:
+        write_comparison(path, plan.study(distances), attributes | {"status": status})
+
+    flush(RUNNING)
+    flushed = clock.perf_counter()
+    try:
+        for system, row in results:
+            plan.place(distances, system, row)
+            if clock.perf_counter() - flushed > _FLUSH_SECONDS:
+                flush(RUNNING)
+                flushed = clock.perf_counter()
+            yield system
+    except BaseException as error:
+        cause = "interrupted" if isinstance(error, KeyboardInterrupt | GeneratorExit) else "failed"
+        done = int(np.isfinite(distances).all(axis=2).sum())
+        total = len(plan.tokens) * plan.repetitions
+        flush(f"{cause} with {done} of {total} particle systems finished")
+        raise
+    flush(COMPLETED)
+
+
+def write_comparison(path: Path, study: ConvergenceStudy, attributes: dict[str, Any]) -> None:
+    """Write a study into a file, in place of what was there.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    values = {
+        "distances": study.distances,
+        "onset_time": study.onset_times,
+        "mean_distance": study.mean_distance,
+        "standard_error": study.standard_error,
+        "amplification": study.amplification,
+        "exponent": study.exponents,
+        "prefactor": study.prefactors,
+        "linear_amplification": study.linear_amplification,
+        "exponent_interval": study.exponent_intervals,
+    }
+    scales = {
+        "time": study.times,
+        "tokens": study.tokens,
+        "repetition": np.arange(study.distances.shape[1]),
+        "bound": np.arange(2),
+    }
+
+    def write(file: h5py.File) -> None:
+        file.attrs["comparison_format_version"] = COMPARISON_FORMAT_VERSION
+        facts = {
+            "metric": study.metric,
+            "note": study.note,
+            "headline_time": study.exponent_time,
+            "growth_rate_max": study.growth_rate_max,
+        }
+        for key, value in (attributes | facts).items():
+            file.attrs[key] = value
+        for name, scale in scales.items():
+            file.create_dataset(name, data=scale).make_scale(name)
+        file["time"].attrs["units"] = "scaled time"
+        for name, axes in _AXES.items():
+            dataset = file.create_dataset(name, data=values[name])
+            for dimension, axis in zip(dataset.dims, axes, strict=True):
+                dimension.attach_scale(file[axis])
+
+    replace_file(path, None, write)
+
+
+def load_comparison(path: str | os.PathLike[str]) -> tuple[ConvergenceStudy, dict[str, Any]]:
+    """Study and attributes of a file of `meanfield compare`, finished or not.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, or it is not one of a format this version knows.
+
+    Examples
+    --------
+    >>> load_comparison("nothing-compare.h5")
+    Traceback (most recent call last):
+    ...
+    ValueError: nothing-compare.h5: no such file.
+    """
+    import h5py
+
+    name = os.fspath(path)
+    if not Path(name).is_file():
+        raise ValueError(f"{name}: no such file.")
+    try:
+        file = h5py.File(name, "r")
+    except OSError:
+        raise ValueError(f"{name} is not a readable HDF5 file.") from None
+    with file:
+        version = file.attrs.get("comparison_format_version")
+        if version != COMPARISON_FORMAT_VERSION:
+            raise ValueError(
+                f"{name} is not a comparison of format {COMPARISON_FORMAT_VERSION} "
+                f"(comparison_format_version is {version})."
+            )
+        try:
+            attributes = {
+                key: value.item() if isinstance(value, np.generic) else value
+                for key, value in file.attrs.items()
+            }
+            study = ConvergenceStudy(
+                file["time"][()],
+                file["tokens"][()],
+                file["distances"][()],
+                str(attributes["metric"]),
+                float(attributes["growth_rate_max"]),
+                file["onset_time"][()],
+                str(attributes["note"]),
+            )
+        except (KeyError, OSError, RuntimeError, IndexError) as error:
+            raise ValueError(f"{name} is damaged: {error}.") from None
+    return study, attributes

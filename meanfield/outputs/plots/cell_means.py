@@ -1,0 +1,81 @@
+"""Mean density in equal cells of the circle, for densities and for points.
+
+    mean of e^{ik theta} over a cell of width h = sinc(k h / 2) e^{ik centre}
+
+Means, not samples: a peak narrower than a cell is seen with the mass it has.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.fft
+
+from meanfield.arrays import FloatArray
+from meanfield.measures import Density, Measure
+
+
+def cell_edges(count: int) -> FloatArray:
+    """Edges of `count` equal cells of [-pi, pi], shape (count + 1,)."""
+    return np.linspace(-np.pi, np.pi, count + 1)
+
+
+def cell_means(measure: Density | Measure, count: int) -> FloatArray:
+    """Mean density relative to uniform in the cells between `cell_edges`.
+
+    Parameters
+    ----------
+    measure : Density or Measure
+        On the circle.
+    count : int
+        Number of cells, even.
+
+    Returns
+    -------
+    ndarray, shape (count,)
+        Their mean is the mass, 1.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> cell_means(mf.Measure(mf.Circle(), [-3.0, 0.1, 0.2]), 4).round(3)
+    array([1.333, 0.   , 2.667, 0.   ])
+    >>> cell_means(mf.Density(mf.Circle(), [1.0, 0.25]), 2).round(6)  # 1 + cos(theta) / 2
+    array([1., 1.])
+    """
+    if isinstance(measure, Measure):
+        cell = np.floor((measure.points / (2 * np.pi) + 0.5) * count).astype(np.int64) % count
+        return np.asarray(np.bincount(cell, measure.mass, minlength=count) * count)
+    k = np.arange(measure.max_degree + 1)
+    first_centre = -np.pi + np.pi / count
+    means = measure.coefficients * np.sinc(k / count) * np.exp(1j * k * first_centre)
+    # A transform long enough for the degree; every so manieth of its nodes is a centre.
+    refinement = 2 * (measure.max_degree + 1) // count + 1
+    nodal = scipy.fft.irfft(means, refinement * count, norm="forward")
+    return np.asarray(nodal[::refinement])
+
+
+def quantiles(measure: Density | Measure, count: int) -> FloatArray:
+    """Angles in [-pi, pi] that cut a measure, from -pi on, into parts of equal mass.
+
+    Points of mass (i + 1/2) / count, shape (count,): of a density to the width of a cell
+    squared, of points a choice among them.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> quantiles(mf.Density(mf.Circle(), [1.0]), 2).round(6)
+    array([-1.570796,  1.570796])
+    """
+    levels = (np.arange(count) + 0.5) / count
+    if isinstance(measure, Measure):
+        wrapped = _wrapped(measure.points)
+        order = np.argsort(wrapped, kind="stable")
+        mass = np.cumsum(measure.mass[order])
+        return wrapped[order][np.minimum(np.searchsorted(mass, levels), len(order) - 1)]
+    cells = max(4096, 8 * measure.max_degree)
+    mass = np.concatenate([[0.0], np.cumsum(cell_means(measure, cells))]) / cells
+    return np.asarray(np.interp(levels, mass, cell_edges(cells)))
+
+
+def _wrapped(angles: FloatArray) -> FloatArray:
+    return np.asarray((angles + np.pi) % (2 * np.pi) - np.pi)

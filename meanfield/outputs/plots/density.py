@@ -1,0 +1,143 @@
+"""Kind "density": the density over time and angle, with the paths of tokens on it."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from meanfield.arrays import FloatArray
+from meanfield.measures import Density, Measure
+from meanfield.outputs.plots.cell_means import cell_edges, cell_means
+from meanfield.outputs.plots.style import (
+    DENSITY_COLOURS,
+    MUTED,
+    set_title,
+)
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
+from meanfield.outputs.plots.token_paths import token_paths
+from meanfield.run import Run
+
+_CELLS = 720
+_PATHS = 40
+_PATH_POINTS = 4
+# Cells of a histogram hold about this many tokens of a uniform measure.
+_TOKENS_PER_CELL = 10
+_FEWEST_CELLS = 120
+# Colours span at most this range, and at least a little around uniform.
+_LOWEST, _HIGHEST = 0.05, 30.0
+_NEAR_UNIFORM = 1.25
+
+
+def draw(run: Run, figure: Figure) -> None:
+    """Draw the whole figure."""
+    reason = missing(run)
+    if reason is not None:
+        raise ValueError(reason)
+    axes = figure.subplots()
+    set_title(axes, run)
+    on_axes(run, axes)
+    set_time_axis(axes, run)
+    add_growth_times(axes, run)
+
+
+def missing(run: Run) -> str | None:
+    """What a run lacks for this figure and what to do about it; None if nothing."""
+    manifold = run.attributes.get("manifold", "circle")
+    if manifold != "circle":
+        return f"density figures are for the circle, this run is on the {manifold}."
+    if len(shown(run)) < 2:
+        return f"a density figure needs at least 2 saved times, the run has {len(run.time)}."
+    if any(run.measures[i] is None for i in shown(run)):
+        return 'the states of the run were not kept: set [output] state = "all" and run again.'
+    return None
+
+
+def on_axes(run: Run, axes: Axes) -> None:
+    """Density, token paths and colour bar on given axes."""
+    kept = shown(run)
+    measures = [measure for i in kept if (measure := run.measures[i]) is not None]
+    count = _cell_count(measures)
+    table = np.array([cell_means(measure, count) for measure in measures]).T
+    smooth = all(isinstance(measure, Density) for measure in measures)
+    times = run.time[kept]
+    norm = _colour_scale(table)
+    values = np.clip(table, norm.vmin, norm.vmax)
+    edges = cell_edges(count)
+    if smooth:
+        # Colours are interpolated between the centres; the first and the last are one cell.
+        centres = np.concatenate([[edges[0]], 0.5 * (edges[1:] + edges[:-1]), [edges[-1]]])
+        seam = np.sqrt(values[:1] * values[-1:])
+        values, x, y = np.concatenate([seam, values, seam]), times, centres
+    else:
+        x, y = _between(times), edges
+    mesh = axes.pcolormesh(
+        x,
+        y,
+        values,
+        norm=norm,
+        cmap=DENSITY_COLOURS,
+        shading="gouraud" if smooth else "flat",
+        rasterized=True,
+    )
+    _draw_paths(run, axes)
+    set_angle_axis(axes)
+    _add_colour_bar(axes, mesh, table, norm)
+
+
+def set_angle_axis(axes: Axes) -> None:
+    """Angles from -pi to pi, upwards."""
+    axes.set_ylim(-np.pi, np.pi)
+    axes.set_yticks(np.pi * np.array([-1, -0.5, 0, 0.5, 1]))
+    axes.set_yticklabels([r"$-\pi$", r"$-\pi/2$", "$0$", r"$\pi/2$", r"$\pi$"])
+    axes.set_ylabel(r"angle $\theta$ (rad)")
+
+
+def _cell_count(measures: list[Density | Measure]) -> int:
+    """Fine for densities; for tokens so that cells hold some."""
+    effective = [1.0 / float(np.sum(m.mass**2)) for m in measures if isinstance(m, Measure)]
+    if not effective:
+        return _CELLS
+    return 2 * int(np.clip(min(effective) / _TOKENS_PER_CELL, _FEWEST_CELLS, _CELLS) // 2)
+
+
+def _colour_scale(table: FloatArray) -> LogNorm:
+    positive = table[table > 0]
+    lowest = min(max(float(positive.min()), _LOWEST), 1.0 / _NEAR_UNIFORM)
+    return LogNorm(lowest, max(min(float(positive.max()), _HIGHEST), _NEAR_UNIFORM))
+
+
+def _between(times: FloatArray) -> FloatArray:
+    """Edges of columns: half way between saved times."""
+    return np.concatenate([times[:1], 0.5 * (times[1:] + times[:-1]), times[-1:]])
+
+
+def _draw_paths(run: Run, axes: Axes) -> None:
+    times, angles = token_paths(run, _PATHS, _PATH_POINTS)
+    lines = []
+    for path in angles.T:
+        # A path that winds is drawn once a turn; the axes cut each copy at the seam.
+        first = int(np.floor((path.min() + np.pi) / (2 * np.pi)))
+        last = int(np.floor((path.max() + np.pi) / (2 * np.pi)))
+        lines += [
+            np.column_stack([times, path - 2 * np.pi * turn]) for turn in range(first, last + 1)
+        ]
+    axes.add_collection(
+        LineCollection(lines, colors="white", linewidths=0.6, alpha=0.55), autolim=False
+    )
+
+
+def _add_colour_bar(axes: Axes, mesh: object, table: FloatArray, norm: LogNorm) -> None:
+    below, above = table.min() < norm.vmin * 0.999, table.max() > norm.vmax * 1.001
+    extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[below, above]
+    # Inset axes belong to the panel: panels below it stay as wide.
+    bar = axes.figure.colorbar(
+        mesh, cax=axes.inset_axes((1.015, 0.0, 0.016, 1.0)), extend=extend, extendfrac=0.03
+    )
+    bar.set_label("density $f$ (uniform = 1)")
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=2, color=MUTED)

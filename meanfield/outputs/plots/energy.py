@@ -1,0 +1,95 @@
+"""Kind "energy": the staircase of the interaction energy, and the number of clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from meanfield.arrays import FloatArray
+from meanfield.outputs.plots.style import COUNT, ENERGY, FAINT, MUTED, set_title
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
+from meanfield.run import Run
+
+_LEVEL_SPACING = 0.12
+
+def draw(run: Run, figure: Figure) -> None:
+    """Draw the whole figure."""
+    axes = figure.subplots()
+    set_title(axes, run)
+    count_on_twin(run, axes)
+    on_axes(run, axes)
+    level_lines(run, axes)
+    set_time_axis(axes, run)
+    add_growth_times(axes, run)
+    axes.set_ylabel(energy_label(run), color=ENERGY)
+
+
+def energy_label(run: Run) -> str:
+    """Name of the normalised energy; the reference is that of the definition."""
+    reference = "uniform" if float(run.attributes.get("beta", 0.0)) < 0 else "Dirac"
+    return rf"energy $E\,/\,E$[{reference}]"
+
+
+def on_axes(run: Run, axes: Axes) -> None:
+    """Energy on given axes."""
+    kept = shown(run)
+    axes.plot(run.time[kept], run.observables["energy"][kept], color=ENERGY, **points_if_few(run))
+
+
+def level_lines(run: Run, axes: Axes) -> None:
+    """Energies of n equal clusters, as lines as far as they are told apart; sets the limits."""
+    top = float(np.nanmax(run.observables["energy"][shown(run)]))
+    levels = equal_clusters(run)
+    above = [level for level in levels if top <= level <= 1.35 * top]
+    top = 1.06 * max([top, *above])
+    axes.set_ylim(0.0, top)
+    last = np.inf
+    for n, level in enumerate(levels, start=1):
+        if level > top or last - level < _LEVEL_SPACING * top:
+            continue
+        last = level
+        axes.axhline(level, color=FAINT, linewidth=0.8, zorder=0)
+        axes.annotate(
+            f"{n} equal clusters" if n > 1 else "one cluster", (0.0, level),
+            xycoords=("axes fraction", "data"), xytext=(6, 2), textcoords="offset points",
+            fontsize=7.5, color=MUTED,
+        )  # fmt: skip
+
+
+def equal_clusters(run: Run) -> FloatArray:
+    """Energies of n = 1 ... dominant degree equal clusters at equal distances.
+
+        E / E[Dirac] = 1/n sum_j exp(beta (cos(2 pi j / n) - 1))
+
+    for the attractive exponential kernel; none for others.
+    """
+    facts = run.attributes
+    beta = float(facts.get("beta", 0.0))
+    if facts.get("kernel") != "exponential" or beta <= 0 or not run.growth_rates.max() > 0:
+        return np.zeros(0)
+    numbers = range(1, int(np.argmax(run.growth_rates)) + 1)
+    return np.array(
+        [np.mean(np.exp(beta * (np.cos(2 * np.pi * np.arange(n) / n) - 1))) for n in numbers]
+    )
+
+
+def count_on_twin(run: Run, axes: Axes) -> None:
+    """Number of clusters, as steps on a second axis behind."""
+    kept = shown(run)
+    count = run.observables["clusters/count"][kept]
+    twin = axes.twinx()
+    twin.step(run.time[kept], count, where="mid", color=COUNT, linewidth=1.2)
+    twin.fill_between(run.time[kept], count, step="mid", color=COUNT, alpha=0.15, linewidth=0)
+    twin.set_ylim(0, max(float(np.nanmax(count)), 1.0) * 1.15)
+    twin.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    twin.set_ylabel("clusters", color=COUNT)
+    twin.spines["right"].set_visible(True)
+    axes.set_zorder(twin.get_zorder() + 1)
+    axes.patch.set_visible(False)
+
+
+def points_if_few(run: Run) -> dict[str, object]:
+    """Mark the saved times where there are too few to make a curve."""
+    return {"marker": "o", "markersize": 4} if len(shown(run)) < 12 else {}

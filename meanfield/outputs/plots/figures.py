@@ -1,0 +1,76 @@
+"""Make figures and write them: no pyplot, no file half written, the same bytes every time."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from meanfield.outputs.plots.style import style
+
+SUFFIXES = (".png", ".pdf", ".svg")
+
+# No dates: the same run gives the same file.
+_METADATA: dict[str, dict[str, str | None]] = {
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None},
+    ".svg": {"Date": None},
+}
+
+
+def new_figure(size: tuple[float, float], **options: Any) -> Figure:
+    """Empty figure of a size in inches, with a canvas of its own."""
+    figure = Figure(**({"figsize": size, "layout": "constrained"} | options))
+    FigureCanvasAgg(figure)
+    # Notebooks ask for this; without pyplot nobody else tells them how to show a figure.
+    figure._repr_png_ = partial(_encoded, figure, ".png")  # type: ignore[attr-defined]
+    return figure
+
+
+def check_suffix(path: str | os.PathLike[str]) -> str:
+    """Suffix of a path if figures can be written so.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is not known.
+
+    Examples
+    --------
+    >>> check_suffix("figure.PNG")
+    '.png'
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(
+            f"{os.fspath(path)}: figures end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, "
+            f"got {suffix!r}."
+        )
+    return suffix
+
+
+def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure; the suffix chooses the format.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is not known or the file cannot be written.
+    """
+    content = _encoded(figure, check_suffix(path))
+    try:
+        Path(path).write_bytes(content)
+    except OSError as error:
+        raise ValueError(f"{os.fspath(path)} cannot be written: {error.strerror}.") from None
+
+
+def _encoded(figure: Figure, suffix: str) -> bytes:
+    buffer = BytesIO()
+    with style():
+        figure.savefig(buffer, format=suffix[1:], metadata=_METADATA[suffix])
+    return buffer.getvalue()

@@ -1,0 +1,38 @@
+"""Kind "order_parameter": length of the mean vector against time."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.arrays import FloatArray
+from meanfield.manifolds import MANIFOLDS
+from meanfield.outputs.plots.energy import points_if_few
+from meanfield.outputs.plots.style import ORDER, set_title
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
+from meanfield.run import Run
+
+LABEL = "order parameter $R$"
+
+
+def draw(run: Run, figure: Figure) -> None:
+    """Draw the whole figure."""
+    axes = figure.subplots()
+    set_title(axes, run)
+    on_axes(run, axes)
+    set_time_axis(axes, run)
+    add_growth_times(axes, run)
+    axes.set_ylabel(LABEL)
+
+
+def on_axes(run: Run, axes: Axes) -> None:
+    """Order parameter on given axes."""
+    kept = shown(run)
+    axes.plot(run.time[kept], order_parameter(run)[kept], color=ORDER, **points_if_few(run))
+
+
+def order_parameter(run: Run) -> FloatArray:
+    """Order parameter at the saved times, from the moments: they are always stored."""
+    manifold = MANIFOLDS[str(run.attributes["manifold"])]()
+    return np.array([manifold.order_parameter(moments) for moments in run.moments])

@@ -1,0 +1,78 @@
+"""Kind "resolution": the watched spectral tail of a density, and its degree."""
+
+from __future__ import annotations
+
+import tomllib
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.outputs.plots.energy import points_if_few
+from meanfield.outputs.plots.style import (
+    COUNT,
+    ENERGY,
+    MUTED,
+    set_title,
+)
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
+from meanfield.representations.options import Options
+from meanfield.run import Run
+
+_FLOOR = 1e-18
+
+
+def draw(run: Run, figure: Figure) -> None:
+    """Draw the whole figure."""
+    tail = run.diagnostics.get("tail")
+    if tail is None or not np.any(np.isfinite(tail[shown(run)])):
+        carried = " and ".join(dict.fromkeys(run.representation)) or "nothing"
+        raise ValueError(
+            f"resolution figures are of densities, this run was carried by {carried}: "
+            "points have no spectral tail. Use another kind."
+        )
+    axes = figure.subplots()
+    set_title(axes, run)
+    degree_on_twin(run, axes)
+    on_axes(run, axes)
+    set_time_axis(axes, run)
+    add_growth_times(axes, run)
+
+
+def on_axes(run: Run, axes: Axes) -> None:
+    """Spectral tail and the tolerance it has to stay below."""
+    kept = shown(run)
+    tail = np.maximum(run.diagnostics["tail"][kept], _FLOOR)
+    axes.semilogy(run.time[kept], tail, color=ENERGY, **points_if_few(run))
+    axes.set_ylabel("spectral tail", color=ENERGY)
+    tolerance = stored_tolerance(run)
+    if tolerance is not None:
+        axes.axhline(tolerance, color=MUTED, linewidth=1.0, dashes=(4, 2.5))
+        axes.annotate(
+            f"tolerance {tolerance:g}", (0.0, tolerance), xycoords=("axes fraction", "data"),
+            xytext=(6, 4), textcoords="offset points", color=MUTED, fontsize=8.5,
+        )  # fmt: skip
+        axes.set_ylim(_FLOOR, 10 * max(tolerance, float(tail.max())))
+
+
+def degree_on_twin(run: Run, axes: Axes) -> None:
+    """Degree of the density, as steps on a second axis behind."""
+    kept = shown(run)
+    twin = axes.twinx()
+    twin.step(run.time[kept], run.diagnostics["degree"][kept], where="post", color=COUNT,
+              linewidth=1.2)  # fmt: skip
+    twin.set_yscale("log", base=2)
+    twin.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    twin.set_ylabel("degree of the density", color=COUNT)
+    twin.spines["right"].set_visible(True)
+    axes.set_zorder(twin.get_zorder() + 1)
+    axes.patch.set_visible(False)
+
+
+def stored_tolerance(run: Run) -> float | None:
+    """Tolerance of the run, from the run file's text; None for runs made in Python."""
+    text = str(run.attributes.get("config", ""))
+    if not text:
+        return None
+    section = tomllib.loads(text).get("representation", {})
+    return float(section.get("tolerance", Options().tolerance))

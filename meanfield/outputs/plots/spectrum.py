@@ -1,0 +1,93 @@
+"""Kind "spectrum": moduli of the moments by degree, against what linear theory predicts.
+
+|m_l(t)| = |m_l(0)| e^{lambda_l t}     while the measure is close to uniform
+"""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from meanfield.arrays import FloatArray
+from meanfield.manifolds import MANIFOLDS
+from meanfield.outputs.plots.curves import label_ends
+from meanfield.outputs.plots.energy import points_if_few
+from meanfield.outputs.plots.style import (
+    DEGREE_COLOURS,
+    MUTED,
+    set_title,
+)
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
+from meanfield.run import Run
+
+_FIRST_DEGREES = 8
+_FLOOR = 1e-16
+
+
+def draw(run: Run, figure: Figure) -> None:
+    """Draw the whole figure."""
+    axes = figure.subplots()
+    set_title(axes, run)
+    on_axes(run, axes, height=3.4)
+    set_time_axis(axes, run)
+    add_growth_times(axes, run)
+
+
+def on_axes(run: Run, axes: Axes, *, height: float) -> None:
+    """Moments of the first degrees and their linear predictions on axes of a height in inches."""
+    kept = shown(run)
+    times, sizes = run.time[kept], sizes_by_degree(run)[kept]
+    degrees, dominant = shown_degrees(run)
+    positive = sizes[:, degrees][sizes[:, degrees] > _FLOOR]
+    low = max(_FLOOR, 0.5 * float(positive.min())) if len(positive) else _FLOOR
+    high = 2.0 * max(float(positive.max()) if len(positive) else 1.0, 10 * low)
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    colours = mpl.colormaps[DEGREE_COLOURS](np.linspace(0.0, 0.88, len(degrees)))
+    for l, colour in zip(degrees, colours, strict=True):
+        width = 2.4 if l == dominant else 1.3
+        visible = np.where(sizes[:, l] > _FLOOR, sizes[:, l], np.nan)
+        axes.plot(times, visible, color=colour, linewidth=width, zorder=3, **points_if_few(run))
+        predicted = linear_prediction(run, l)[kept]
+        inside = (predicted >= low) & (predicted <= high)
+        axes.plot(
+            times, np.where(inside, predicted, np.nan), color=colour, linewidth=1.0, dashes=(4, 2.5)
+        )
+    axes.set_ylabel(r"moments $|m_\ell|$")
+    ends = [
+        (float(sizes[-1, l]), rf"$\ell = {l}$", colour)
+        for l, colour in zip(degrees, colours, strict=True)
+    ]
+    label_ends(axes, ends, height=height)
+    axes.plot([], [], color=MUTED, linewidth=1.0, dashes=(4, 2.5), label="linear prediction")
+    axes.legend(loc="lower right")
+
+
+def sizes_by_degree(run: Run) -> FloatArray:
+    """Largest modulus of the moments of each degree, shape (n_saves, degrees)."""
+    manifold = MANIFOLDS[str(run.attributes["manifold"])]()
+    return np.array([manifold.largest_by_degree(moments) for moments in run.moments])
+
+
+def shown_degrees(run: Run) -> tuple[list[int], int | None]:
+    """The first degrees and the one that grows fastest; the latter alone, too."""
+    highest = sizes_by_degree(run).shape[1] - 1
+    degrees = list(range(1, min(_FIRST_DEGREES, highest) + 1))
+    fastest = int(np.argmax(run.growth_rates))
+    if run.growth_rates[fastest] <= 0 or fastest > highest:
+        return degrees, None
+    return sorted({*degrees, fastest}), fastest
+
+
+def linear_prediction(run: Run, degree: int) -> FloatArray:
+    """|m_l| at the saved times if it grew from the first one on at the rate lambda_l.
+
+    NaN where the rate is not stored or the degree starts at zero.
+    """
+    start = sizes_by_degree(run)[0, degree]
+    if degree >= len(run.growth_rates) or not start > _FLOOR:
+        return np.full(len(run.time), np.nan)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(start * np.exp(run.growth_rates[degree] * (run.time - run.time[0])))

@@ -1,0 +1,105 @@
+"""One place for fonts, sizes and colours, and for what figures are called."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+
+from meanfield.run import Run
+
+INK = "#22262b"
+MUTED = "#7a828c"
+FAINT = "#d5d9de"
+
+ENERGY = "#c2432d"
+ORDER = "#2f6db3"
+COUNT = "#8d96a1"
+
+# Perceptually uniform, dark where the density is thin.
+DENSITY_COLOURS = "magma"
+DEGREE_COLOURS = "viridis"
+
+_STYLE = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "mathtext.fontset": "dejavusans",
+    "font.size": 9.0,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9.0,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlecolor": INK,
+    "axes.formatter.useoffset": False,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.minor.visible": False,
+    "lines.linewidth": 1.8,
+    "lines.solid_capstyle": "round",
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "figure.constrained_layout.h_pad": 0.07,
+    "figure.constrained_layout.w_pad": 0.08,
+    # Text stays text in vector files; ids do not change from one file to the next.
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "meanfield",
+}
+
+
+def style() -> AbstractContextManager[None]:
+    """Context in which figures are drawn and written; leaves the user's settings alone."""
+    return mpl.rc_context({**mpl.rcParamsDefault, "backend": mpl.rcParams["backend"], **_STYLE})
+
+
+def set_title(axes: Axes, run: Run) -> None:
+    """Title of the run in bold above the axes, what was solved beneath it."""
+    title_above(axes, str(run.attributes.get("title", "")), problem_title(run))
+
+
+def title_above(axes: Axes, title: str, subtitle: str) -> None:
+    """Title in bold above a muted subtitle, both flush with the axes."""
+    below = axes.set_title(subtitle, loc="left", color=MUTED, pad=8)
+    if title:
+        axes.annotate(
+            title, (0.0, 1.0), xycoords=below, xytext=(0, 5), textcoords="offset points",
+            fontsize=12.5, fontweight="bold", va="bottom", annotation_clip=False,
+        )  # fmt: skip
+
+
+def problem_title(run: Run) -> str:
+    """Manifold, kernel and flow on one line.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> from meanfield.simulate import simulate
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.Flow(strength=-1.0))
+    >>> problem_title(simulate(problem, until=1.0, save=2))
+    'circle,  exponential kernel,  $\\\\beta = 9$,  USA,  strength $-1$'
+    """
+    facts = run.attributes
+    parts = [str(facts.get("manifold", "")), f"{facts.get('kernel', '')} kernel"]
+    if facts.get("kernel") != "linear":
+        parts.append(rf"$\beta = {float(facts.get('beta', 0.0)):g}$")
+    parts.append("SA" if facts.get("normalized") else "USA")
+    if float(facts.get("strength", 1.0)) != 1.0:
+        parts.append(f"strength ${float(facts['strength']):g}$")
+    if float(facts.get("diffusivity", 0.0)):
+        parts.append(f"diffusivity ${float(facts['diffusivity']):g}$")
+    return ",  ".join(part for part in parts if part.strip())

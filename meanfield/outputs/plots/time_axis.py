@@ -1,0 +1,52 @@
+"""The time axis of every figure: scaled time below, growth times above."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from meanfield.arrays import FloatArray
+from meanfield.outputs.plots.style import MUTED
+from meanfield.run import Run
+
+# Half of the saved times in the first twentieth of the run: meant for a logarithmic axis.
+_EARLY = 0.05
+_ENOUGH = 8
+
+
+def is_logarithmic(time: FloatArray) -> bool:
+    """Whether the saved times are spread over orders of magnitude.
+
+    Examples
+    --------
+    >>> is_logarithmic(np.geomspace(1.0, 1e4, 50)), is_logarithmic(np.linspace(0.0, 1e4, 50))
+    (True, False)
+    """
+    return len(time) >= _ENOUGH and bool(time[len(time) // 2] < _EARLY * time[-1])
+
+
+def shown(run: Run) -> FloatArray:
+    """Indices of the saved times that the axis can show; 0 has no place on a logarithmic one."""
+    return np.flatnonzero(run.time > 0) if is_logarithmic(run.time) else np.arange(len(run.time))
+
+
+def set_time_axis(axes: Axes, run: Run, *, label: bool = True) -> None:
+    """Scale, limits and label of the time axis."""
+    times = run.time[shown(run)]
+    if is_logarithmic(run.time):
+        axes.set_xscale("log")
+    if times[-1] > times[0]:
+        axes.set_xlim(times[0], times[-1])
+    if label:
+        axes.set_xlabel("scaled time $t$")
+
+
+def add_growth_times(axes: Axes, run: Run) -> None:
+    """Second axis on top, in growth times, if a degree grows."""
+    rate = float(run.attributes.get("growth_rate_max", 0.0))
+    if not rate > 0:
+        return
+    top = axes.secondary_xaxis("top", functions=(lambda t: t * rate, lambda t: t / rate))
+    top.set_xlabel(r"growth times $t\,\lambda_{\max}$", color=MUTED, fontsize=8.5)
+    top.tick_params(labelcolor=MUTED, labelsize=8)
+    top.spines["top"].set_visible(True)

@@ -1,0 +1,120 @@
+"""Paths of a few tokens through a run, for the picture of its density.
+
+Tokens of a particle run are known. In a density run they follow the velocity that the stored
+moments give, d theta / dt = v(theta, t), the moments interpolated by cubic splines in time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.flows import Flow
+from meanfield.interaction import Interaction, interaction
+from meanfield.kernels import KERNELS
+from meanfield.manifolds import Circle
+from meanfield.measures import Density, Measure
+from meanfield.outputs.plots.cell_means import quantiles
+from meanfield.problem import Problem
+from meanfield.run import Run
+
+_TOLERANCE = 1e-8
+
+
+def token_paths(run: Run, count: int, per_interval: int = 1) -> tuple[FloatArray, FloatArray]:
+    """Times and unwrapped angles of `count` tokens, evenly chosen by their initial order.
+
+    Parameters
+    ----------
+    run : Run
+        On the circle, with its states kept.
+    count : int
+        Number of tokens; fewer if the run has fewer.
+    per_interval : int
+        Points a saved interval, for tokens that follow the moments.
+
+    Returns
+    -------
+    times : ndarray, shape (n,)
+        Scaled time.
+    angles : ndarray, shape (n, number of tokens)
+        Radians, not wrapped. No tokens if the velocity cannot be had from the file: a kernel
+        of the user's own, or diffusion.
+    """
+    measures = [measure for measure in run.measures if measure is not None]
+    points = [m.points for m in measures if isinstance(m, Measure)]
+    if len(points) == len(run.time) and len({len(p) for p in points}) == 1:
+        return run.time, np.array(points)[:, evenly_chosen(points[0], count)]
+    felt = run_interaction(run)
+    if felt is None or len(run.time) < 2 or run.measures[0] is None:
+        return run.time, np.zeros((len(run.time), 0))
+    times = refined(run.time, per_interval)
+    return times, paths_from_moments(run, felt, quantiles_at_start(run.measures[0], count), times)
+
+
+def paths_from_moments(
+    run: Run, felt: Interaction, start: FloatArray, times: FloatArray
+) -> FloatArray:
+    """Angles at `times`, shape (n, len(start)), of tokens that begin at `start`.
+
+    DOP853 to 1e-8; what the interpolation of the moments in time costs comes on top.
+    """
+    from scipy.integrate import solve_ivp
+    from scipy.interpolate import CubicSpline
+
+    moments = CubicSpline(run.time, run.moments[:, : felt.degree + 1])
+    solution = solve_ivp(
+        lambda t, angles: felt.field(moments(t)).velocity(angles),
+        (times[0], times[-1]),
+        start,
+        method="DOP853",
+        t_eval=times,
+        rtol=_TOLERANCE,
+        atol=_TOLERANCE,
+    )
+    return np.asarray(solution.y.T)
+
+
+def run_interaction(run: Run) -> Interaction | None:
+    """Interaction of a run, from its attributes; None where they do not tell.
+
+    Unknown are kernels of the user's own; noisy tokens have no paths that a density knows.
+    """
+    facts = run.attributes
+    name = str(facts.get("kernel", ""))
+    if name not in KERNELS or float(facts.get("diffusivity", 0.0)) > 0:
+        return None
+    kernel = KERNELS[name](float(facts["beta"]))
+    flow = Flow(bool(facts["normalized"]), float(facts["strength"]))
+    return interaction(Problem(Circle(), kernel, flow))
+
+
+def quantiles_at_start(measure: Density | Measure, count: int) -> FloatArray:
+    """Where the drawn tokens begin: quantiles of the initial measure."""
+    few = min(count, len(measure.points)) if isinstance(measure, Measure) else count
+    return quantiles(measure, few)
+
+
+def evenly_chosen(angles: FloatArray, count: int) -> FloatArray:
+    """Indices of up to `count` tokens, evenly spread over their order on the circle.
+
+    Examples
+    --------
+    >>> evenly_chosen(np.array([0.3, 0.1, 0.2, 0.4]), 2)
+    array([2, 3])
+    """
+    order = np.argsort(angles % (2 * np.pi), kind="stable")
+    few = min(count, len(order))
+    return order[((np.arange(few) + 0.5) * len(order) / few).astype(np.int64)]
+
+
+def refined(times: FloatArray, per_interval: int) -> FloatArray:
+    """Times with per_interval - 1 more between neighbours.
+
+    Examples
+    --------
+    >>> refined(np.array([0.0, 1.0, 3.0]), 2)
+    array([0. , 0.5, 1. , 2. , 3. ])
+    """
+    positions = np.arange((len(times) - 1) * per_interval + 1) / per_interval
+    return np.asarray(np.interp(positions, np.arange(len(times)), times))
