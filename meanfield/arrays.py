@@ -9,3 +9,5 @@ FloatArray = npt.NDArray[np.float64]
 ComplexArray = npt.NDArray[np.complex128]
 ModalArray = npt.NDArray[Any]
 """Coefficients of a field: complex (K + 1,) on the circle."""
+State = npt.NDArray[Any]
+"""State vector of a representation, real or complex."""

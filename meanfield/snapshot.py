@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from meanfield.arrays import ModalArray
+from meanfield.arrays import ModalArray, State
 from meanfield.measures import Density, Measure
-from meanfield.representations.representation import State
 
 
 @dataclass(frozen=True, eq=False)

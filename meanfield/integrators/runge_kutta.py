@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.representations.representation import State
+from meanfield.arrays import State
 
 INTEGRATORS: dict[str, int] = {"DOP853": 8, "RK45": 5}
 """SciPy's stepper classes in use, with the order that tests measure for each."""

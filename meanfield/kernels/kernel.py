@@ -63,16 +63,7 @@ class Kernel:
         ValueError
             If the multipliers have not decayed by degree 1,048,576: the kernel is not smooth.
         """
-        count = 64
-        while count <= _LARGEST_DEGREE:
-            size = np.arange(count) * np.abs(self.potential_multipliers(dimension, count - 1))
-            carried = np.flatnonzero(size > _NEGLIGIBLE * size.max())
-            if len(carried) and carried[-1] < count - 2:
-                return int(carried[-1])
-            count *= 2
-        raise ValueError(
-            f"kernel {self.name!r} is not smooth enough: its multipliers do not decay."
-        )
+        return _degree(self, dimension)
 
     def __repr__(self) -> str:
         """Name and beta, without the functions."""

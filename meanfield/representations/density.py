@@ -13,13 +13,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from meanfield.arrays import ModalArray
+from meanfield.arrays import ModalArray, State
 from meanfield.interaction import Interaction, interaction
 from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
-from meanfield.representations.representation import State
 
 DEFAULT_MAX_DEGREE = 4096
 _FIRST_DEGREE = 64

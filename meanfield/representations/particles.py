@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import FloatArray, ModalArray, State
 from meanfield.initial import sample_tokens
 from meanfield.interaction import Interaction, interaction
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
-from meanfield.representations.representation import State
 
 # Measured crossover of the pairwise sum and the moments (tests/benchmarks/circle_velocity.py).
 FEW_TOKENS = 200

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy.typing as npt
-
-from meanfield.arrays import ModalArray
+from meanfield.arrays import ModalArray, State
 from meanfield.measures import Density, Measure
-
-State = npt.NDArray[Any]
 
 
 class Representation(Protocol):

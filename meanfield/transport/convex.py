@@ -16,7 +16,8 @@ from typing import NamedTuple
 Evaluation = tuple[float, float, float]
 """Value, one right slope, and curvature (0 where there is none to speak of)."""
 
-_MAX_EVALUATIONS = 200  # bisection alone needs 61 for integers below 2^61
+_MAX_EVALUATIONS = 400  # bisection alone, every fourth step, needs 4 x 61 for integers of 61 bits
+_EPS = 2.0**-52
 
 
 class Minimum(NamedTuple):
@@ -65,7 +66,7 @@ def minimise_convex(
     left: _Tangent | None = None
     right: _Tangent | None = None
     best = Minimum(float("inf"), position)
-    reach = (high - low) / 64
+    reach = (high - low) / 4096
     widths = [float("inf")] * 3
     settled = False
     for count in range(_MAX_EVALUATIONS):
@@ -77,7 +78,7 @@ def minimise_convex(
         else:
             high, right = position, _Tangent(position, value, slope)
         allowed = tolerance * best.value
-        if slope == 0 or best.value - _bound(left, right, low, high) <= allowed:
+        if slope == 0 or best.value - _bound(left, right, low, high, allowed) <= allowed:
             break
         # A single small Newton step could be the infinite curvature of one bad position.
         small = curvature > 0 and slope * slope <= allowed * curvature
@@ -91,40 +92,56 @@ def minimise_convex(
             position = newton
         elif left is None or right is None:
             # Towards the end that was never tried, which may be the minimum itself.
-            position = _inside(position - math.copysign(reach, slope), low, high, 0)
+            position = _moved(position, -math.copysign(reach, slope))
+            position = min(max(position, low), high)
             reach *= 8
             continue
-        elif stalled:
-            position = _inside(low + 0.5 * (high - low), low, high, 1)
-        elif count % 2:
-            position = _inside(low + _meeting(left, right), low, high, 1)
         else:
-            chord = left.slope / (left.slope - right.slope)
-            position = _inside(low + chord * (high - low), low, high, 1)
+            position = _between(left, right, count, stalled)
         if not low < position < high:
             break
     return best
 
 
-def _bound(left: _Tangent | None, right: _Tangent | None, low: float, high: float) -> float:
-    """Lower bound of the function on the bracket, from the tangents known at its ends."""
+def _bound(
+    left: _Tangent | None, right: _Tangent | None, low: float, high: float, allowed: float
+) -> float:
+    """Lower bound of the function on the bracket, from the tangents known at its ends.
+
+    It is none while its own rounding is above what is allowed: an end may be far up.
+    """
+    width = high - low
+    bound, scale = -float("inf"), 0.0
     if left is not None and right is not None:
-        return left.value + left.slope * _meeting(left, right)
-    if left is not None:
-        return left.value + left.slope * (high - low)
-    if right is not None:
-        return right.value - right.slope * (high - low)
-    return -float("inf")
+        bound = left.value + left.slope * _meeting(left, right)
+        scale = max(left.value, right.value, -left.slope * width, right.slope * width)
+    elif left is not None:
+        bound, scale = left.value + left.slope * width, left.value
+    elif right is not None:
+        bound, scale = right.value - right.slope * width, right.value
+    return bound if _EPS * scale <= allowed else -float("inf")
+
+
+def _between(left: _Tangent, right: _Tangent, count: int, stalled: bool) -> float:
+    """Next position between two tangents; of integers, one strictly inside if there is any."""
+    width = right.position - left.position
+    if stalled:
+        distance = 0.5 * width
+    elif count % 2:
+        distance = _meeting(left, right)
+    else:
+        distance = width * left.slope / (left.slope - right.slope)
+    if isinstance(left.position, int):
+        distance = min(max(distance, 1.0), width - 1)
+    return _moved(left.position, distance)
+
+
+def _moved(position: float, distance: float) -> float:
+    """Position + distance; of integers without rounding to 53 bits."""
+    return position + (round(distance) if isinstance(position, int) else distance)
 
 
 def _meeting(left: _Tangent, right: _Tangent) -> float:
     """Distance from the left end to where the two tangents meet."""
     width = right.position - left.position
     return (right.value - left.value - right.slope * width) / (left.slope - right.slope)
-
-
-def _inside(position: float, low: float, high: float, margin: int) -> float:
-    """Position kept in the bracket; in one of integers rounded, and off its ends by `margin`."""
-    if isinstance(low, int) and isinstance(high, int):
-        return min(max(round(position), low + margin), high - margin)
-    return min(max(position, low), high)

@@ -113,7 +113,7 @@ def test_bessel_ratio_equals_mpmath(order: float, beta: float) -> None:
 
 @pytest.mark.parametrize("beta", [0.0, np.nan, np.inf, -np.inf, 1.1e8, -1.1e8])
 def test_exponential_refuses_impossible_beta(beta: float) -> None:
-    """beta = 0 would divide by zero; larger ones take forever."""
+    """Zero would divide by zero; larger ones take forever."""
     with pytest.raises(ValueError, match=r"beta must be finite, not 0 and at most 1e\+08"):
         exponential(beta)
 

@@ -13,7 +13,7 @@ from meanfield.kernels import KERNELS
 def test_degree_cuts_where_multipliers_are_negligible(
     name: str, dimension: int, beta: float
 ) -> None:
-    """l w_l is the size of the velocity of degree l: below 1e-16 of the largest it is nothing."""
+    """Size of the velocity of degree l is l w_l: below 1e-16 of the largest it is nothing."""
     kernel = KERNELS[name](beta)
     degree = kernel.degree(dimension)
     l = np.arange(4 * degree + 8)

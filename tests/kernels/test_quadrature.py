@@ -52,10 +52,7 @@ def test_multipliers_keep_the_sign_of_odd_degrees() -> None:
 
 @pytest.mark.parametrize("dimension", [1, 2, 5])
 def test_multipliers_of_a_series_converge_to_full_precision(dimension: int) -> None:
-    """1 / (1.1 - s) needs many nodes; a rule that stops too early would miss the identity
-
-    a(1) = sum_l N_l a_l, which no multiplier enters with a sign.
-    """
+    """A rule that stops too early would miss a(1) = sum_l N_l a_l; 1 / (1.1 - s) needs many."""
     found = zonal_multipliers(lambda s: 1.0 / (1.1 - s), dimension, 200)
     total = sum(harmonics(dimension, l) * found[l] for l in range(201))
     # 1 / (1.1 - 1) carries the rounding of 1.1, and N_200 amplifies that of the multipliers.

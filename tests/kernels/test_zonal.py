@@ -45,7 +45,7 @@ def test_zonal_refuses_kernels_that_are_too_narrow() -> None:
 
 @pytest.mark.parametrize("dimension", [1, 2, 7])
 def test_potential_is_the_primitive_that_vanishes_at_minus_one(dimension: int) -> None:
-    """a = 3 s^2 has W = s^3 + 1; its multiplier of degree 0 is the mean of that, 1."""
+    """For a = 3 s^2 it is s^3 + 1; its multiplier of degree 0 is the mean of that, 1."""
     kernel = zonal(lambda s: 3 * s**2)
     s = np.linspace(-1.0, 1.0, 9)
     np.testing.assert_allclose(kernel.potential(s), s**3 + 1, rtol=0, atol=1e-15)

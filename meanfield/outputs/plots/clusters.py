@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.density import set_angle_axis
@@ -65,7 +66,7 @@ def on_axes(run: Run, axes: Axes) -> None:
     )
 
 
-def spread_evenly(times: FloatArray, count: int) -> FloatArray:
+def spread_evenly(times: FloatArray, count: int) -> NDArray[np.int64]:
     """Indices of up to `count` times, even along the axis on which they are drawn.
 
     Examples

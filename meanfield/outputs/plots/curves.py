@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.typing import ColorType
 
 # Distance between neighbouring labels, as a share of the height of a line of text.
 _SPACING = 1.25
@@ -11,7 +14,7 @@ _POINTS_PER_INCH = 72.0
 
 
 def label_ends(
-    axes: Axes, labels: list[tuple[float, str, object]], *, size: float = 8.5, height: float
+    axes: Axes, labels: Sequence[tuple[float, str, ColorType]], *, size: float = 8.5, height: float
 ) -> None:
     """Labels right of the axes, each as close to the end of its curve as the others let it.
 

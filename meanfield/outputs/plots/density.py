@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
@@ -64,8 +64,8 @@ def on_axes(run: Run, axes: Axes) -> None:
     table = np.array([cell_means(measure, count) for measure in measures]).T
     smooth = all(isinstance(measure, Density) for measure in measures)
     times = run.time[kept]
-    norm = _colour_scale(table)
-    values = np.clip(table, norm.vmin, norm.vmax)
+    low, high = _colour_range(table)
+    values = np.clip(table, low, high)
     edges = cell_edges(count)
     if smooth:
         # Colours are interpolated between the centres; the first and the last are one cell.
@@ -78,14 +78,14 @@ def on_axes(run: Run, axes: Axes) -> None:
         x,
         y,
         values,
-        norm=norm,
+        norm=LogNorm(low, high),
         cmap=DENSITY_COLOURS,
         shading="gouraud" if smooth else "flat",
         rasterized=True,
     )
     _draw_paths(run, axes)
     set_angle_axis(axes)
-    _add_colour_bar(axes, mesh, table, norm)
+    _add_colour_bar(axes, mesh, table)
 
 
 def set_angle_axis(axes: Axes) -> None:
@@ -104,10 +104,10 @@ def _cell_count(measures: list[Density | Measure]) -> int:
     return 2 * int(np.clip(min(effective) / _TOKENS_PER_CELL, _FEWEST_CELLS, _CELLS) // 2)
 
 
-def _colour_scale(table: FloatArray) -> LogNorm:
+def _colour_range(table: FloatArray) -> tuple[float, float]:
     positive = table[table > 0]
     lowest = min(max(float(positive.min()), _LOWEST), 1.0 / _NEAR_UNIFORM)
-    return LogNorm(lowest, max(min(float(positive.max()), _HIGHEST), _NEAR_UNIFORM))
+    return lowest, max(min(float(positive.max()), _HIGHEST), _NEAR_UNIFORM)
 
 
 def _between(times: FloatArray) -> FloatArray:
@@ -130,9 +130,10 @@ def _draw_paths(run: Run, axes: Axes) -> None:
     )
 
 
-def _add_colour_bar(axes: Axes, mesh: object, table: FloatArray, norm: LogNorm) -> None:
-    below, above = table.min() < norm.vmin * 0.999, table.max() > norm.vmax * 1.001
-    extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[below, above]
+def _add_colour_bar(axes: Axes, mesh: QuadMesh, table: FloatArray) -> None:
+    low, high = _colour_range(table)
+    below, above = bool(table.min() < 0.999 * low), bool(table.max() > 1.001 * high)
+    extend = ("both" if above else "min") if below else ("max" if above else "neither")
     # Inset axes belong to the panel: panels below it stay as wide.
     bar = axes.figure.colorbar(
         mesh, cax=axes.inset_axes((1.015, 0.0, 0.016, 1.0)), extend=extend, extendfrac=0.03

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,6 +15,7 @@ from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, s
 from meanfield.run import Run
 
 _LEVEL_SPACING = 0.12
+
 
 def draw(run: Run, figure: Figure) -> None:
     """Draw the whole figure."""
@@ -90,6 +93,6 @@ def count_on_twin(run: Run, axes: Axes) -> None:
     axes.patch.set_visible(False)
 
 
-def points_if_few(run: Run) -> dict[str, object]:
+def points_if_few(run: Run) -> dict[str, Any]:
     """Mark the saved times where there are too few to make a curve."""
     return {"marker": "o", "markersize": 4} if len(shown(run)) < 12 else {}

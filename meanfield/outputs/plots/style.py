@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.style import context
 
 from meanfield.run import Run
 
@@ -21,7 +22,7 @@ COUNT = "#8d96a1"
 DENSITY_COLOURS = "magma"
 DEGREE_COLOURS = "viridis"
 
-_STYLE = {
+_STYLE: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "mathtext.fontset": "dejavusans",
@@ -64,7 +65,7 @@ _STYLE = {
 
 def style() -> AbstractContextManager[None]:
     """Context in which figures are drawn and written; leaves the user's settings alone."""
-    return mpl.rc_context({**mpl.rcParamsDefault, "backend": mpl.rcParams["backend"], **_STYLE})
+    return context(["default", _STYLE])
 
 
 def set_title(axes: Axes, run: Run) -> None:
@@ -83,7 +84,7 @@ def title_above(axes: Axes, title: str, subtitle: str) -> None:
 
 
 def problem_title(run: Run) -> str:
-    """Manifold, kernel and flow on one line.
+    r"""Manifold, kernel and flow on one line.
 
     Examples
     --------
@@ -91,7 +92,7 @@ def problem_title(run: Run) -> str:
     >>> from meanfield.simulate import simulate
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.Flow(strength=-1.0))
     >>> problem_title(simulate(problem, until=1.0, save=2))
-    'circle,  exponential kernel,  $\\\\beta = 9$,  USA,  strength $-1$'
+    'circle,  exponential kernel,  $\\beta = 9$,  USA,  strength $-1$'
     """
     facts = run.attributes
     parts = [str(facts.get("manifold", "")), f"{facts.get('kernel', '')} kernel"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import ArrayLike, NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.style import MUTED
@@ -25,7 +26,7 @@ def is_logarithmic(time: FloatArray) -> bool:
     return len(time) >= _ENOUGH and bool(time[len(time) // 2] < _EARLY * time[-1])
 
 
-def shown(run: Run) -> FloatArray:
+def shown(run: Run) -> NDArray[np.int64]:
     """Indices of the saved times that the axis can show; 0 has no place on a logarithmic one."""
     return np.flatnonzero(run.time > 0) if is_logarithmic(run.time) else np.arange(len(run.time))
 
@@ -46,7 +47,14 @@ def add_growth_times(axes: Axes, run: Run) -> None:
     rate = float(run.attributes.get("growth_rate_max", 0.0))
     if not rate > 0:
         return
-    top = axes.secondary_xaxis("top", functions=(lambda t: t * rate, lambda t: t / rate))
+
+    def to_growth(t: ArrayLike) -> FloatArray:
+        return np.asarray(t, dtype=np.float64) * rate
+
+    def to_scaled(t: ArrayLike) -> FloatArray:
+        return np.asarray(t, dtype=np.float64) / rate
+
+    top = axes.secondary_xaxis("top", functions=(to_growth, to_scaled))
     top.set_xlabel(r"growth times $t\,\lambda_{\max}$", color=MUTED, fontsize=8.5)
     top.tick_params(labelcolor=MUTED, labelsize=8)
     top.spines["top"].set_visible(True)

@@ -7,6 +7,7 @@ moments give, d theta / dt = v(theta, t), the moments interpolated by cubic spli
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.flows import Flow
@@ -95,7 +96,7 @@ def quantiles_at_start(measure: Density | Measure, count: int) -> FloatArray:
     return quantiles(measure, few)
 
 
-def evenly_chosen(angles: FloatArray, count: int) -> FloatArray:
+def evenly_chosen(angles: FloatArray, count: int) -> NDArray[np.int64]:
     """Indices of up to `count` tokens, evenly spread over their order on the circle.
 
     Examples

@@ -1,0 +1,85 @@
+"""The house: dependencies point downwards only, files are small, names are listed."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import meanfield
+
+PACKAGE = Path(meanfield.__file__).parent
+# From the ground up; modules of one line may import each other.
+FLOORS = [
+    ["arrays", "compiled", "threads", "elementary", "flows"],
+    ["kernels", "integrators", "pairwise_kernels", "pairwise"],
+    ["manifolds"],
+    ["measures"],
+    ["initial", "transport"],
+    ["problem"],
+    ["interaction", "theory", "observables"],
+    ["representations"],
+    ["snapshot"],
+    ["run"],
+    ["simulate"],
+    ["studies"],
+    ["outputs"],
+    ["config"],
+    ["execute"],
+    ["commands"],
+    ["__main__"],
+]
+FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def room(path: Path) -> str:
+    """Top-level module or package of a file."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """Rooms that a file imports when it is loaded (not inside functions, not for types)."""
+    rooms = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            parts = node.module.split(".")
+            if parts[0] == "meanfield":
+                rooms |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            rooms |= {
+                name.name.split(".")[1] for name in node.names if name.name.startswith("meanfield.")
+            }
+    return rooms
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_downwards(path: Path) -> None:
+    """An import from a higher floor would let data flow back."""
+    own = room(path)
+    above = {name for name in imported_rooms(path) - {own, "__version__"} if FLOOR[name] > FLOOR[own]}
+    assert not above
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_files_are_small(path: Path) -> None:
+    """A file of more than 300 lines is probably two rooms."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300
+
+
+def test_public_names_are_listed() -> None:
+    """A public name that is not listed, or listed and missing, would surprise its users."""
+    assert sorted(meanfield.__all__) == sorted(set(meanfield.__all__))
+    assert all(hasattr(meanfield, name) for name in meanfield.__all__)
+
+
+def test_import_is_light() -> None:
+    """`import meanfield` must not load what only some commands need."""
+    import subprocess
+    import sys
+
+    heavy = "numba h5py matplotlib scipy.integrate scipy.special scipy.fft ducc0 ot tqdm xarray"
+    code = f"import sys, meanfield; print(*[m for m in '{heavy}'.split() if m in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
