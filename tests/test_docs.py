@@ -1,17 +1,25 @@
-"""The documentation says what the code does: keys, options, dependencies, examples, numbers."""
+"""The documentation says what the code does: keys, options, dependencies, equations."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import json
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import meanfield
+from meanfield.commands.main import parser
+from meanfield.commands.stability import analysis
 from meanfield.config import config, sections
-from meanfield.config.tables import REQUIRED, Key, shown
+from meanfield.config.tables import REQUIRED, Key
+from meanfield.outputs.plots import PLOTS
+from meanfield.representations import particles
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -25,12 +33,25 @@ RUN_FILE_TABLES: dict[str, dict[str, Key]] = {
 } | {f'`[initial]` with `name = "{name}"`': keys for name, (keys, _) in sections.INITIAL.items()}
 """Heading in docs/run-file.md -> keys of that section."""
 
+TYPES = {
+    "boolean": "must be true or false",
+    "integer": "must be an integer",
+    "list": "must be a list",
+    "number": "must be a number",
+    "string": "must be a string|is not known",
+}
+"""Word in the column "Type" -> complaint of a key of that type about something else."""
 
-def section(page: str, heading: str) -> str:
+
+def page(name: str) -> str:
+    """Text of a page of docs/."""
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def section(name: str, heading: str) -> str:
     """Text of a page below a heading, up to the next one."""
-    text = (DOCS / page).read_text(encoding="utf-8")
-    found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#|\Z)", text, re.M | re.S)
-    assert found, f"docs/{page} has no section {heading}"
+    found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", page(name), re.M | re.S)
+    assert found, f"docs/{name} has no section {heading}"
     return found.group(1)
 
 
@@ -38,3 +59,145 @@ def key_rows(text: str) -> dict[str, list[str]]:
     """Rows of the tables that begin with a `key`, as key -> the other cells."""
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
     return {cells[0].strip("`"): cells[1:] for cells in rows}
+
+
+def complaint(kind: Callable[[Any], Any], value: Any) -> str:
+    """What a kind of key says of a wrong value."""
+    with pytest.raises(TypeError) as error:
+        kind(value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("heading", RUN_FILE_TABLES)
+def test_run_file_page_lists_the_keys_of_a_section(heading: str) -> None:
+    """A user would look in vain for a key, or try one that is gone."""
+    assert set(key_rows(section("run-file.md", heading))) == set(RUN_FILE_TABLES[heading])
+
+
+@pytest.mark.parametrize("heading", RUN_FILE_TABLES)
+def test_run_file_page_gives_defaults_types_and_allowed_values(heading: str) -> None:
+    """The page would promise a default or a value that the program does not take."""
+    rows = key_rows(section("run-file.md", heading))
+    for name, key in RUN_FILE_TABLES[heading].items():
+        kind, default, meaning = rows[name]
+        if key.default is REQUIRED or key.default is None:
+            assert default == ("required" if key.default is REQUIRED else "none"), name
+        else:
+            assert default == f"`{json.dumps(key.default)}`", name
+        wrong = complaint(key.kind, object())
+        for word in TYPES:
+            alternatives = kind.replace("list of", "list;").split(";")[0]
+            assert (word in alternatives) == bool(re.search(TYPES[word], wrong)), (name, word)
+        if "list" in kind:
+            wrong += " " + complaint(key.kind, [object()])
+        for allowed in re.findall(r"Known: ([\w, ]+)", wrong):
+            for value in allowed.split(", "):
+                assert f'`"{value}"`' in meaning, (name, value)
+
+
+def test_run_file_page_names_every_initial_law() -> None:
+    """A law would be in the program and not in the list."""
+    listed = {name.strip('"') for name in key_rows(section("run-file.md", "`[initial]`"))}
+    assert listed == set(sections.INITIAL)
+
+
+def subparsers() -> dict[str, argparse.ArgumentParser]:
+    """Every command with its parser."""
+    for action in parser()._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    raise AssertionError("the command line has no commands")
+
+
+@pytest.mark.parametrize("command", subparsers())
+def test_commands_page_has_every_option(command: str) -> None:
+    """An option would exist that the reference does not know, or the reverse."""
+    text = section("commands.md", f"`meanfield {command}`")
+    known = {
+        option for action in subparsers()[command]._actions for option in action.option_strings
+    }
+    known -= {"-h", "--help"}
+    tables = "\n".join(
+        line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `-")
+    )
+    assert set(re.findall(r"`(--?[\w-]+)`", tables)) == known
+    usage = text.split("    meanfield", 1)[1].split("\n\n")[0]
+    long_only = {option for option in known if not option.startswith("--")}
+    pairs = {"--output"} if "-o" in known else set()
+    assert known - pairs <= set(re.findall(r"--?[a-z][\w-]*", usage)) | long_only
+
+
+def test_commands_page_has_the_keys_of_stability_json() -> None:
+    """A script would look for a key that is not there."""
+    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
+    text = section("commands.md", "`meanfield stability`")
+    named = {
+        key for row in re.findall(r"^\| (`.*?) \|", text, re.M) for key in row.split("`")[1::2]
+    }
+    assert set(analysis(problem, tokens=10)) == {key for key in named if not key.startswith("-")}
+
+
+def test_commands_page_lists_the_figures() -> None:
+    """A kind of figure would be missing from the reference."""
+    text = section("commands.md", "`meanfield plot`")
+    for name, kind in PLOTS.items():
+        assert re.search(rf"^{name} +{re.escape(kind.title)}$", text, re.M), name
+
+
+def test_design_page_has_every_dependency_and_no_other() -> None:
+    """A dependency would come without its reason and licence."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    required = [*project["dependencies"]]
+    for name in ("xarray", "test", "docs", "benchmark", "lint"):
+        required += project["optional-dependencies"][name]
+    names = {re.split(r"[^\w-]", one)[0] for one in required} - {"meanfield"}
+    assert set(key_rows(section("design.md", "Dependencies"))) == names
+
+
+def test_docstrings_refer_to_equations_that_exist() -> None:
+    """A reader would follow a reference to nothing."""
+    tags = set(re.findall(r"\\tag\{(\d+)\}", page("theory.md")))
+    assert tags == {str(n) for n in range(1, len(tags) + 1)}
+    for path in (ROOT / "meanfield").rglob("*.py"):
+        for first, last in re.findall(
+            r"docs/theory\.md`*,?\s+eq\.\s*(\d+)(?:-(\d+))?", path.read_text(encoding="utf-8")
+        ):
+            assert {first, last or first} <= tags, path
+
+
+def test_api_page_has_every_public_name() -> None:
+    """A public name would have no documentation."""
+    documented = []
+    for directive, name in re.findall(r"^\.\. auto(\w+):: (\S+)$", page("api.rst"), re.M):
+        if directive != "module":
+            module, _, attribute = name.rpartition(".")
+            documented.append(getattr(importlib.import_module(module), attribute))
+    for name in meanfield.__all__:
+        found = getattr(meanfield, name)
+        assert any(found is one for one in documented), f"docs/api.rst lacks {name}"
+
+
+def test_numerics_page_has_the_crossovers_of_the_code() -> None:
+    """The page would give sizes at which another method has taken over since."""
+    from meanfield.manifolds import circle_advection, circle_points
+
+    text = page("numerics.md")
+    for value in (
+        particles.__globals__["FEW_TOKENS"],
+        circle_points._MOMENTS_BY_CELLS,
+        circle_points._VALUES_BY_CELLS,
+        circle_points._LARGEST_CELL_DEGREE,
+        circle_advection._CONVOLUTION_DEGREE,
+    ):
+        assert re.search(rf"(?<![\d,]){value:,}(?![\d,])", text), value
+
+
+def test_version_is_the_same_everywhere() -> None:
+    """A release would cite or announce another version than it is."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version = meanfield.__version__
+    assert project["version"] == version
+    assert f"\nversion: {version}\n" in citation
+    assert f"\n## [{version}]" in changelog

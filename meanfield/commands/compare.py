@@ -21,7 +21,6 @@ from meanfield.config.errors import located
 from meanfield.config.sections import read_problem
 from meanfield.outputs.atomic import OutputError, writer_lock
 from meanfield.outputs.comparison_file import load_comparison, record_comparison
-from meanfield.run import problem_attributes
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.particle_systems import System, finished_systems
@@ -32,8 +31,6 @@ from meanfield.threads import threads
 _FREE_KEYS = {"compare": ("tokens", "repetitions"), "output": None}
 # A small system takes about as long as this many tokens do in a large one.
 _TOKENS_WORTH_A_SYSTEM = 10_000
-
-Stored = tuple[ConvergenceStudy, dict[str, Any]]
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -61,33 +58,37 @@ def execute(options: argparse.Namespace) -> int:
     path = Path(options.output or config.source.with_name(f"{config.source.stem}-compare.h5"))
     if path.exists() and not (options.resume or options.overwrite):
         raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
+    if options.plot is not None:
+        from meanfield.outputs.plots.figures import check_suffix
+
+        check_suffix(options.plot)
     with writer_lock(path):
         stored = _stored(config, path) if options.resume and path.exists() else None
         if stored is not None and _is_complete(stored, config):
-            study = stored[0]
             if not options.quiet:
                 print(f"{path} is complete: nothing to do.", file=sys.stderr)
         else:
-            study = _run(config, path, stored, options.workers, options.quiet)
+            _run(config, path, stored, options.workers, options.quiet)
+    study = load_comparison(path)
     if options.plot is not None:
         from meanfield.outputs.plots.comparison import save_comparison_plot
 
         save_comparison_plot(study, Path(options.plot))
-    print(report_json(study, path) if options.json else report(study, config.title))
+    print(report_json(study, path) if options.json else report(study))
     return 0
 
 
 def _run(
-    config: Config, path: Path, stored: Stored | None, workers: int | None, quiet: bool
-) -> ConvergenceStudy:
+    config: Config, path: Path, stored: ConvergenceStudy | None, workers: int | None, quiet: bool
+) -> None:
     """Run what is missing and record it."""
     plan = _plan(config)
     distances = plan.empty()
     if stored is not None:
-        kept = stored[0].distances
+        kept = stored.distances
         if kept.shape[2:] != distances.shape[2:]:
             raise OutputError(f"{path} ends at another time. Use --overwrite to start again.")
-        for i, n in enumerate(stored[0].tokens):
+        for i, n in enumerate(stored.tokens):
             distances[plan.tokens.index(n), : kept.shape[1]] = kept[i]
     missing = plan.missing(distances)
     cores = threads()
@@ -106,7 +107,6 @@ def _run(
                 weight=_work,
             ):
                 pass
-    return plan.study(distances)
 
 
 def _plan(config: Config) -> Comparison:
@@ -138,23 +138,22 @@ def _work(system: System) -> float:
     return system.tokens + _TOKENS_WORTH_A_SYSTEM
 
 
-def _attributes(config: Config, stored: Stored | None) -> dict[str, Any]:
+def _attributes(config: Config, stored: ConvergenceStudy | None) -> dict[str, Any]:
     from meanfield import __version__
 
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return problem_attributes(config.problem) | {
+    return {
         "meanfield_version": __version__,
         "config": config.text,
         "title": config.title,
-        "seed": config.compare.seed,
-        "created": now if stored is None else stored[1]["created"],
+        "created": now if stored is None else stored.attributes["created"],
     }
 
 
-def _stored(config: Config, path: Path) -> Stored:
+def _stored(config: Config, path: Path) -> ConvergenceStudy:
     """What the output holds, if this run file may continue it."""
-    study, attributes = load_comparison(path)
-    before = tomllib.loads(str(attributes.get("config", "")))
+    study = load_comparison(path)
+    before = tomllib.loads(str(study.attributes.get("config", "")))
     different = config_difference(before, config.tables, _FREE_KEYS)
     if different is not None:
         raise ConfigError(
@@ -168,13 +167,13 @@ def _stored(config: Config, path: Path) -> Stored:
             f"{config.source.name}: [compare] {what}, which {path} holds: --resume may only add. "
             "Use --overwrite to start again."
         )
-    return study, attributes
+    return study
 
 
-def _is_complete(stored: Stored, config: Config) -> bool:
-    study, asked = stored[0], config.compare
+def _is_complete(stored: ConvergenceStudy, config: Config) -> bool:
+    asked = config.compare
     return (
-        stored[1].get("status") == "completed"
-        and len(study.tokens) == len(asked.tokens)
-        and study.distances.shape[1] == asked.repetitions
+        stored.attributes.get("status") == "completed"
+        and len(stored.tokens) == len(asked.tokens)
+        and stored.distances.shape[1] == asked.repetitions
     )

@@ -12,7 +12,7 @@ from meanfield.studies.convergence_results import ConvergenceStudy
 _ROWS = 9
 
 
-def report(study: ConvergenceStudy, title: str = "") -> str:
+def report(study: ConvergenceStudy) -> str:
     """Tables of a study: distances at the headline time, the exponent, amplification."""
     at, metric = study.headline, study.metric
     parts = [_headline_table(study)]
@@ -32,8 +32,8 @@ def report(study: ConvergenceStudy, title: str = "") -> str:
         )
     )
     parts.append(_amplification_table(study))
-    if title:
-        parts.insert(0, title)
+    if study.attributes.get("title"):
+        parts.insert(0, str(study.attributes["title"]))
     if study.note:
         parts.append(f"note: {study.note}.")
     return "\n\n".join(parts)

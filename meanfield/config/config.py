@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.config.document import override, read_document
 from meanfield.config.errors import ConfigError, located
+from meanfield.config.output import OUTPUT_KEYS, Output, output_path
 from meanfield.config.sections import read_problem
 from meanfield.config.tables import (
     Key,
     either,
     integer,
+    line,
     list_of,
     number,
     one_of,
     read_table,
-    string,
+    shortened,
 )
-from meanfield.observables import DEFAULT_OBSERVABLES, OBSERVABLES
+from meanfield.measures import Measure
 from meanfield.problem import Problem
-from meanfield.representations import REPRESENTATIONS, Options
+from meanfield.representations import REPRESENTATIONS, Options, represent
 from meanfield.representations.density import DEFAULT_MAX_DEGREE
 from meanfield.representations.options import DEFAULT_TOLERANCE
 from meanfield.simulate import save_times
@@ -33,6 +35,8 @@ from meanfield.theory.time_units import TIME_UNITS, time_unit
 
 _MANY_TOKENS = 1_000_000
 _MANY_SAVES = 1_000_000
+# Their coordinates alone would be 80 GB.
+_MOST_TOKENS = 10**10
 
 REPRESENTATION_KEYS = {
     "name": Key(one_of("auto", *REPRESENTATIONS), "auto"),
@@ -49,11 +53,6 @@ TIME_KEYS = {
     "first": Key(number, None),
     "stop": Key(one_of("one_cluster"), None),
 }
-OUTPUT_KEYS = {
-    "path": Key(string, None),
-    "observables": Key(list_of(one_of(*OBSERVABLES)), list(DEFAULT_OBSERVABLES)),
-    "state": Key(one_of("all", "last", "none"), None),
-}
 COMPARE_KEYS = {
     "tokens": Key(list_of(integer, least=1), [100, 1000, 10000]),
     "repetitions": Key(integer, 20),
@@ -61,25 +60,6 @@ COMPARE_KEYS = {
     "seed": Key(integer, 0),
 }
 SECTIONS = ("problem", "initial", "representation", "time", "output", "compare")
-
-
-@dataclass(frozen=True)
-class Output:
-    """Section [output].
-
-    Attributes
-    ----------
-    path : Path
-        Given or derived. By default the run file's name with .h5, beside it.
-    observables : tuple of str
-        Given.
-    state : str
-        Given or derived. "all", "last" or "none".
-    """
-
-    path: Path
-    observables: tuple[str, ...]
-    state: str
 
 
 @dataclass(frozen=True)
@@ -180,20 +160,26 @@ def load_config(
         With one line that names file, section, key, and what is allowed.
     """
     source = Path(path)
+    tables = read_document(source)
+    for argument in overrides:
+        override(tables, argument)
+    # Values at the edge of the range of doubles overflow on the way to their error.
+    with np.errstate(all="ignore"):
+        return _config(source, tables, None if output is None else Path(output))
+
+
+def _config(source: Path, tables: dict[str, Any], given: Path | None) -> Config:
     where = source.name
-    tables = _parse(source)
-    for override in overrides:
-        _override(tables, override)
     for name in tables:
         if name not in (*SECTIONS, "title"):
             known = ", ".join(SECTIONS)
-            raise ConfigError(f"{where}: [{name}] is not a known section. Known: {known}.")
+            section = f"{where}: [{shortened(name)}]"
+            raise ConfigError(f"{section} is not a known section. Known: {known}.")
     for name in ("problem", "time"):
         if name not in tables:
             raise ConfigError(f"{where}: [{name}] is missing.")
-    title = tables.get("title", "")
-    if not isinstance(title, str):
-        raise ConfigError(f"{where}: title must be a string.")
+    top = {name: value for name, value in tables.items() if name == "title"}
+    title = read_table(f"{where}:", top, {"title": Key(line, "")})["title"]
     initial = tables.get("initial", {"name": "uniform"})
     problem = read_problem(where, source.parent, tables["problem"], initial)
     section = f"{where}: [representation]"
@@ -204,51 +190,29 @@ def load_config(
     times, stop = _times(f"{where}: [time]", tables["time"], problem)
     section = f"{where}: [output]"
     values = read_table(section, tables.get("output", {}), OUTPUT_KEYS)
-    chosen = Path(output) if output is not None else _beside(source, values["path"])
+    inputs = [source, *_input_files(source.parent, tables)]
+    chosen = output_path(section, source, values["path"], given, inputs)
     state = values["state"] or _default_state(problem, options)
-    result = Output(chosen, tuple(values["observables"]), state)
+    output = Output(chosen, tuple(values["observables"]), state)
     section = f"{where}: [compare]"
     values = read_table(section, tables.get("compare", {}), COMPARE_KEYS)
     with located(section):
         compare = Compare(**(values | {"tokens": tuple(values["tokens"])}))
-    return Config(source, title, problem, options, times, stop, result, compare, tables)
+    return Config(source, title, problem, options, times, stop, output, compare, tables)
 
 
-def _parse(source: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(source.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{source}: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{source.name} is not a text file in UTF-8.") from None
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise ConfigError(f"{source.name} is not valid TOML: {error}.") from None
-
-
-def _override(tables: dict[str, Any], override: str) -> None:
-    name, equals, value = override.partition("=")
-    keys = [part.strip() for part in name.split(".")]
-    if not equals or not all(keys) or len(keys) > 2:
-        raise ConfigError(f"--set {override} must be SECTION.KEY=VALUE.")
-    try:
-        parsed = tomllib.loads(f"value = {value}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
-        parsed = value
-    if len(keys) == 1:
-        tables[keys[0]] = parsed
-        return
-    section = tables.setdefault(keys[0], {})
-    if not isinstance(section, dict):
-        raise ConfigError(f"--set {override}: {keys[0]} is not a section.")
-    section[keys[1]] = parsed
+def _input_files(folder: Path, tables: dict[str, Any]) -> list[Path]:
+    """Files that a valid run file reads."""
+    initial = tables.get("initial", {})
+    named = [folder / initial[key] for key in ("file", "path") if key in initial]
+    attention = tables["problem"].get("attention")
+    return named if attention is None else [*named, folder / attention.rpartition(":")[0]]
 
 
 def _check_representation(problem: Problem, options: Options) -> None:
     """Build what the run starts from, small: errors then come before anything is computed."""
-    from dataclasses import replace
-
-    from meanfield.representations import represent
-
+    if options.tokens is not None and options.tokens > _MOST_TOKENS:
+        raise ValueError(f"tokens = {options.tokens} must be at most {_MOST_TOKENS}.")
     few = options.tokens if options.tokens is None else min(options.tokens, 2)
     represent(problem, replace(options, tokens=few))
 
@@ -279,13 +243,7 @@ def _logarithmic(count: Any, first: float | None, end: float) -> list[float]:
     return [float(t) for t in times]
 
 
-def _beside(source: Path, path: str | None) -> Path:
-    return source.with_suffix(".h5") if path is None else source.parent / path
-
-
 def _default_state(problem: Problem, options: Options) -> str:
-    from meanfield.measures import Measure
-
     measure = problem.initial_measure()
     count = len(measure.points) if isinstance(measure, Measure) else (options.tokens or 0)
     return "last" if count > _MANY_TOKENS else "all"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
 from meanfield.config.errors import ConfigError, located
+from meanfield.config.initial_files import last_state_of_run, tokens_from_file
+from meanfield.config.kernel_file import kernel_function
 from meanfield.config.tables import (
     Key,
     boolean,
@@ -19,12 +19,12 @@ from meanfield.config.tables import (
     number,
     one_of,
     read_table,
+    shown,
     string,
 )
 from meanfield.flows import Flow
 from meanfield.initial import (
     Law,
-    from_density,
     from_points,
     mixture,
     perturbed_uniform,
@@ -34,7 +34,6 @@ from meanfield.initial import (
 )
 from meanfield.kernels import KERNELS, Kernel, zonal
 from meanfield.manifolds import MANIFOLDS
-from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.theory.stability import dominant_degree
 
@@ -49,26 +48,46 @@ PROBLEM_KEYS = {
     "diffusivity": Key(number, 0.0),
 }
 
-_COMPONENT_KEYS = {"weight": Key(number), "mean": Key(number, 0.0), "concentration": Key(number)}
+# Laws that a hand wrote stay far below; memory and time of a law are proportional to these.
+_LARGEST_DEGREE = 2**16
+_MOST_TOKENS = 10**8
+# The kernels' own range; below the smallest the law is uniform to the last bit.
+_CONCENTRATIONS = (1e-300, 1e8)
+# The zonal kernel's beta is a width only: a cluster of width 1/sqrt(beta) must fit a grid.
+_WIDTH_BETAS = (1e-8, 1e8)
 
 
 def read_problem(where: str, folder: Path, table: Any, initial: Any) -> Problem:
-    """Problem of the sections [problem] and [initial]."""
+    """Problem of the sections [problem] and [initial], its initial measure built and checked.
+
+    Parameters
+    ----------
+    where : str
+        Name of the run file, for errors.
+    folder : Path
+        Paths inside the run file are relative to it.
+    table, initial : object
+        The two sections as TOML gave them.
+
+    Raises
+    ------
+    ConfigError
+        With one line that names file, section and key.
+    """
     section = f"{where}: [problem]"
     values = read_table(section, table, PROBLEM_KEYS)
     with located(section):
         flow = Flow(values["normalized"], values["strength"], values["diffusivity"])
         kernel = _kernel(section, folder, values)
         bare = Problem(MANIFOLDS[values["manifold"]](), kernel, flow)
-        if values["kernel"] == "zonal":
-            # Its function is the user's: make sure that it is smooth before anything starts.
-            _ = bare.kernel_degree
+        # A user's function may turn out not to be smooth: find out before anything starts.
+        _ = bare.kernel_degree
     section = f"{where}: [initial]"
     with located(section):
         law = _law(section, folder, initial, bare)
-        problem = Problem(bare.manifold, bare.kernel, bare.flow, law)
-        problem.initial_measure()
-    return problem
+        measure = law.build(bare.space)
+    built = Law(law.name, lambda manifold: measure, law.parameters)
+    return Problem(bare.manifold, bare.kernel, bare.flow, built)
 
 
 def _kernel(section: str, folder: Path, values: dict[str, Any]) -> Kernel:
@@ -85,84 +104,54 @@ def _kernel(section: str, folder: Path, values: dict[str, Any]) -> Kernel:
             'attention = "file.py:function".'
         )
     beta = 1.0 if values["beta"] is None else values["beta"]
+    low, high = _WIDTH_BETAS
+    if not low <= beta <= high:
+        raise ConfigError(
+            f"{section} beta = {shown(beta)} must lie between {low:g} and {high:g}: for a zonal "
+            "kernel it only sets the width of a cluster."
+        )
     if "multipliers" in own:
         return zonal(multipliers=own["multipliers"], beta=beta)
-    return zonal(_function(section, folder, own["attention"]), beta=beta, name=own["attention"])
-
-
-def _function(section: str, folder: Path, reference: str) -> Callable[[FloatArray], FloatArray]:
-    """Function `name` of a user's own Python file, given as "file.py:name"."""
-    file, _, name = reference.rpartition(":")
-    path = folder / file
-    if not file or not path.is_file():
-        raise ConfigError(
-            f'{section} attention = "{reference}" must be "file.py:function" of an existing file.'
-        )
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f'{section} attention = "{reference}" is no Python file.')
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-        function = getattr(module, name)
-        function(np.linspace(-1.0, 1.0, 5))
-    except Exception as error:
-        # Whatever the user's code raises is the user's to read, in one line.
-        raise ConfigError(
-            f'{section} attention = "{reference}" failed: {type(error).__name__}: {error}.'
-        ) from None
-    return function  # type: ignore[no-any-return]
+    function = kernel_function(section, folder, own["attention"])
+    return zonal(function, beta=beta, name=own["attention"])
 
 
 def _law(section: str, folder: Path, table: Any, bare: Problem) -> Law:
-    name = table.get("name", "perturbed_uniform") if isinstance(table, dict) else None
+    if not isinstance(table, dict):
+        raise ConfigError(f"{section} must be a table, got {shown(table)}.")
+    name = table.get("name", "perturbed_uniform")
     if not isinstance(name, str) or name not in INITIAL:
         known = ", ".join(sorted(INITIAL))
-        raise ConfigError(f"{section} name = {name!r} is not known. Known: {known}.")
+        raise ConfigError(f"{section} name = {shown(name)} is not known. Known: {known}.")
     keys, build = INITIAL[name]
     values = read_table(section, table, {"name": Key(string, name), **keys})
     del values["name"]
     return build(values, folder, bare)
 
 
+def _perturbed_uniform(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+    for mode in values["modes"]:
+        if mode and mode[0] > _LARGEST_DEGREE:
+            raise ValueError(f"modes holds degree {mode[0]:g}, expected at most {_LARGEST_DEGREE}.")
+    return perturbed_uniform(values["modes"])
+
+
 def _sampled(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
-    degree = values["max_degree"]
+    tokens, seed, degree = values["tokens"], values["seed"], values["max_degree"]
     if degree is None:
         degree = 2 * (dominant_degree(bare) or 1)
-    if values["tokens"] < 1 or values["seed"] < 0 or degree < 1:
-        raise ValueError("tokens and max_degree must be at least 1, seed at least 0.")
-    return sampled(values["tokens"], values["seed"], degree)
+    if not 1 <= tokens <= _MOST_TOKENS:
+        raise ValueError(f"tokens = {tokens} must lie between 1 and {_MOST_TOKENS}.")
+    if not 1 <= degree <= _LARGEST_DEGREE:
+        raise ValueError(f"max_degree = {degree} must lie between 1 and {_LARGEST_DEGREE}.")
+    if seed < 0:
+        raise ValueError(f"seed = {seed} must not be negative.")
+    return sampled(tokens, seed, degree)
 
 
 def _mixture(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
-    where = "components"
-    parts = [read_table(where, part, _COMPONENT_KEYS) for part in values["components"]]
+    parts = values["components"]
     return mixture([(part["weight"], part["mean"], part["concentration"]) for part in parts])
-
-
-def _run_file(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
-    from meanfield.outputs.run_file import load
-
-    run = load(folder / values["path"])
-    measure = run.measures[-1] if run.measures else None
-    if measure is None:
-        raise ValueError(f"{values['path']} holds no last state.")
-    if run.attributes["manifold"] != bare.manifold.name:
-        raise ValueError(f"{values['path']} is a run on the {run.attributes['manifold']}.")
-    if isinstance(measure, Density):
-        return from_density(measure.coefficients)
-    return from_points(measure.points, measure.weights, "file")
-
-
-def _tokens(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
-    path = folder / values["file"]
-    try:
-        points = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise ValueError(f"file = {values['file']!r} is no readable .npy file: {error}") from None
-    if not isinstance(points, np.ndarray) or points.dtype.kind not in "fiu":
-        raise ValueError(f"file = {values['file']!r} must hold an array of real numbers.")
-    return from_points(points.astype(np.float64))
 
 
 def _atoms(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
@@ -170,29 +159,45 @@ def _atoms(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
     return from_points(np.array(values["angles"]), weights, "atoms")
 
 
-def _table(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError("must be a table { weight, mean, concentration }")
-    return value
+def _concentration(value: Any) -> float:
+    low, high = _CONCENTRATIONS
+    concentration = number(value)
+    if not 0 <= concentration <= high:
+        raise TypeError(f"must lie between 0 and {high:g}")
+    return concentration if concentration >= low else 0.0
+
+
+_COMPONENT_KEYS = {
+    "weight": Key(number),
+    "mean": Key(number, 0.0),
+    "concentration": Key(_concentration),
+}
+
+
+def _component(value: Any) -> dict[str, Any]:
+    try:
+        return read_table("component", value, _COMPONENT_KEYS)
+    except ConfigError as error:
+        raise TypeError(f"is wrong: {str(error).rstrip('.')}") from None
 
 
 INITIAL: dict[str, tuple[dict[str, Key], Callable[[dict[str, Any], Path, Problem], Law]]] = {
     "uniform": ({}, lambda v, folder, bare: uniform()),
     "perturbed_uniform": (
         {"modes": Key(list_of(list_of(number)))},
-        lambda v, folder, bare: perturbed_uniform(v["modes"]),
+        _perturbed_uniform,
     ),
     "von_mises_fisher": (
-        {"concentration": Key(number), "mean": Key(number, 0.0)},
+        {"concentration": Key(_concentration), "mean": Key(number, 0.0)},
         lambda v, folder, bare: von_mises_fisher(v["concentration"], v["mean"]),
     ),
-    "mixture": ({"components": Key(list_of(_table, least=1))}, _mixture),
+    "mixture": ({"components": Key(list_of(_component, least=1))}, _mixture),
     "sampled": (
         {"tokens": Key(integer), "seed": Key(integer, 0), "max_degree": Key(integer, None)},
         _sampled,
     ),
-    "file": ({"path": Key(string)}, _run_file),
-    "tokens": ({"file": Key(string)}, _tokens),
+    "file": ({"path": Key(string)}, last_state_of_run),
+    "tokens": ({"file": Key(string)}, tokens_from_file),
     "atoms": (
         {"angles": Key(list_of(number, least=1)), "weights": Key(list_of(number), None)},
         _atoms,

@@ -15,6 +15,12 @@ from meanfield.config.errors import ConfigError
 REQUIRED = object()
 """Default of a key that must be given."""
 
+# Errors quote values up to this length and depth: a run file may hold anything.
+_SHOWN_LENGTH = 60
+_SHOWN_DEPTH = 4
+_SHOWN_BITS = 128
+_SHOWN_ITEMS = 20
+
 
 @dataclass(frozen=True)
 class Key:
@@ -46,11 +52,13 @@ def read_table(where: str, table: Any, keys: dict[str, Key]) -> dict[str, Any]:
     {'end': 2.0}
     """
     if not isinstance(table, dict):
-        raise ConfigError(f"{where} must be a table, got {table!r}.")
+        raise ConfigError(f"{where} must be a table, got {shown(table)}.")
     for name in table:
         if name not in keys:
             known = ", ".join(sorted(keys))
-            raise ConfigError(f"{where} {name!r} is not a key of this section. Known: {known}.")
+            raise ConfigError(
+                f"{where} {shortened(repr(name))} is not a key of this section. Known: {known}."
+            )
     values = {}
     for name, key in keys.items():
         if name not in table:
@@ -66,14 +74,37 @@ def read_table(where: str, table: Any, keys: dict[str, Key]) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """Short form of a value as TOML would write it."""
+    """Short form of a value as TOML would write it.
+
+    Examples
+    --------
+    >>> shown({"end": [1, "two", True]})
+    '{ end = [1, "two", true] }'
+    """
+    return shortened(_toml(value, _SHOWN_DEPTH))
+
+
+def shortened(text: str) -> str:
+    """Text of at most 60 characters, so that a message stays a line."""
+    return text if len(text) <= _SHOWN_LENGTH else text[: _SHOWN_LENGTH - 3] + "..."
+
+
+def _toml(value: Any, depth: int) -> str:
     if isinstance(value, str):
-        text = '"' + value.encode("unicode_escape").decode() + '"'
-    elif isinstance(value, bool):
-        text = str(value).lower()
-    else:
-        text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+        escaped = value[: _SHOWN_LENGTH + 1].encode("unicode_escape").decode()
+        return '"' + escaped.replace('"', '\\"') + '"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
+        return f"<integer of {int(value.bit_length() * math.log10(2)) + 1} digits>"
+    if isinstance(value, list | dict) and depth == 0:
+        return "..."
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(item, depth - 1) for item in value[:_SHOWN_ITEMS]) + "]"
+    if isinstance(value, dict):
+        items = [f"{key} = {_toml(value[key], depth - 1)}" for key in list(value)[:_SHOWN_ITEMS]]
+        return "{ " + ", ".join(items) + " }"
+    return str(value)
 
 
 def number(value: Any) -> float:
@@ -91,8 +122,10 @@ def number(value: Any) -> float:
 
 def integer(value: Any) -> int:
     """Integer that fits 63 bits."""
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**63:
+    if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError("must be an integer")
+    if abs(value) >= 2**63:
+        raise TypeError("must be an integer below 2^63")
     return value
 
 
@@ -105,8 +138,17 @@ def boolean(value: Any) -> bool:
 
 def string(value: Any) -> str:
     """String without null characters."""
-    if not isinstance(value, str) or "\0" in value:
+    if not isinstance(value, str):
         raise TypeError("must be a string")
+    if "\0" in value:
+        raise TypeError("must be a string without null characters")
+    return value
+
+
+def line(value: Any) -> str:
+    """String of one printable line."""
+    if not isinstance(value, str) or not value.isprintable():
+        raise TypeError("must be a string of one printable line")
     return value
 
 
@@ -114,7 +156,7 @@ def one_of(*allowed: str) -> Callable[[Any], str]:
     """One of a few strings."""
 
     def kind(value: Any) -> str:
-        if value not in allowed or not isinstance(value, str):
+        if not isinstance(value, str) or value not in allowed:
             raise TypeError(f"is not known. Known: {', '.join(sorted(allowed))}")
         return value
 
@@ -125,8 +167,10 @@ def list_of(kind: Callable[[Any], Any], *, least: int = 0) -> Callable[[Any], li
     """List whose members are all of one kind."""
 
     def checked(value: Any) -> list[Any]:
-        if not isinstance(value, list) or len(value) < least:
-            raise TypeError(f"must be a list of at least {least}" if least else "must be a list")
+        if not isinstance(value, list):
+            raise TypeError("must be a list")
+        if len(value) < least:
+            raise TypeError(f"must be a list of at least {least}")
         items = []
         for item in value:
             try:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import time as clock
 from collections.abc import Generator, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,7 @@ def record_comparison(
     results : iterable of (System, ndarray)
         From `finished_systems`.
     attributes : dict
-        Attributes of the file.
+        Attributes of the file beyond the facts of the problem.
 
     Yields
     ------
@@ -87,7 +88,10 @@ def record_comparison(
     """
 
     def flush(status: str) -> None:
-        write_comparison(path, plan.study(distances), attributes | {"status": status})
+        study = plan.study(distances)
+        write_comparison(
+            path, replace(study, attributes=study.attributes | attributes | {"status": status})
+        )
 
     flush(RUNNING)
     flushed = clock.perf_counter()
@@ -107,8 +111,8 @@ def record_comparison(
     flush(COMPLETED)
 
 
-def write_comparison(path: Path, study: ConvergenceStudy, attributes: dict[str, Any]) -> None:
-    """Write a study into a file, in place of what was there.
+def write_comparison(path: Path, study: ConvergenceStudy) -> None:
+    """Write a study, with its attributes, into a file in place of what was there.
 
     Raises
     ------
@@ -141,7 +145,7 @@ def write_comparison(path: Path, study: ConvergenceStudy, attributes: dict[str, 
             "headline_time": study.exponent_time,
             "growth_rate_max": study.growth_rate_max,
         }
-        for key, value in (attributes | facts).items():
+        for key, value in (study.attributes | facts).items():
             file.attrs[key] = value
         for name, scale in scales.items():
             file.create_dataset(name, data=scale).make_scale(name)
@@ -154,8 +158,8 @@ def write_comparison(path: Path, study: ConvergenceStudy, attributes: dict[str, 
     replace_file(path, None, write)
 
 
-def load_comparison(path: str | os.PathLike[str]) -> tuple[ConvergenceStudy, dict[str, Any]]:
-    """Study and attributes of a file of `meanfield compare`, finished or not.
+def load_comparison(path: str | os.PathLike[str]) -> ConvergenceStudy:
+    """Study in a file of `meanfield compare`, finished or not.
 
     Raises
     ------
@@ -190,7 +194,7 @@ def load_comparison(path: str | os.PathLike[str]) -> tuple[ConvergenceStudy, dic
                 key: value.item() if isinstance(value, np.generic) else value
                 for key, value in file.attrs.items()
             }
-            study = ConvergenceStudy(
+            return ConvergenceStudy(
                 file["time"][()],
                 file["tokens"][()],
                 file["distances"][()],
@@ -198,7 +202,7 @@ def load_comparison(path: str | os.PathLike[str]) -> tuple[ConvergenceStudy, dic
                 float(attributes["growth_rate_max"]),
                 file["onset_time"][()],
                 str(attributes["note"]),
+                attributes,
             )
         except (KeyError, OSError, RuntimeError, IndexError) as error:
             raise ValueError(f"{name} is damaged: {error}.") from None
-    return study, attributes

@@ -1,8 +1,7 @@
 """Record a stream of snapshots into a run file that is whole at every instant.
 
-Rows are appended to a copy, which is flushed to the disk and then renamed onto the run file:
-whoever reads it, or kills this process, finds either the old file or the new one. Copies are
-made as often as they cost at most a tenth of the run's time, and at the end, whatever ends it.
+Rows are appended to a copy that replaces the run file (`atomic`), as often as it costs at most
+a tenth of the run's time or the rows waiting fill the memory, and at the end, whatever ends it.
 """
 
 from __future__ import annotations
@@ -13,17 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from meanfield.arrays import FloatArray
-from meanfield.outputs import run_file
-from meanfield.outputs.atomic import OutputError, replace_file, writer_lock
+from meanfield.outputs import run_writer
+from meanfield.outputs.atomic import OutputError, replace_file, uninterrupted, writer_lock
 from meanfield.run import COMPLETED
 from meanfield.simulate import SimulationError
 from meanfield.snapshot import Snapshot
 
-__all__ = ["RUNNING", "OutputError", "record", "writer_lock"]
+__all__ = ["RUNNING", "OutputError", "record", "set_status", "writer_lock"]
 
 RUNNING = "running"
 _FLUSH_SECONDS = 1.0
 _FLUSH_SHARE = 10.0
+# States waiting to be written, in bytes; or half the file, so that all copies together cost a
+# few times the file.
+PENDING_BYTES = 2**28
 
 Observe = Callable[[Snapshot], dict[str, FloatArray]]
 
@@ -53,7 +55,8 @@ def record(
     observe : callable
         Snapshot -> observables.
     keep_state : str
-        "all", "last" or "none": which states are kept.
+        "all", "last" or "none": which states are kept. "last" keeps one only, whatever the
+        file held.
     resume : bool
         Continue the file.
 
@@ -64,47 +67,74 @@ def record(
 
     Raises
     ------
+    OutputError
+        If the file cannot be begun.
     SimulationError
-        From the stream, after the reason was written to the file as its status.
+        From the stream, after the reason was written to the file as its status; or because the
+        file can no longer be written, as when the disk is full.
     """
-    pending: list[run_file.Row] = []
+    pending: list[run_writer.Row] = []
     last: Snapshot | None = None
     if not resume:
-        replace_file(path, None, lambda file: run_file.create(file, attributes, growth_rates))
+        replace_file(path, None, lambda file: run_writer.create(file, attributes, growth_rates))
 
     def flush(status: str) -> float:
         began = clock.perf_counter()
-        rows, state = pending.copy(), last
 
         def write(file: Any) -> None:
-            run_file.append(file, rows)
-            if state is not None:
-                run_file.write_checkpoint(file, state.checkpoint, state.representation)
+            run_writer.append(file, pending)
+            if last is not None:
+                run_writer.write_checkpoint(file, last.checkpoint, last.representation)
                 if status != RUNNING and keep_state == "last":
-                    run_file.append_states(file, [(len(file["time"]) - 1, state.measure)])
-            file.attrs["status"] = status
-            for key in ("config",):
-                file.attrs[key] = attributes[key]
+                    run_writer.drop_states(file)
+                    run_writer.append_states(file, [(len(file["time"]) - 1, last.measure)])
+            changing = {key: attributes[key] for key in ("config", "title") if key in attributes}
+            run_writer.write_attributes(file, changing | {"status": status})
 
-        replace_file(path, path, write)
-        pending.clear()
+        # Rows must not be written twice: an interrupt waits until they are forgotten here.
+        with uninterrupted():
+            try:
+                replace_file(path, path, write)
+            except OutputError as error:
+                reached, steps = (0.0, 0) if last is None else (last.time, last.checkpoint.steps)
+                raise SimulationError(reached, steps, str(error)) from None
+            pending.clear()
         return clock.perf_counter() - began
 
     flushed, cost = clock.perf_counter(), 0.0
     try:
         for snapshot in stream:
-            pending.append(run_file.Row(snapshot, observe(snapshot), keep_state == "all"))
+            row = run_writer.row(snapshot, observe(snapshot), keep_state == "all")
             last = snapshot
-            if clock.perf_counter() - flushed > max(_FLUSH_SECONDS, _FLUSH_SHARE * cost):
+            pending.append(row)
+            waiting = clock.perf_counter() - flushed
+            if waiting > max(_FLUSH_SECONDS, _FLUSH_SHARE * cost) or _heavy(path, pending):
                 cost = flush(RUNNING)
                 flushed = clock.perf_counter()
             yield snapshot
+        flush(COMPLETED)
     except SimulationError as error:
-        flush(f"{error.reason} (t = {error.time:.6g})")
+        flush(_status(error))
         raise
     except BaseException as error:
         reached = 0.0 if last is None else last.time
         cause = "interrupted" if isinstance(error, KeyboardInterrupt | GeneratorExit) else "failed"
         flush(f"{cause} at t = {reached:.6g}")
         raise
-    flush(COMPLETED)
+
+
+def set_status(path: Path, status: str) -> None:
+    """Change nothing but the status of a run file."""
+    replace_file(path, path, lambda file: run_writer.write_attributes(file, {"status": status}))
+
+
+def _heavy(path: Path, pending: list[run_writer.Row]) -> bool:
+    """Whether the states waiting to be written take too much memory."""
+    size = sum(run_writer.nbytes(row) for row in pending)
+    return size > PENDING_BYTES and size > path.stat().st_size / 2
+
+
+def _status(error: SimulationError) -> str:
+    """Reason with the time after what happened: "under-resolved at t = 3.2: spectral tail ..."."""
+    happened, colon, details = error.reason.rstrip(".").partition(":")
+    return f"{happened} at t = {error.time:.6g}{colon}{details}"

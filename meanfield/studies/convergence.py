@@ -9,7 +9,7 @@ times, amplified at most as fast as perturbations grow, about uniform like e^{la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
 from meanfield.representations.density import DEFAULT_MAX_DEGREE
 from meanfield.representations.options import DEFAULT_TOLERANCE
+from meanfield.run import problem_attributes
 from meanfield.simulate import save_times
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.particle_systems import (
@@ -95,6 +96,8 @@ def convergence_study(
     >>> bool(abs(study.exponent + 0.5) < 0.1)
     True
     """
+    from concurrent.futures import ProcessPoolExecutor
+
     made = problem if isinstance(problem, Problem) else problem()
     if isinstance(problem, Problem) and isinstance(executor, ProcessPoolExecutor):
         raise TypeError(
@@ -190,6 +193,7 @@ class Comparison:
             growth_rate_max(self.problem),
             np.array([onset_time(self.problem, n) for n in self.tokens]),
             self.reference.note,
+            problem_attributes(self.problem) | {"seed": self.seed},
         )
 
 

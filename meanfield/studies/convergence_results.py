@@ -2,15 +2,16 @@
 
     mean_distance(n, t) ~ prefactor(t) n^{exponent(t)}
 
-is fitted at every saved time. The headline is that near half the onset time T = ln n / (2 lambda_max)
-of the smallest n: its fastest mode has then grown from n^{-1/2} to n^{-1/4}, and to 1 at T, where
-small systems saturate and the exponent is no longer that of the limit.
+is fitted at every saved time. The headline is the fit near half the onset time
+T = ln n / (2 lambda_max) of the smallest n: its fastest mode has then grown from n^{-1/2} to
+n^{-1/4}. At T it reaches 1, small systems saturate, and the exponent is no longer that of the
+limit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +42,8 @@ class ConvergenceStudy:
         Given. ln n / (2 lambda_max); infinite where nothing grows.
     note : str
         Given. What fell short, if anything.
+    attributes : dict
+        Given. Facts of the problem; from a file also title, seed, status, ...
     mean_distance, standard_error : ndarray, shape (n_sizes, n_times)
         Derived. Over the repetitions.
     exponents, prefactors : ndarray, shape (n_times,)
@@ -63,6 +66,7 @@ class ConvergenceStudy:
     growth_rate_max: float
     onset_times: FloatArray
     note: str = ""
+    attributes: dict[str, Any] = field(default_factory=dict)
     mean_distance: FloatArray = field(init=False)
     standard_error: FloatArray = field(init=False)
     exponents: FloatArray = field(init=False)

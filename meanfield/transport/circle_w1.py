@@ -59,26 +59,30 @@ def w1_with_density(points: FloatArray, levels: FloatArray, rows: FloatArray, ma
         high = values[int((0.5 + _WINDOW) * _SAMPLES)]
         start = values[_SAMPLES // 2]
     count, aside = _sort_out(points, levels, rows, mass, low, high, kept)
-    if max(aside[0], aside[2]) > np.pi:  # the samples misled: the median is not in the window
-        low, high = -np.inf, np.inf
-        count, aside = _sort_out(points, levels, rows, mass, low, high, kept)
-    kept = kept[:count]
+    if np.isfinite(low):
+        # Samples may mislead: the slopes say whether the median is in the window.
+        falling = integrate(kept[:count], rows, low, aside)[1] <= 0.0
+        rising = integrate(kept[:count], rows, high, aside)[1] >= 0.0
+        if not (falling and rising):
+            low, high = -np.inf, np.inf
+            count, aside = _sort_out(points, levels, rows, mass, low, high, kept)
+    pieces = kept[:count]
     if not np.isfinite(low):
-        low, high = float(kept[:, LEAST].min()), float(kept[:, LARGEST].max())
-        start = _middle(kept)
+        low, high = float(pieces[:, LEAST].min()), float(pieces[:, LARGEST].max())
+        start = _middle(pieces)
 
     def evaluate(alpha: float) -> Evaluation:
-        evaluation: Evaluation = integrate(kept, rows, alpha, aside)
+        evaluation: Evaluation = integrate(pieces, rows, alpha, aside)
         return evaluation
 
     return minimise_convex(evaluate, float(low), float(high), float(start)).value
 
 
-def _middle(kept: FloatArray) -> float:
+def _middle(pieces: FloatArray) -> float:
     """Median of the values in the middle of the pieces, weighted by their lengths."""
-    middle = 0.5 * (kept[:, LEAST] + kept[:, LARGEST])
+    middle = 0.5 * (pieces[:, LEAST] + pieces[:, LARGEST])
     order = np.argsort(middle)
-    lengths = np.cumsum((kept[:, END] - kept[:, START])[order])
+    lengths = np.cumsum((pieces[:, END] - pieces[:, START])[order])
     return float(middle[order[np.searchsorted(lengths, 0.5 * lengths[-1])]])
 
 

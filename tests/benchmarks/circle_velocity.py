@@ -197,10 +197,12 @@ def methods(angles: np.ndarray, attention: np.ndarray, beta: float) -> dict[str,
     degree = len(attention) - 1
     field = attention * circle_points.moments(angles, None, degree)
     calls: dict[str, Velocity] = {}
-    for name, method in (("recurrence", recurrence), ("cells", cells)):
-        calls[f"{name} moments"] = partial(method.moments, angles, None, degree)
-        calls[f"{name} values"] = partial(method.evaluate, [field], angles)
-        calls[f"{name} quotient"] = partial(method.evaluate, [field, field], angles)
+    calls["products moments"] = partial(recurrence.moments, angles, None, degree)
+    calls["cells moments"] = partial(cells.moments, angles, None, degree)
+    for task, series in (("values", [field]), ("quotient", [field, field])):
+        calls[f"products {task}"] = partial(recurrence.evaluate, series, angles)
+        calls[f"deep {task}"] = partial(cells.evaluate, series, angles, depth=2)
+        calls[f"shallow {task}"] = partial(cells.evaluate, series, angles, depth=1)
     for name, normalized in (("", False), (" SA", True)):
         calls[f"ours{name}"] = ours(angles, attention, beta, normalized)
         if angles.size <= _DIRECT_TOKENS:
@@ -213,13 +215,14 @@ def crossovers(beta: float, counts: list[int], rounds: int) -> None:
     """Print lines of the second table: microseconds of each method."""
     for count in counts:
         seconds = medians(methods(tokens(count, "mixed"), multipliers(beta), beta), rounds)
-        columns = [
+        columns = ["products moments", "cells moments"]
+        columns += [
             f"{method} {task}"
-            for task in ("moments", "values", "quotient")
-            for method in ("recurrence", "cells")
+            for task in ("values", "quotient")
+            for method in ("products", "deep", "shallow")
         ]
         columns += ["ours", "direct", "ours SA", "direct SA"]
-        entries = (f"{seconds[c] * 1e6:9.0f}" if c in seconds else 9 * " " for c in columns)
+        entries = (f"{seconds[c] * 1e6:8.0f}" if c in seconds else 8 * " " for c in columns)
         print(f"{beta:5g} {count:9d} " + " ".join(entries), flush=True)
 
 
@@ -247,13 +250,13 @@ def main() -> None:
         compare(1_000_000, 9.0, "sorted", rounds)
         for beta in BETAS:
             compare(10_000_000, beta, "mixed", 3)
-    print("\nMicroseconds by method; each pair is recurrence, cells")
+    print("\nMicroseconds by method: products; cells of 16 coefficients; cells of 8")
     print(
-        " beta         n             moments              values            quotient"
-        "      ours    direct   ours SA direct SA"
+        " beta         n          moments                     values                   quotient"
+        "     ours   direct  ours SA directSA"
     )
-    sizes = [100, 10_000] if arguments.quick else [50, 100, 200, 300, 500, 1000, 4000]
-    sizes += [] if arguments.quick else [8000, 12_000, 16_000, 20_000, 30_000, 60_000]
+    sizes = [100, 10_000] if arguments.quick else [50, 100, 200, 500, 1000]
+    sizes += [] if arguments.quick else [2000, 4000, 8000, 16_000, 30_000, 60_000, 120_000]
     for beta in BETAS:
         crossovers(beta, sizes, rounds)
 

@@ -1,5 +1,7 @@
 """Moments and series at scattered angles, both methods, against direct sums."""
 
+from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 
 import mpmath
@@ -13,6 +15,12 @@ from meanfield.manifolds.circle_points import cells, evaluate, gradient, moments
 from meanfield.pairwise import exponential_velocity_circle
 
 METHODS = [cells, recurrence]
+# Cells of 8 and of 16 coefficients, and the method of products.
+EVALUATIONS = [
+    partial(cells.evaluate, depth=1),
+    partial(cells.evaluate, depth=2),
+    recurrence.evaluate,
+]
 # Around the groups of nine degrees, the rows of eight and the blocks of tokens.
 DEGREES = [0, 1, 4, 5, 13, 14, 30, 78]
 COUNTS = [1, 2, 7, 8, 191, 193, 511, 513, 1500]
@@ -61,22 +69,22 @@ def test_moments_are_the_direct_sums(method: ModuleType, max_degree: int, kind: 
         )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVALUATIONS)
 @pytest.mark.parametrize("max_degree", DEGREES)
 @pytest.mark.parametrize("kind", ["uniform", "clustered", "equal"])
-def test_values_are_the_direct_sums(method: ModuleType, max_degree: int, kind: str) -> None:
+def test_values_are_the_direct_sums(method: Callable, max_degree: int, kind: str) -> None:
     """The same for series and for quotients of series of different length."""
     upper, lower = _coefficients(max_degree, 1), 0.3 * _coefficients(max_degree // 2, 2)
     lower[0] = 1.0
     for n in COUNTS:
         angles = _angles(kind, n)
         expected = _direct_values(upper, angles)
-        found, reduced = method.evaluate([upper], angles)
+        found, reduced = method([upper], angles)
         assert reduced
         np.testing.assert_allclose(found, expected, atol=3e-14)
-        found, _ = method.evaluate([upper, lower], angles)
+        found, _ = method([upper, lower], angles)
         np.testing.assert_allclose(found, expected / _direct_values(lower, angles), atol=1e-13)
-        found, _ = method.evaluate([lower, upper + 2.0 * (np.arange(max_degree + 1) == 0)], angles)
+        found, _ = method([lower, upper + 2.0 * (np.arange(max_degree + 1) == 0)], angles)
         np.testing.assert_allclose(
             found, _direct_values(lower, angles) / (expected + 2.0), atol=1e-13
         )
@@ -112,7 +120,7 @@ def test_moments_and_values_are_adjoint(n: int) -> None:
     assert weights @ evaluate(coefficients, angles) == pytest.approx(expected, abs=2e-15)
 
 
-@pytest.mark.parametrize("n", [100, 12_500, 20_500])
+@pytest.mark.parametrize("n", [100, 5_000, 40_000])
 def test_gradient_is_the_derivative(n: int) -> None:
     """Derivative and quotient through the public functions, on both sides of each crossover."""
     angles = _angles("uniform", n)
@@ -220,10 +228,12 @@ def test_inputs_of_other_layouts_give_the_same(n: int) -> None:
 
 
 def test_tokens_on_cell_centres_are_not_slow_numbers() -> None:
-    """t^7 of a token at 1e-60 would be denormal; the offset is moved by 1e-40 instead."""
-    angles = np.full(1000, 1e-60)
-    found, _ = cells.moments(angles, None, 14)
-    np.testing.assert_allclose(found, np.ones(15), atol=1e-14)
+    """t^15 of a token at 1e-22 would be denormal, and slow; the offset is moved by 1e-18."""
+    rows, offsets = np.zeros(2, np.int64), np.zeros(2)
+    assert cells.cell_kernels._locate(np.array([1e-22, 0.0]), 32, 1, rows, offsets) == 0
+    np.testing.assert_array_equal(rows, 0)
+    assert (offsets**15 > np.finfo(float).tiny).all()
+    assert (offsets < 1e-17).all()
 
 
 @pytest.mark.parametrize("points", [np.empty(0), np.zeros((3, 2))])
@@ -259,8 +269,24 @@ def test_coefficients_must_be_one_series(wrong: np.ndarray) -> None:
 
 
 def test_very_high_degrees_avoid_tables_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Degree 10^6 would need gigabytes of cells."""
-    monkeypatch.setattr(circle_points, "_LARGEST_CELL_DEGREE", 10)
+    """Degree 10^6 and few tokens would need gigabytes of cells."""
     monkeypatch.setattr(circle_points, "_VALUES_BY_CELLS", 1)
     monkeypatch.setattr(cells, "evaluate", lambda *arguments: pytest.fail("cells were used"))
-    assert evaluate(_coefficients(11, 11), np.zeros(2)).shape == (2,)
+    assert evaluate(_coefficients(1000, 11), np.zeros(2)).shape == (2,)
+
+
+def test_cells_are_shallow_for_many_tokens_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice of depth is one of time: the values must be the same on both sides of it."""
+    coefficients, angles = _coefficients(14, 12), _angles("uniform", 24 * 512)
+    depths = []
+    gather = cells.cell_kernels.gather
+
+    def seen(points, count, depth, *others):  # type: ignore[no-untyped-def]
+        depths.append(depth)
+        return gather(points, count, depth, *others)
+
+    monkeypatch.setattr(cells.cell_kernels, "gather", seen)
+    shallow, _ = cells.evaluate([coefficients], angles)
+    deep, _ = cells.evaluate([coefficients], angles[:-1])
+    assert depths == [1, 2]
+    np.testing.assert_allclose(deep, shallow[:-1], atol=1e-14)

@@ -22,8 +22,9 @@ THRESHOLDS = {  # by dimension d of the space R^d, degrees 1 -> 2, 2 -> 3, ...
 ALL = [(d, k, text) for d, row in THRESHOLDS.items() for k, text in enumerate(row.split(), 1)]
 
 
-@pytest.mark.parametrize("d, degree, text", [*ALL, (2, 20, "210.24910109999"),
-                                             (3, 20, "220.49885846545")])  # fmt: skip
+@pytest.mark.parametrize(
+    "d, degree, text", [*ALL, (2, 20, "210.24910109999"), (3, 20, "220.49885846545")]
+)
 def test_threshold_equals_the_table(d: int, degree: int, text: str) -> None:
     """To the last printed digit, 11 to 14 of them: the root of a ratio of Bessel functions."""
     found = mf.switching_threshold(d - 1, degree)
@@ -45,10 +46,13 @@ def test_dominant_degree_switches_at_the_threshold(d: int, degree: int, flow: mf
     assert rates[degree] == pytest.approx(rates[degree + 1], rel=2e-14)
 
 
-@pytest.mark.parametrize("dimension, approximation", [
-    (1, lambda k: k * (k + 1) / 2 + 1 / 4 - 3 / (8 * (k + 1 / 2) ** 2)),
-    (2, lambda l: (l + 1) ** 2 / 2 - 1 / (2 * (l + 1) ** 2)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "dimension, approximation",
+    [
+        (1, lambda k: k * (k + 1) / 2 + 1 / 4 - 3 / (8 * (k + 1 / 2) ** 2)),
+        (2, lambda l: (l + 1) ** 2 / 2 - 1 / (2 * (l + 1) ** 2)),
+    ],
+)
 def test_thresholds_follow_their_asymptotics(dimension: int, approximation) -> None:
     """A bracket that found another root would show far out, up to degree 300."""
     for degree in (3, 10, 50, 300):
@@ -71,12 +75,15 @@ def test_thresholds_are_the_same_for_both_flows() -> None:
     assert len(mf.switching_thresholds(usa)) == 9
 
 
-@pytest.mark.parametrize("kernel, flow", [
-    (mf.linear(), mf.USA),
-    (mf.exponential(-9.0), mf.USA),
-    (mf.exponential(9.0), mf.Flow(strength=-1.0)),
-    (mf.zonal(np.exp, beta=9.0), mf.USA),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kernel, flow",
+    [
+        (mf.linear(), mf.USA),
+        (mf.exponential(-9.0), mf.USA),
+        (mf.exponential(9.0), mf.Flow(strength=-1.0)),
+        (mf.zonal(np.exp, beta=9.0), mf.USA),
+    ],
+)
 def test_no_thresholds_where_the_formula_does_not_hold(kernel: mf.Kernel, flow: mf.Flow) -> None:
     """They belong to the attractive exponential kernel with beta > 0."""
     assert mf.switching_thresholds(mf.Problem(mf.Circle(), kernel, flow)) == []

@@ -19,12 +19,12 @@ from meanfield.manifolds.circle_points import cells, recurrence
 
 __all__ = ["evaluate", "gradient", "moments"]
 
-# Tokens from which cells are faster. Setting up cells and a recurrence per token both grow
-# like K, so the crossover hardly depends on it (tests/benchmarks/circle_velocity.py).
-_MOMENTS_BY_CELLS = 20_000
-_VALUES_BY_CELLS = 12_000
-# Above this degree the tables of cells take more than 100 MiB.
-_LARGEST_CELL_DEGREE = 30_000
+# Tokens from which cells are faster. What it takes to set up cells, and a recurrence per token,
+# both grow with K, so these hardly depend on it (tests/benchmarks/circle_velocity.py).
+_MOMENTS_BY_CELLS = 7_000
+_VALUES_BY_CELLS = 4_000
+# More cells than this per token would cost more memory than the tokens do, and more time.
+_MOST_CELLS_PER_TOKEN = 16
 
 
 def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
@@ -156,7 +156,8 @@ def _values(series: list[ComplexArray], points: FloatArray) -> FloatArray:
 
 
 def _method(angles: FloatArray, degree: int, crossover: int) -> ModuleType:
-    return cells if angles.size >= crossover and degree <= _LARGEST_CELL_DEGREE else recurrence
+    few_cells = cells.cell_count(degree) <= _MOST_CELLS_PER_TOKEN * angles.size
+    return cells if angles.size >= crossover and few_cells else recurrence
 
 
 def _angles(points: FloatArray) -> FloatArray:

@@ -18,12 +18,19 @@ from meanfield.elementary import (
     to_bits,
     wide_vectors,
 )
-from meanfield.manifolds.circle_points.rows import ROW, add_powers, polynomials, quotients
+from meanfield.manifolds.circle_points.rows import (
+    ROW,
+    add_16,
+    quotients_8,
+    quotients_16,
+    values_8,
+    values_16,
+)
 
 _BLOCK = 512
-# Added to every offset, far below its rounding: t^7 of a token that sits on the centre of a
-# cell to 1e-45 would be a denormal number, a hundred times slower to multiply.
-_NOT_DENORMAL = 1e-40
+# Added to every offset, below anything that counts: t^15 of a token that sits on the centre of
+# a cell to 1e-21 would be a denormal number, a hundred times slower to multiply.
+_NOT_DENORMAL = 1e-18
 
 
 @njit
@@ -44,74 +51,65 @@ def _locate(points, cells, stride, rows, offsets):  # type: ignore[no-untyped-de
 
 
 @njit
-def _squares(powers):  # type: ignore[no-untyped-def]
-    """Fill t^2 and t^4 from t."""
+def _fill_powers(powers):  # type: ignore[no-untyped-def]
+    """Fill t^2, w t^4 and t^8 from t and w; the rows are t, t^2, w, w t^4, t^8."""
     wide_vectors()
     for i in range(powers.shape[1]):
-        t = powers[0, i]
-        powers[1, i] = t * t
-        powers[2, i] = (t * t) * (t * t)
+        square = powers[0, i] * powers[0, i]
+        fourth = square * square
+        powers[1, i] = square
+        powers[3, i] = powers[2, i] * fourth
+        powers[4, i] = fourth * fourth
 
 
 @njit
 def spread(points, weights, cells, table):  # type: ignore[no-untyped-def]
-    """Sum w (1, t, ..., t^7) in every cell; weights (0,) means w = 1."""
+    """Sum w (1, t, ..., t^15) in every cell; weights (0,) means w = 1."""
     # Two tables in turns: with one, neighbours in the same cell would wait for each other,
     # and tokens that have clustered share a cell. Their sum is left in the first half.
-    rows, powers = np.zeros(_BLOCK, np.int64), np.zeros((3, _BLOCK))
+    half = 2 * cells
+    rows, powers = np.zeros(_BLOCK, np.int64), np.zeros((5, _BLOCK))
+    powers[2] = 1.0
     table[:] = 0.0
     overflow = 0
     for start in range(0, len(points), _BLOCK):
-        stop = min(start + _BLOCK, len(points))
-        overflow |= _locate(points[start:stop], cells, 1, rows, powers[0])
-        _squares(powers)
-        even = (stop - start) & ~1
-        if len(weights) == 0:
-            for i in range(0, even, 2):
-                add_powers(table, rows[i], powers, i, 1.0)
-                add_powers(table, rows[i + 1] + cells, powers, i + 1, 1.0)
-            if even < stop - start:
-                add_powers(table, rows[even], powers, even, 1.0)
-        else:
-            for i in range(0, even, 2):
-                add_powers(table, rows[i], powers, i, weights[start + i])
-                add_powers(table, rows[i + 1] + cells, powers, i + 1, weights[start + i + 1])
-            if even < stop - start:
-                add_powers(table, rows[even], powers, even, weights[start + even])
-    table[: ROW * cells] += table[ROW * cells :]
+        n = min(_BLOCK, len(points) - start)
+        overflow |= _locate(points[start : start + n], cells, 2, rows, powers[0])
+        if len(weights) > 0:
+            powers[2, :n] = weights[start : start + n]
+        if n % 2:
+            # A token without mass in the same place makes the number even.
+            rows[n], powers[0, n], powers[2, n] = rows[n - 1], powers[0, n - 1], 0.0
+        _fill_powers(powers)
+        for i in range(0, n, 2):
+            add_16(table, rows[i], powers, i)
+            add_16(table, rows[i + 1] + half, powers, i + 1)
+    table[: ROW * half] += table[ROW * half :]
     return overflow == 0
 
 
 @njit
-def gather(points, cells, table, values):  # type: ignore[no-untyped-def]
-    """Value at each token of the polynomial of its cell."""
+def gather(points, cells, depth, series, table, values):  # type: ignore[no-untyped-def]
+    """Value at each token of the polynomial of its cell, or the quotient of its two (series)."""
     rows, offsets, last = np.zeros(_BLOCK, np.int64), np.zeros(_BLOCK), np.zeros(_BLOCK)
     overflow = 0
     for start in range(0, len(points), _BLOCK):
-        stop = min(start + _BLOCK, len(points))
-        overflow |= _locate(points[start:stop], cells, 1, rows, offsets)
+        n = min(_BLOCK, len(points) - start)
+        overflow |= _locate(points[start : start + n], cells, depth * series, rows, offsets)
         # The last block may end within a row of eight: it goes through a buffer.
-        whole = (stop - start) % ROW == 0
-        target = values[start:stop] if whole else last
-        for i in range(0, stop - start, ROW):
-            polynomials(table, rows, offsets, i, target)
-        if not whole:
-            values[start:stop] = last[: stop - start]
-    return overflow == 0
-
-
-@njit
-def gather_quotient(points, cells, table, values):  # type: ignore[no-untyped-def]
-    """Quotient at each token of the two polynomials of its cell, rows 2m and 2m + 1."""
-    rows, offsets, last = np.zeros(_BLOCK, np.int64), np.zeros(_BLOCK), np.zeros(_BLOCK)
-    overflow = 0
-    for start in range(0, len(points), _BLOCK):
-        stop = min(start + _BLOCK, len(points))
-        overflow |= _locate(points[start:stop], cells, 2, rows, offsets)
-        whole = (stop - start) % ROW == 0
-        target = values[start:stop] if whole else last
-        for i in range(0, stop - start, ROW):
-            quotients(table, rows, offsets, i, target)
-        if not whole:
-            values[start:stop] = last[: stop - start]
+        target = values[start : start + n] if n % ROW == 0 else last
+        if series == 1 and depth == 1:
+            for i in range(0, n, ROW):
+                values_8(table, rows, offsets, i, target)
+        elif series == 1:
+            for i in range(0, n, ROW):
+                values_16(table, rows, offsets, i, target)
+        elif depth == 1:
+            for i in range(0, n, ROW):
+                quotients_8(table, rows, offsets, i, target)
+        else:
+            for i in range(0, n, ROW):
+                quotients_16(table, rows, offsets, i, target)
+        if n % ROW:
+            values[start : start + n] = last[:n]
     return overflow == 0

@@ -1,11 +1,12 @@
 """Rows of eight doubles, read and written whole by compiled loops.
 
-A cell of the circle owns one row of 64 bytes: one cache line and, with AVX-512, one register.
-Numba has no vector type, so the two loops that live on rows are spelled in LLVM's, which
-serves narrower machines by halves and quarters.
+A row is 64 bytes: one cache line and, with AVX-512, one register. Numba has no vector type, so
+the loops that live on rows are spelled in LLVM's, which serves narrower machines by halves and
+quarters. A cell of the circle owns one or two rows (`depth`), that is 8 or 16 coefficients:
 
-    add_powers    row += w (1, t, ..., t^7)                         one token
-    polynomials   out_l = sum_j row_l[j] t_l^j,  l = 0 ... 7        eight tokens
+    add_16                      row += w (1, t, ..., t^7), next row += w (t^8, ..., t^15)
+    values_8, values_16         out_l = sum_j row_l[j] t_l^j,  l = 0 ... 7, eight tokens at once
+    quotients_8, quotients_16   the same over that of the rows after
 """
 
 from __future__ import annotations
@@ -34,70 +35,68 @@ def empty_rows(count: int) -> FloatArray:
 
 
 @intrinsic
-def add_powers(typing_context: Any, table: Any, row: Any, powers: Any, i: Any, w: Any) -> Any:
-    """Add w (1, t, ..., t^7) to a row; t, t^2, t^4 are column i of `powers` (3, BLOCK)."""
+def add_16(typing_context: Any, table: Any, row: Any, powers: Any, i: Any) -> Any:
+    """Add w (1, t, ..., t^15) to two rows; column i of `powers` is t, t^2, w, w t^4, t^8."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        target = _place(context, builder, signature, args, 0, builder.shl(args[1], _LONG(3)))
         columns = context.make_array(signature.args[2])(context, builder, args[2])
         stride = builder.extract_value(columns.shape, 1)
-        t, t2, t4 = (
-            builder.load(
-                builder.gep(columns.data, [builder.add(args[3], builder.mul(stride, _LONG(n)))])
-            )
-            for n in range(3)
-        )
+
+        def spread(n: int) -> Any:
+            place = builder.add(args[3], builder.mul(stride, _LONG(n)))
+            return _spread(builder, builder.load(builder.gep(columns.data, [place])))
+
         ones = ir.Constant(_VECTOR, [1.0] * ROW)
-        # (1,t,1,t,...) times (1,1,t2,t2,...) times (1,1,1,1,t4,t4,t4,t4)
-        p = builder.select(_lanes(1), _spread(builder, t), ones)
-        p = builder.select(_lanes(2), builder.fmul(p, _spread(builder, t2)), p)
-        p4 = builder.select(_lanes(4), _spread(builder, t4), ones)
-        p = builder.fmul(p, _spread(builder, args[4]))
-        p = builder.fmul(p, p4, _FUSED)
-        _store(builder, builder.fadd(_load(builder, target), p, _FUSED), target)
+        # (1,t,1,t,...) times (1,1,t2,t2,...) times (w,w,w,w,w t4,w t4,w t4,w t4)
+        p = builder.select(_lanes(1), spread(0), ones)
+        p = builder.select(_lanes(2), builder.fmul(p, spread(1)), p)
+        factor = builder.select(_lanes(4), spread(3), spread(2))
+        for part in range(2):
+            number = builder.shl(builder.add(args[1], _LONG(part)), _LONG(3))
+            place = _place(context, builder, signature, args, 0, number)
+            product = builder.fmul(p, factor, _FUSED)
+            _store(builder, builder.fadd(_load(builder, place), product, _FUSED), place)
+            if part == 0:
+                p = builder.fmul(p, spread(4))
         return context.get_dummy_value()
 
-    return types.void(table, row, powers, i, w), generate
+    return types.void(table, row, powers, i), generate
 
 
-@intrinsic
-def polynomials(typing_context: Any, table: Any, rows: Any, t: Any, start: Any, out: Any) -> Any:
-    """Set out[start:start+8] to the polynomials of rows[start:start+8] at t."""
+def _reader(depth: int, series: int) -> Any:
+    """Make the function (table, rows, t, start, out) for eight tokens from `start` on."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = _values(context, builder, signature, args, 0)
-        _store(builder, value, _place(context, builder, signature, args, 4, args[3]), 8)
-        return context.get_dummy_value()
+    def read(typing_context: Any, table: Any, rows: Any, t: Any, start: Any, out: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            value, *below = (
+                _polynomials(context, builder, signature, args, n * depth, depth)
+                for n in range(series)
+            )
+            for divisor in below:
+                value = builder.fdiv(value, divisor)
+            _store(builder, value, _place(context, builder, signature, args, 4, args[3]), 8)
+            return context.get_dummy_value()
 
-    return types.void(table, rows, t, start, out), generate
+        return types.void(table, rows, t, start, out), generate
 
-
-@intrinsic
-def quotients(typing_context: Any, table: Any, rows: Any, t: Any, start: Any, out: Any) -> Any:
-    """Set out[start:start+8] to the polynomials of rows[...] over those of the rows after."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        upper, lower = (_values(context, builder, signature, args, row) for row in (0, 1))
-        place = _place(context, builder, signature, args, 4, args[3])
-        _store(builder, builder.fdiv(upper, lower), place, 8)
-        return context.get_dummy_value()
-
-    return types.void(table, rows, t, start, out), generate
+    return intrinsic(read)
 
 
-def _values(context: Any, builder: Any, signature: Any, args: Any, row: int) -> Any:
-    """Eight polynomials, one per lane, of eight rows (`row` after the given ones) at eight t."""
+def _polynomials(
+    context: Any, builder: Any, signature: Any, args: Any, first: int, depth: int
+) -> Any:
+    """Eight polynomials, one per lane, of the rows from `first` on after each token's own."""
     numbers = context.make_array(signature.args[1])(context, builder, args[1]).data
-    loaded = []
-    for lane in range(ROW):
-        number = builder.load(builder.gep(numbers, [builder.add(args[3], _LONG(lane))]))
-        begin = builder.shl(builder.add(number, _LONG(row)), _LONG(3))
-        loaded.append(_load(builder, _place(context, builder, signature, args, 0, begin)))
-    coefficients = _transposed(builder, loaded)
     t = _load(builder, _place(context, builder, signature, args, 2, args[3]), 8)
-    value = coefficients[-1]
-    for coefficient in coefficients[-2::-1]:
-        value = builder.fadd(builder.fmul(value, t, _FUSED), coefficient, _FUSED)
+    value = None
+    for part in reversed(range(depth)):
+        loaded = []
+        for lane in range(ROW):
+            number = builder.load(builder.gep(numbers, [builder.add(args[3], _LONG(lane))]))
+            begin = builder.shl(builder.add(number, _LONG(first + part)), _LONG(3))
+            loaded.append(_load(builder, _place(context, builder, signature, args, 0, begin)))
+        for c in reversed(_transposed(builder, loaded)):
+            value = c if value is None else builder.fadd(builder.fmul(value, t, _FUSED), c, _FUSED)
     return value
 
 
@@ -146,3 +145,7 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
             exchanged[lower] = _shuffled(builder, rows[upper], rows[lower], give)
         rows = exchanged
     return rows
+
+
+values_8, values_16 = _reader(1, 1), _reader(2, 1)
+quotients_8, quotients_16 = _reader(1, 2), _reader(2, 2)

@@ -6,9 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
-from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.density import set_angle_axis
 from meanfield.outputs.plots.style import ENERGY, set_title
 from meanfield.outputs.plots.time_axis import (
@@ -16,6 +14,7 @@ from meanfield.outputs.plots.time_axis import (
     is_logarithmic,
     set_time_axis,
     shown,
+    spread_evenly,
 )
 from meanfield.run import Run
 
@@ -39,7 +38,7 @@ def draw(run: Run, figure: Figure) -> None:
 def on_axes(run: Run, axes: Axes) -> None:
     """Cluster centres on given axes, at up to 60 times spread evenly over the axis."""
     kept = shown(run)
-    kept = kept[spread_evenly(run.time[kept], _COLUMNS)]
+    kept = kept[spread_evenly(run.time[kept], _COLUMNS, is_logarithmic(run.time))]
     centre, mass = run.observables["clusters/centre"][kept], run.observables["clusters/mass"][kept]
     times = np.broadcast_to(run.time[kept][:, None], centre.shape)
     found = np.isfinite(centre)
@@ -64,16 +63,3 @@ def on_axes(run: Run, axes: Axes) -> None:
     axes.legend(
         handles=marks, title="mass", loc="center left", bbox_to_anchor=(1.0, 0.5), labelspacing=0.9
     )
-
-
-def spread_evenly(times: FloatArray, count: int) -> NDArray[np.int64]:
-    """Indices of up to `count` times, even along the axis on which they are drawn.
-
-    Examples
-    --------
-    >>> spread_evenly(np.linspace(0.0, 1.0, 11), 3)
-    array([ 0,  5, 10])
-    """
-    places = np.log(times) if is_logarithmic(times) and times[0] > 0 else times
-    wanted = np.linspace(places[0], places[-1], min(count, len(places)))
-    return np.unique(np.abs(places[:, None] - wanted).argmin(axis=0))

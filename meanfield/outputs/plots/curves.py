@@ -55,8 +55,8 @@ def spread(places: list[float], gap: float) -> list[float]:
 
     Examples
     --------
-    >>> spread([0.0, 0.5, 0.5], 0.2)
-    [0.0, 0.4, 0.6]
+    >>> spread([0.0, 0.5, 0.5], 0.25)
+    [0.0, 0.375, 0.625]
     """
     # Blocks of labels that touch, each with its centre and size.
     blocks: list[tuple[float, int]] = []

@@ -17,11 +17,19 @@ from meanfield.outputs.plots.style import (
     MUTED,
     set_title,
 )
-from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
+from meanfield.outputs.plots.time_axis import (
+    add_growth_times,
+    is_logarithmic,
+    set_time_axis,
+    shown,
+    spread_evenly,
+)
 from meanfield.outputs.plots.token_paths import token_paths
 from meanfield.run import Run
 
 _CELLS = 720
+_COLUMNS = 900
+_MOST_COLUMNS = 1500
 _PATHS = 40
 _PATH_POINTS = 4
 # Cells of a histogram hold about this many tokens of a uniform measure.
@@ -59,28 +67,22 @@ def missing(run: Run) -> str | None:
 def on_axes(run: Run, axes: Axes) -> None:
     """Density, token paths and colour bar on given axes."""
     kept = shown(run)
+    logarithmic = is_logarithmic(run.time)
+    kept = kept[spread_evenly(run.time[kept], _MOST_COLUMNS, logarithmic)]
     measures = [measure for i in kept if (measure := run.measures[i]) is not None]
     count = _cell_count(measures)
     table = np.array([cell_means(measure, count) for measure in measures]).T
-    smooth = all(isinstance(measure, Density) for measure in measures)
-    times = run.time[kept]
     low, high = _colour_range(table)
-    values = np.clip(table, low, high)
-    edges = cell_edges(count)
-    if smooth:
-        # Colours are interpolated between the centres; the first and the last are one cell.
-        centres = np.concatenate([[edges[0]], 0.5 * (edges[1:] + edges[:-1]), [edges[-1]]])
-        seam = np.sqrt(values[:1] * values[-1:])
-        values, x, y = np.concatenate([seam, values, seam]), times, centres
-    else:
-        x, y = _between(times), edges
+    edges, values = _between(run.time[kept]), np.clip(table, low, high)
+    if all(isinstance(measure, Density) for measure in measures):
+        edges, values = _interpolated(run.time[kept], values, logarithmic)
     mesh = axes.pcolormesh(
-        x,
-        y,
+        edges,
+        cell_edges(count),
         values,
         norm=LogNorm(low, high),
         cmap=DENSITY_COLOURS,
-        shading="gouraud" if smooth else "flat",
+        shading="flat",
         rasterized=True,
     )
     _draw_paths(run, axes)
@@ -108,6 +110,20 @@ def _colour_range(table: FloatArray) -> tuple[float, float]:
     positive = table[table > 0]
     lowest = min(max(float(positive.min()), _LOWEST), 1.0 / _NEAR_UNIFORM)
     return lowest, max(min(float(positive.max()), _HIGHEST), _NEAR_UNIFORM)
+
+
+def _interpolated(
+    times: FloatArray, table: FloatArray, logarithmic: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Edges and values of columns that are narrow on the time axis, by interpolation of log f."""
+    places = np.log(times) if logarithmic else times
+    edges = np.linspace(places[0], places[-1], _COLUMNS + 1)
+    centres = 0.5 * (edges[1:] + edges[:-1])
+    right = np.clip(np.searchsorted(places, centres), 1, len(places) - 1)
+    share = (centres - places[right - 1]) / (places[right] - places[right - 1])
+    columns = np.log(table)
+    values = np.exp((1 - share) * columns[:, right - 1] + share * columns[:, right])
+    return np.exp(edges) if logarithmic else edges, values
 
 
 def _between(times: FloatArray) -> FloatArray:

@@ -16,10 +16,10 @@ from meanfield.outputs.plots.style import style
 SUFFIXES = (".png", ".pdf", ".svg")
 
 # No dates: the same run gives the same file.
-_METADATA: dict[str, dict[str, str | None]] = {
-    ".png": {"Software": None},
-    ".pdf": {"CreationDate": None},
-    ".svg": {"Date": None},
+_SAVE_OPTIONS: dict[str, dict[str, Any]] = {
+    ".png": {"metadata": {"Software": None}, "pil_kwargs": {"optimize": True}},
+    ".pdf": {"metadata": {"CreationDate": None}},
+    ".svg": {"metadata": {"Date": None}},
 }
 
 
@@ -72,5 +72,5 @@ def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
 def _encoded(figure: Figure, suffix: str) -> bytes:
     buffer = BytesIO()
     with style():
-        figure.savefig(buffer, format=suffix[1:], metadata=_METADATA[suffix])
+        figure.savefig(buffer, format=suffix[1:], **_SAVE_OPTIONS[suffix])
     return buffer.getvalue()

@@ -42,7 +42,8 @@ def draw(run: Run, figure: Figure) -> None:
 def on_axes(run: Run, axes: Axes) -> None:
     """Spectral tail and the tolerance it has to stay below."""
     kept = shown(run)
-    tail = np.maximum(run.diagnostics["tail"][kept], _FLOOR)
+    tail = run.diagnostics["tail"][kept]
+    tail = np.where(tail > _FLOOR, tail, np.nan)
     axes.semilogy(run.time[kept], tail, color=ENERGY, **points_if_few(run))
     axes.set_ylabel("spectral tail", color=ENERGY)
     tolerance = stored_tolerance(run)
@@ -52,7 +53,7 @@ def on_axes(run: Run, axes: Axes) -> None:
             f"tolerance {tolerance:g}", (0.0, tolerance), xycoords=("axes fraction", "data"),
             xytext=(6, 4), textcoords="offset points", color=MUTED, fontsize=8.5,
         )  # fmt: skip
-        axes.set_ylim(_FLOOR, 10 * max(tolerance, float(tail.max())))
+        axes.set_ylim(_FLOOR, 10 * float(np.nanmax([tolerance, *tail])))
 
 
 def degree_on_twin(run: Run, axes: Axes) -> None:

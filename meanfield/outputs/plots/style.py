@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -51,7 +52,7 @@ _STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 8.5,
     "figure.dpi": 100,
-    "savefig.dpi": 200,
+    "savefig.dpi": 150,
     "figure.facecolor": "white",
     "axes.facecolor": "white",
     "figure.constrained_layout.h_pad": 0.07,
@@ -70,7 +71,7 @@ def style() -> AbstractContextManager[None]:
 
 def set_title(axes: Axes, run: Run) -> None:
     """Title of the run in bold above the axes, what was solved beneath it."""
-    title_above(axes, str(run.attributes.get("title", "")), problem_title(run))
+    title_above(axes, str(run.attributes.get("title", "")), facts_title(run.attributes))
 
 
 def title_above(axes: Axes, title: str, subtitle: str) -> None:
@@ -83,18 +84,17 @@ def title_above(axes: Axes, title: str, subtitle: str) -> None:
         )  # fmt: skip
 
 
-def problem_title(run: Run) -> str:
+def facts_title(facts: Mapping[str, Any]) -> str:
     r"""Manifold, kernel and flow on one line.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> from meanfield.simulate import simulate
+    >>> from meanfield.run import problem_attributes
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.Flow(strength=-1.0))
-    >>> problem_title(simulate(problem, until=1.0, save=2))
+    >>> facts_title(problem_attributes(problem))
     'circle,  exponential kernel,  $\\beta = 9$,  USA,  strength $-1$'
     """
-    facts = run.attributes
     parts = [str(facts.get("manifold", "")), f"{facts.get('kernel', '')} kernel"]
     if facts.get("kernel") != "linear":
         parts.append(rf"$\beta = {float(facts.get('beta', 0.0)):g}$")

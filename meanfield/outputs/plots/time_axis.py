@@ -31,6 +31,23 @@ def shown(run: Run) -> NDArray[np.int64]:
     return np.flatnonzero(run.time > 0) if is_logarithmic(run.time) else np.arange(len(run.time))
 
 
+def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> NDArray[np.int64]:
+    """Indices of up to `count` times, even along the axis on which they are drawn.
+
+    Examples
+    --------
+    >>> spread_evenly(np.linspace(0.0, 1.0, 11), 3)
+    array([ 0,  5, 10])
+    """
+    places = np.log(times) if logarithmic else times
+    gap = (places[-1] - places[0]) / max(count - 1, 1) * (1.0 - 1e-9)
+    chosen = [0]
+    for i, place in enumerate(places[1:], start=1):
+        if place - places[chosen[-1]] >= gap:
+            chosen.append(i)
+    return np.array(chosen)
+
+
 def set_time_axis(axes: Axes, run: Run, *, label: bool = True) -> None:
     """Scale, limits and label of the time axis."""
     times = run.time[shown(run)]

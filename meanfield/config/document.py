@@ -1,0 +1,101 @@
+"""The TOML document of a run file: read, parsed, and overridden from the command line."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from meanfield.config.errors import ConfigError
+from meanfield.config.tables import shown
+
+# A run file is written by hand; whole clouds of tokens belong into .npy files.
+_LARGEST_FILE = 2**24
+
+
+def read_document(source: Path) -> dict[str, Any]:
+    """Parse a TOML file.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be read, is larger than 16 MiB, not UTF-8, or not TOML.
+    """
+    try:
+        with source.open("rb") as file:
+            # Devices have no end: never read more than a run file may hold.
+            content = file.read(_LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{source}: {reason}.") from None
+    if len(content) > _LARGEST_FILE:
+        raise ConfigError(f"{source} is larger than {_LARGEST_FILE >> 20} MiB: no run file.")
+    try:
+        return _parsed(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ConfigError(f"{source.name} is not a text file in UTF-8.") from None
+    except ValueError as error:
+        raise ConfigError(f"{source.name} is not valid TOML: {error}.") from None
+
+
+def override(tables: dict[str, Any], argument: str) -> None:
+    """Apply one "section.key=value" to a document, in place.
+
+    Parameters
+    ----------
+    tables : dict
+        The document.
+    argument : str
+        The value is TOML; what does not parse is a string.
+
+    Raises
+    ------
+    ConfigError
+        If it is malformed or names a key inside something that is no section.
+
+    Examples
+    --------
+    >>> tables = {"time": {"end": 1.0}}
+    >>> override(tables, "time.end = 2.5")
+    >>> override(tables, "output.path=other.h5")
+    >>> tables
+    {'time': {'end': 2.5}, 'output': {'path': 'other.h5'}}
+    """
+    name, equals, value = argument.partition("=")
+    keys = [part.strip() for part in name.split(".")]
+    if not equals or not all(keys) or len(keys) > 2:
+        raise ConfigError(f"--set {shown(argument)} must be SECTION.KEY=VALUE.")
+    if not _encodable(argument):
+        raise ConfigError(f"--set {shown(argument)} is not text in UTF-8.")
+    parsed = _value(value)
+    if len(keys) == 1:
+        tables[keys[0]] = parsed
+        return
+    section = tables.setdefault(keys[0], {})
+    if not isinstance(section, dict):
+        raise ConfigError(f"--set {shown(argument)}: {keys[0]} is not a section.")
+    section[keys[1]] = parsed
+
+
+def _value(text: str) -> Any:
+    try:
+        parsed = _parsed(f"value = {text}")
+    except ValueError:
+        return text
+    # "1 <newline> other = 2" would be two keys: no value, a string.
+    return parsed["value"] if len(parsed) == 1 else text
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,65 @@
+"""Initial measures that come from files: tokens in .npy, the last state of a run."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meanfield.config.tables import shown
+from meanfield.initial import Law, from_density, from_points
+from meanfield.measures import Density
+from meanfield.problem import Problem
+
+
+def tokens_from_file(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+    """Empirical measure of the points in a .npy file.
+
+    Raises
+    ------
+    ValueError
+        If the file is not there, no .npy file, or holds anything but real numbers.
+    """
+    label, path = f"file = {shown(values['file'])}", folder / values["file"]
+    # A pipe or a device would make us wait, or never end.
+    if not path.is_file():
+        raise ValueError(f"{label}: no such file.")
+    try:
+        with warnings.catch_warnings(), path.open("rb") as file:
+            warnings.simplefilter("ignore")
+            points = np.lib.format.read_array(file, allow_pickle=False)
+    except MemoryError:
+        raise ValueError(f"{label} needs more memory than there is, or is damaged.") from None
+    except Exception as error:
+        # NumPy parses what the file says of itself: nonsense raises all kinds of errors.
+        raise ValueError(f"{label} is no readable .npy file of numbers: {error}.") from None
+    if points.dtype.kind not in "fiu" or points.size == 0:
+        raise ValueError(
+            f"{label} holds {points.dtype} of shape {points.shape}, expected real numbers."
+        )
+    return from_points(points.astype(np.float64))
+
+
+def last_state_of_run(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+    """Last state of a run file.
+
+    Raises
+    ------
+    ValueError
+        If it is no run file, holds no last state, or belongs to another manifold.
+    """
+    from meanfield.outputs.run_file import load
+
+    label, path = f"path = {shown(values['path'])}", folder / values["path"]
+    run = load(path)
+    manifold = run.attributes["manifold"]
+    if manifold != bare.manifold.name:
+        raise ValueError(f"{label} is a run on the {manifold}, expected {bare.manifold.name}.")
+    measure = run.measures[-1] if run.measures else None
+    if measure is None:
+        raise ValueError(f"{label} holds no last state: it was run with [output] state = 'none'?")
+    if isinstance(measure, Density):
+        return from_density(measure.coefficients)
+    return from_points(measure.points, measure.weights, "file")

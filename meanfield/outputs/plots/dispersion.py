@@ -1,0 +1,135 @@
+"""The dispersion relation: growth rates of the uniform state against degree.
+
+They are those of `theory.stability`,
+
+    lambda_l = l (l + d - 2) (strength * w_l / z - diffusivity)
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
+from meanfield.outputs.plots.style import (
+    ENERGY,
+    INK,
+    MUTED,
+    ORDER,
+    facts_title,
+    style,
+    title_above,
+)
+from meanfield.problem import Problem
+from meanfield.run import problem_attributes
+from meanfield.theory.stability import (
+    critical_diffusivity,
+    dominant_degree,
+    growth_rates,
+    switching_threshold,
+    switching_thresholds,
+)
+
+_SIZE = (9.0, 4.6)
+# Above this many degrees stems merge; a line is left.
+_STEMS = 120
+
+
+def save_dispersion(
+    problem: Problem, path: str | os.PathLike[str], max_degree: int | None = None
+) -> None:
+    """Draw the dispersion relation of a problem into a file.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its initial measure is not used; any d.
+    path : path
+        Ends in .png, .pdf or .svg.
+    max_degree : int, optional
+        Largest degree shown; default max(12, 2 x dominant + 4).
+
+    Raises
+    ------
+    ValueError
+        If the suffix is not known or the file cannot be written.
+    """
+    check_suffix(path)
+    with style():
+        figure = new_figure(_SIZE)
+        axes = figure.subplots()
+        on_axes(problem, axes, max_degree)
+        title_above(axes, "Growth of the uniform state", facts_title(problem_attributes(problem)))
+    write_figure(figure, path)
+
+
+def on_axes(problem: Problem, axes: Axes, max_degree: int | None = None) -> None:
+    """Growth rates on given axes: growing and decaying degrees apart, the fastest marked."""
+    rates = growth_rates(problem, max_degree)
+    degrees = np.arange(len(rates))
+    axes.axhline(0.0, color=MUTED, linewidth=0.8, zorder=1)
+    if len(rates) > _STEMS:
+        axes.plot(degrees, rates, color=MUTED, linewidth=1.2)
+    else:
+        axes.plot(degrees, rates, color=MUTED, linewidth=0.8, alpha=0.6, zorder=1)
+        axes.vlines(degrees, 0.0, rates, color=_colours(rates), linewidth=1.4, zorder=2)
+    for kind, colour, chosen in [
+        ("grows", ENERGY, rates > 0),
+        ("decays", ORDER, rates < 0),
+    ]:
+        if np.any(chosen):
+            size = 28 if len(rates) <= _STEMS else 4
+            axes.scatter(degrees[chosen], rates[chosen], s=size, color=colour, label=kind, zorder=3)
+    fastest = dominant_degree(problem)
+    if fastest is not None and fastest < len(rates):
+        _mark(axes, fastest, float(rates[fastest]))
+    axes.annotate(
+        "\n".join(facts(problem)), (1.0, 1.0), xycoords="axes fraction", xytext=(-4, 0),
+        textcoords="offset points", ha="right", va="top", linespacing=1.6, fontsize=8.5,
+    )  # fmt: skip
+    axes.set_xlabel(r"degree $\ell$")
+    axes.set_ylabel(r"growth rate $\lambda_\ell$ (per scaled time)")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=14))
+    axes.margins(x=0.03, y=0.14)
+    axes.legend(loc="lower right" if rates.min() >= -0.02 * rates.max() else "best")
+
+
+def facts(problem: Problem) -> list[str]:
+    r"""What the thresholds mean for this problem, one line each.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> facts(mf.Problem(mf.Circle(), mf.exponential(9.0)))[0]
+    'degree 4 is fastest for $6.2113 < \\beta < 10.2285$'
+    """
+    fastest = dominant_degree(problem)
+    if fastest is None:
+        return ["no degree grows: uniform is stable"]
+    lines = []
+    thresholds = switching_thresholds(problem)
+    if problem.kernel.name == "exponential" and problem.kernel.beta > 0:
+        degree = len(thresholds) + 1
+        upper = switching_threshold(problem.manifold.dimension, degree)
+        lower = thresholds[-1] if thresholds else 0.0
+        without = " without diffusion" if problem.flow.diffusivity else ""
+        lines.append(
+            rf"degree {degree} is fastest for ${lower:.6g} < \beta < {upper:.6g}${without}"
+        )
+    lines.append(f"all decay for diffusivity > {critical_diffusivity(problem):.4g}")
+    return lines
+
+
+def _colours(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[str]:
+    return [ENERGY if rate > 0 else ORDER for rate in rates]
+
+
+def _mark(axes: Axes, degree: int, rate: float) -> None:
+    axes.scatter([degree], [rate], s=110, facecolor="none", edgecolor=ENERGY, linewidth=1.4)
+    axes.annotate(
+        rf"$\lambda_{{{degree}}} = {rate:.4g}$", (degree, rate), xytext=(0, 9),
+        textcoords="offset points", ha="center", color=INK, fontsize=9.5, fontweight="bold",
+    )  # fmt: skip

@@ -1,0 +1,239 @@
+"""Write run files (layout: `run_file`): rows appended to datasets that grow along every axis.
+
+`append` writes rows into an open file; how files stay whole is the recorder's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.measures import Density, Measure
+from meanfield.outputs.run_file import FORMAT_VERSION, text_checksum
+from meanfield.snapshot import Checkpoint, Snapshot
+
+if TYPE_CHECKING:
+    import h5py
+
+# Bytes of a chunk: few rows of wide datasets, many of narrow ones, never more than HDF5 takes.
+_CHUNK_BYTES = 2**14
+_WIDEST_CHUNK = 2**20
+_LONGEST_CHUNK = 2**10
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One saved time.
+
+    Attributes
+    ----------
+    time : float
+        Given, scaled time.
+    moments : ndarray
+        Given.
+    representation : str
+        Given.
+    diagnostics : dict of str to float
+        Given.
+    observed : dict of str to ndarray
+        Given. Observables: numbers, or arrays of any length.
+    state : Density or Measure, or None
+        Given. None where the state is not kept.
+    """
+
+    time: float
+    moments: ModalArray
+    representation: str
+    diagnostics: dict[str, float]
+    observed: dict[str, FloatArray]
+    state: Density | Measure | None
+
+
+def row(snapshot: Snapshot, observed: dict[str, FloatArray], keep_state: bool) -> Row:
+    """Row of a snapshot and of what was observed of it."""
+    return Row(
+        snapshot.time,
+        snapshot.moments,
+        snapshot.representation,
+        snapshot.diagnostics,
+        observed,
+        snapshot.measure if keep_state else None,
+    )
+
+
+def nbytes(row: Row) -> int:
+    """Memory of the state that a row keeps, in bytes."""
+    state = row.state
+    if state is None:
+        return 0
+    return state.coefficients.nbytes if isinstance(state, Density) else state.points.nbytes
+
+
+def create(file: h5py.File, attributes: dict[str, Any], growth_rates: FloatArray) -> None:
+    """Lay out an empty run file: attributes, time axis and stability."""
+    file.attrs["format_version"] = FORMAT_VERSION
+    write_attributes(file, attributes)
+    time = file.create_dataset(
+        "time", (0,), maxshape=(None,), chunks=(_LONGEST_CHUNK,), dtype="f8", fletcher32=True
+    )
+    time.make_scale("time")
+    time.attrs["units"] = "scaled time"
+    for key in ("paper_time_factor", "growth_rate_max"):
+        time.attrs[key] = attributes[key]
+    rates = file.create_dataset("stability/growth_rates", data=growth_rates, fletcher32=True)
+    _attach(rates, 0, _grown_scale(file, "stability/degree", len(growth_rates)))
+
+
+def write_attributes(file: h5py.File, attributes: dict[str, Any]) -> None:
+    """Set attributes of the file, and the checksum of those that are text."""
+    for key, value in attributes.items():
+        file.attrs[key] = value
+    file.attrs["text_checksum"] = text_checksum(file.attrs)
+
+
+def append(file: h5py.File, rows: Sequence[Row]) -> None:
+    """Append saved times, one write a dataset."""
+    if not rows:
+        return
+    first = len(file["time"])
+    file["time"].resize((first + len(rows),))
+    file["time"][first:] = [row.time for row in rows]
+    _put(file, "moments", first, [row.moments for row in rows], "time", "degree")
+    for name in rows[0].observed:
+        found = [row.observed[name] for row in rows]
+        _put(file, f"observables/{name}", first, found, "time", "observables/clusters/cluster")
+    for name in sorted({name for row in rows for name in row.diagnostics}):
+        numbers = [np.asarray(row.diagnostics.get(name, np.nan)) for row in rows]
+        _put(file, f"diagnostics/{name}", first, numbers, "time")
+    names = [np.asarray(row.representation) for row in rows]
+    _put(file, "diagnostics/representation", first, names, "time")
+    _fill(file, first + len(rows))
+    append_states(
+        file, [(first + i, row.state) for i, row in enumerate(rows) if row.state is not None]
+    )
+
+
+def append_states(file: h5py.File, states: Sequence[tuple[int, Density | Measure]]) -> None:
+    """Keep states, each with the index of its saved time."""
+    densities = [(row, m) for row, m in states if isinstance(m, Density)]
+    if densities:
+        first = _put_saves(file, "density", [row for row, _ in densities])
+        coefficients = [m.coefficients for _, m in densities]
+        _put(file, "density/coefficients", first, coefficients, "density/save", "density/mode")
+        degrees = [np.asarray(m.max_degree) for _, m in densities]
+        _put(file, "density/degree", first, degrees, "density/save")
+    points = [(row, m) for row, m in states if isinstance(m, Measure)]
+    if points:
+        first = _put_saves(file, "measure", [row for row, _ in points])
+        save, token = "measure/save", "measure/token"
+        _put(file, "measure/points", first, [m.points for _, m in points], save, token)
+        weights = [m.weights for _, m in points if m.weights is not None]
+        if weights:
+            _put(file, "measure/weights", first, weights, save, token)
+
+
+def drop_states(file: h5py.File) -> None:
+    """Forget all states that were kept."""
+    for group in ("density", "measure"):
+        if group in file:
+            del file[group]
+
+
+def write_checkpoint(file: h5py.File, checkpoint: Checkpoint, representation: str) -> None:
+    """Replace the checkpoint."""
+    if "checkpoint" in file:
+        del file["checkpoint"]
+    group = file.create_group("checkpoint")
+    state = group.create_dataset("state", data=checkpoint.state, fletcher32=True)
+    _attach(state, 0, _grown_scale(file, "checkpoint/entry", len(checkpoint.state)))
+    group.attrs["representation"] = representation
+    group.attrs["step"] = np.nan if checkpoint.step is None else checkpoint.step
+    for name in ("time", "steps", "rejected", "evaluations"):
+        group.attrs[name] = getattr(checkpoint, name)
+
+
+def _put_saves(file: h5py.File, group: str, rows: Sequence[int]) -> int:
+    scale = f"{group}/save"
+    first = len(file[scale]) if scale in file else 0
+    _grown_scale(file, scale, first + len(rows))[first:] = rows
+    return first
+
+
+def _put(
+    file: h5py.File,
+    name: str,
+    first: int,
+    values: Sequence[np.ndarray[Any, Any]],
+    *scales: str,
+) -> None:
+    """Write rows of a dataset that grows downwards and, if rows lengthen, along their axes.
+
+    `scales` are the dimension scales of the rows and of each axis of a row.
+    """
+    import h5py
+
+    text = values[0].dtype.kind == "U"
+    dtype = h5py.string_dtype() if text else values[0].dtype
+    fill = None if text else np.array(np.nan if dtype.kind == "f" else 0, dtype)[()]
+    shape = np.max([value.shape for value in values], axis=0).astype(int).tolist()
+    if name not in file:
+        axes = [min(max(length, 1), _WIDEST_CHUNK) for length in shape]
+        rows = _CHUNK_BYTES // (values[0].dtype.itemsize * int(np.prod(axes)))
+        dataset = file.create_dataset(
+            name,
+            (0, *shape),
+            dtype=dtype,
+            maxshape=(None,) * (1 + len(shape)),
+            chunks=(min(max(rows, 1), _LONGEST_CHUNK), *axes),
+            fillvalue=fill,
+            fletcher32=True,
+        )
+        _attach(dataset, 0, file[scales[0]])
+        for axis, length in enumerate(shape, 1):
+            _attach(dataset, axis, _grown_scale(file, scales[axis], length))
+    dataset = file[name]
+    shape = np.maximum(shape, dataset.shape[1:]).astype(int).tolist()
+    for axis, length in enumerate(shape, 1):
+        _grown_scale(file, scales[axis], length)
+    dataset.resize((first + len(values), *shape))
+    if text:
+        dataset[first:] = [str(value) for value in values]
+        return
+    block = np.full((len(values), *shape), fill, dtype=dtype)
+    for target, value in zip(block, values, strict=True):
+        target[tuple(slice(length) for length in value.shape)] = value
+    dataset[first:] = block
+
+
+def _fill(file: h5py.File, count: int) -> None:
+    """Give every series that was not written, now or earlier, its missing rows as NaN."""
+
+    def lengthen(name: str, item: Any) -> None:
+        if hasattr(item, "shape") and not item.is_scale and len(item) < count:
+            item.resize((count, *item.shape[1:]))
+
+    for group in ("observables", "diagnostics"):
+        if group in file:
+            file[group].visititems(lengthen)
+
+
+def _grown_scale(file: h5py.File, name: str, length: int) -> Any:
+    """Dimension scale 0, 1, ... of at least this length."""
+    if name not in file:
+        scale = file.create_dataset(
+            name, (0,), maxshape=(None,), chunks=(_LONGEST_CHUNK,), dtype="i8", fletcher32=True
+        )
+        scale.make_scale(name.rsplit("/", 1)[-1])
+    scale, old = file[name], len(file[name])
+    if length > old:
+        scale.resize((length,))
+        scale[old:] = np.arange(old, length)
+    return scale
+
+
+def _attach(dataset: Any, axis: int, scale: Any) -> None:
+    dataset.dims[axis].attach_scale(scale)

@@ -1,0 +1,135 @@
+"""Particle systems beside the density: the tokens they draw, the distances they measure."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.simulate import SimulationError
+from meanfield.studies import particle_systems
+from meanfield.studies.particle_systems import (
+    Reference,
+    System,
+    density_reference,
+    finished_systems,
+    system_distances,
+)
+from meanfield.transport import wasserstein
+
+LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [3, 0.0, 0.2]])
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
+
+
+def system(problem: mf.Problem, reference: Reference, tokens: int, repetition: int = 0) -> System:
+    """System with W_1 and a loose step, seed 7."""
+    return System(problem, reference, tokens, repetition, 7, 1, 1e-6)
+
+
+def reference(problem: mf.Problem = PROBLEM, *times: float) -> Reference:
+    """Density at 0 and a few times."""
+    return density_reference(problem, np.array(times or (1.0, 3.0)), tolerance=1e-8, max_degree=512)
+
+
+def test_reference_begins_at_zero() -> None:
+    """Amplification would be relative to another time than 0."""
+    assert reference(PROBLEM, 1.0, 2.0).times.tolist() == [0.0, 1.0, 2.0]
+    assert reference(PROBLEM, 0.0, 2.0).times.tolist() == [0.0, 2.0]
+
+
+def test_reference_is_the_density_run() -> None:
+    """Particles would be compared with another density than that of `meanfield run`."""
+    run = mf.simulate(PROBLEM, until=3.0, save=[0.0, 3.0], representation="density", tolerance=1e-8)
+    expected = run.measures[-1]
+    assert isinstance(expected, mf.Density)
+    np.testing.assert_array_equal(
+        reference(PROBLEM, 3.0).densities[-1].coefficients, expected.coefficients
+    )
+
+
+def test_reference_ends_where_the_density_does() -> None:
+    """A density that left its grid would be trusted, or its good part thrown away."""
+    short = density_reference(PROBLEM, np.arange(0.0, 40.0), tolerance=1e-8, max_degree=64)
+    assert 2 < len(short.times) == len(short.densities) < 40
+    assert f"resolved up to t = {short.times[-1]:g} only (under-resolved" in short.note
+
+
+def test_reference_of_an_unresolved_law_fails() -> None:
+    """There would be a study without a single trusted time."""
+    law = mf.perturbed_uniform([[64, 0.5, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
+    with pytest.raises(SimulationError, match="under-resolved"):
+        density_reference(problem, np.array([1.0]), tolerance=1e-8, max_degree=64)
+
+
+def test_points_are_no_law_to_draw_from() -> None:
+    """Tokens would be drawn from tokens."""
+    problem = replace(PROBLEM, initial=mf.from_points(np.arange(3.0)))
+    with pytest.raises(TypeError, match="'tokens' gives points, but tokens are drawn from a den"):
+        density_reference(problem, np.array([1.0]), tolerance=1e-8, max_degree=64)
+
+
+def test_distance_at_zero_is_that_of_the_tokens() -> None:
+    """Another measure than the drawn tokens would be compared, or with another density."""
+    at = reference()
+    one = system(PROBLEM, at, 50)
+    points = mf.sample_tokens(at.densities[0], 50, one.rng())
+    expected = wasserstein(mf.Measure(mf.Circle(), points), at.densities[0])
+    assert system_distances(one)[0] == expected
+
+
+def test_distance_grows_as_linear_theory_says() -> None:
+    """Particles or density would run on another clock, or W_2 be measured at the wrong time.
+
+    About uniform W_2^2(t) = 2 sum_k |c_k(0)|^2 e^{2 lambda_k t} / k^2 with the moments of the drawn
+    tokens. What is left out is of relative order |c_k(t)|, here 3e-3 to 1e-2, and the degrees
+    above 300, 0.3 % of W_2^2 at time 0.
+    """
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.uniform())
+    at = density_reference(problem, np.array([5.0, 10.0]), tolerance=1e-8, max_degree=512)
+    one = replace(system(problem, at, 100_000), p=2)
+    points = mf.sample_tokens(at.densities[0], one.tokens, one.rng())
+    k = np.arange(1, 301)
+    modulus = np.abs(mf.Circle().moments(points, None, 300)[1:])
+    rates = mf.growth_rates(problem, 300)[1:]
+    grown = modulus / k * np.exp(rates * at.times[:, None])
+    expected = np.sqrt(2.0 * np.sum(grown**2, axis=1))
+    assert expected[-1] > 2.0 * expected[0]
+    np.testing.assert_allclose(system_distances(one), expected, rtol=0.01)
+
+
+def test_system_draws_its_own_tokens() -> None:
+    """Systems of a study would repeat each other's random numbers."""
+    at = reference()
+    keys = [(20, 0), (20, 1), (21, 0), (20, 2**33)]
+    first = {system(PROBLEM, at, n, r).rng().random() for n, r in keys}
+    assert len(first) == len(keys)
+    assert replace(system(PROBLEM, at, 20), seed=8).rng().random() not in first
+
+
+def test_systems_are_the_same_in_threads() -> None:
+    """Where a system runs would change what it measures."""
+    at = reference()
+    systems = [system(PROBLEM, at, n, r) for n in (10, 300) for r in (0, 1)]
+    alone = {(s.tokens, s.repetition): row for s, row in finished_systems(systems)}
+    with ThreadPoolExecutor(2) as executor:
+        together = list(finished_systems(systems, executor))
+    assert len(together) == len(alone) == 4
+    for s, row in together:
+        np.testing.assert_array_equal(row, alone[s.tokens, s.repetition])
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_failure_of_particles_is_told(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed system would be lost, or its reason be lost on the way from another process."""
+
+    def fail(system: System) -> None:
+        raise SimulationError(1.5, 3, "the step became too small")
+
+    monkeypatch.setattr(particle_systems, "system_distances", fail)
+    executor = ThreadPoolExecutor(1) if workers else None
+    with pytest.raises(SimulationError, match=r"too small \(stopped at t = 1.5, step 3\)"):
+        list(finished_systems([system(PROBLEM, reference(), 10)], executor))

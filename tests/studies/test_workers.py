@@ -1,0 +1,57 @@
+"""Worker processes: there when wanted, gone when not."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+
+import pytest
+
+from meanfield.studies.workers import worker_pool
+from meanfield.threads import threads
+
+
+def test_one_worker_is_this_process() -> None:
+    """A process would be started for nothing."""
+    with worker_pool(1) as executor:
+        assert executor is None
+
+
+def test_no_worker_is_refused() -> None:
+    """The pool would complain in its own words."""
+    with pytest.raises(ValueError, match="workers must be at least 1, got 0"), worker_pool(0):
+        pass
+
+
+@pytest.mark.slow
+def test_workers_use_the_threads_they_are_given() -> None:
+    """Two workers on two cores would run four threads."""
+    with worker_pool(2, threads=3) as executor:
+        assert executor is not None
+        assert executor.submit(threads).result() == 3
+
+
+@pytest.mark.slow
+def test_error_ends_the_workers_at_once() -> None:
+    """An interrupt would wait for systems that take minutes."""
+    before = set(multiprocessing.active_children())
+    with pytest.raises(KeyboardInterrupt), worker_pool(2) as executor:
+        assert executor is not None
+        executor.submit(os.getpid).result()
+        started = set(multiprocessing.active_children()) - before
+        raise KeyboardInterrupt
+    assert started
+    for process in started:
+        process.join(5.0)
+        assert not process.is_alive()
+
+
+@pytest.mark.slow
+def test_lost_worker_is_told() -> None:
+    """A worker killed for its memory would leave a traceback about broken pools."""
+    with (
+        pytest.raises(ChildProcessError, match="ended unexpectedly, perhaps for lack of memory"),
+        worker_pool(2) as executor,
+    ):
+        assert executor is not None
+        executor.submit(os._exit, 1).result()

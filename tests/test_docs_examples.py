@@ -1,0 +1,120 @@
+"""Every example of the documentation runs and gives what the page shows.
+
+A page is read from top to bottom in an empty folder: ```toml that begins with "# NAME.toml" is
+saved there, ```console runs the commands after "$", and ```pycon is a doctest; its names live to
+the end of the page. Other blocks are for reading.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from meanfield.commands.main import main
+
+DOCS = Path(__file__).parent.parent / "docs"
+BLOCK = re.compile(r"^```(toml|console|pycon)\n(.*?)^```$", re.M | re.S)
+
+# What differs from run to run or from machine to machine.
+VOLATILE = [
+    (r"^meanfield: compiling kernels.*\n", ""),
+    (r"\d{4}-\d\d-\d\dT\S+", "DATE"),
+    (r"\b[\d.]+ s\b", "SECONDS"),
+    (r"\b\d+ steps|step \d+|^(steps|rejected) +\d+", "STEPS"),
+    (r"\d+ MiB", "MEMORY"),
+]
+
+
+PAGES = [
+    path.name
+    for path in sorted(DOCS.glob("*.md"))
+    if BLOCK.search(path.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_examples_of_a_page_give_what_it_shows(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader who repeats the page would see something else."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    status = 0
+    text = (DOCS / name).read_text(encoding="utf-8")
+    for block in BLOCK.finditer(text):
+        language, body = block.groups()
+        line = text.count("\n", 0, block.start()) + 1
+        if language == "toml":
+            title = re.match(r"# (\S+\.toml)\n", body)
+            if title:
+                (tmp_path / title.group(1)).write_text(body, encoding="utf-8")
+        elif language == "pycon":
+            check_doctest(body, names, name, line)
+        else:
+            for command, shown in commands(body):
+                given, status = output(command, status)
+                assert same(shown, given), f"{name}:{line}: $ {command}\n{given}"
+
+
+def check_doctest(body: str, names: dict[str, Any], name: str, line: int) -> None:
+    """Run a block as a doctest; what it defines stays in `names`."""
+    example = doctest.DocTestParser().get_doctest(body, names, name, name, line)
+    report = io.StringIO()
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    runner = doctest.DocTestRunner(optionflags=flags)
+    runner.run(example, out=report.write, clear_globs=False)
+    names.update(example.globs)
+    assert runner.failures == 0, report.getvalue()
+
+
+def commands(body: str) -> Iterator[tuple[str, str]]:
+    """Commands of a console block, each with what is shown below it."""
+    for part in re.split(r"^\$ ", body, flags=re.M)[1:]:
+        command, _, shown = part.partition("\n")
+        yield command, shown
+
+
+def output(command: str, status: int) -> tuple[str, int]:
+    """What a command prints, standard error included, and its exit status."""
+    arguments = shlex.split(command)
+    if arguments == ["echo", "$?"]:
+        return f"{status}\n", 0
+    assert arguments[0] == "meanfield", f"examples run meanfield only, not {command}"
+    printed = io.StringIO()
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            status = main(arguments[1:])
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    return printed.getvalue(), status
+
+
+def same(shown: str, given: str) -> bool:
+    """Equal words, and numbers to four digits: rounding differs between machines."""
+    for pattern, word in VOLATILE:
+        shown = re.sub(pattern, word, shown, flags=re.M)
+        given = re.sub(pattern, word, given, flags=re.M)
+    expected, got = shown.split(), given.split()
+    return len(expected) == len(got) and all(map(same_word, expected, got))
+
+
+def same_word(expected: str, got: str) -> bool:
+    """Equal as text, or as numbers."""
+    if expected == got:
+        return True
+    try:
+        a, b = float(expected.strip(",()")), float(got.strip(",()"))
+    except ValueError:
+        return False
+    # Spectral tails below 1e-9 are rounding, or on their way up by orders a time unit.
+    return abs(a - b) <= 1e-4 * abs(a) + 1e-9
