@@ -24,8 +24,12 @@ html_copy_source = False
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings give types, with shapes
+# Types in docstrings are words, and a word may be the name of several attributes; numbered
+# references of a docstring need not be cited in it.
+suppress_warnings = ["ref.python", "ref.footnote"]
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 
 
 def setup(app: Any) -> None:

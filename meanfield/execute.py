@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Generator, Iterable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
-from meanfield.config import Config, ConfigError
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.config import Config, ConfigError, with_defaults
+from meanfield.config.difference import config_difference
 from meanfield.measures import Measure
 from meanfield.observables import observe
 from meanfield.observables.clusters import cluster_radius
-from meanfield.outputs.recorder import RUNNING, OutputError, record, writer_lock
+from meanfield.outputs.recorder import RUNNING, OutputError, record, set_status, writer_lock
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.problem import Problem
-from meanfield.representations import Representation, represent
-from meanfield.representations.density import DensityRepresentation
-from meanfield.representations.particles import ParticleRepresentation
+from meanfield.representations import (
+    DensityRepresentation,
+    ParticleRepresentation,
+    Representation,
+    represent,
+)
 from meanfield.run import COMPLETED, problem_attributes
 from meanfield.simulate import trajectory
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -28,8 +34,12 @@ from meanfield.theory.stability import growth_rates
 _FREE_KEYS = {"time": ("end", "save"), "output": None}
 
 
-def execute(config: Config, *, resume: bool = False, overwrite: bool = False) -> Iterator[Snapshot]:
+def execute(
+    config: Config, *, resume: bool = False, overwrite: bool = False
+) -> Generator[Snapshot, None, None]:
     """Evolve and record; yields the snapshots for whoever shows progress.
+
+    Close the generator when it is not exhausted: the file then says that it was interrupted.
 
     Parameters
     ----------
@@ -52,24 +62,24 @@ def execute(config: Config, *, resume: bool = False, overwrite: bool = False) ->
     SimulationError
         If the run cannot go on; the file then says why.
     """
-    path = config.output.path
-    exists = path.exists()
-    if exists and not (resume or overwrite):
-        raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
-    problem = config.problem
+    # A link stays a link: what it points to is replaced.
+    path = config.output.path.resolve()
+    problem, options = config.problem, config.options
     with writer_lock(path):
-        start, times = None, config.times
-        if exists and resume:
-            start, times = _continuation(config)
-            if len(times) == 0:
-                return
-        representation = (
-            represent(problem, config.options)
-            if start is None
-            else _restored(config, problem, start)
-        )
+        exists = path.exists()
+        if exists and not (resume or overwrite):
+            raise OutputError(
+                f"{config.output.path} exists: use --overwrite to replace it or --resume to go on."
+            )
+        start, times = _continuation(config, path) if exists and resume else (None, config.times)
+        if len(times) == 0:
+            return
         stream: Iterable[Snapshot] = trajectory(
-            problem, representation, times, tolerance=config.options.tolerance, start=start
+            problem,
+            represent(problem, options) if start is None else _restored(config, *start),
+            times,
+            tolerance=options.tolerance,
+            start=None if start is None else start[0],
         )
         if config.stop == "one_cluster":
             stream = until_one_cluster(problem, stream)
@@ -85,18 +95,22 @@ def execute(config: Config, *, resume: bool = False, overwrite: bool = False) ->
 
 
 def until_one_cluster(problem: Problem, stream: Iterable[Snapshot]) -> Iterator[Snapshot]:
-    """Pass snapshots through up to the first that is a single cluster.
-
-    A single cluster: the rule counts one, and the order parameter is that of mass within the
-    rule's radius of one point.
-    """
-    least = np.cos(cluster_radius(problem.kernel.beta))
+    """Pass snapshots through up to the first that is a single cluster."""
     for snapshot in stream:
         yield snapshot
-        if problem.space.order_parameter(snapshot.moments) >= least:
-            found = observe(problem, snapshot.measure, snapshot.moments, ())
-            if found["clusters/count"] == 1:
-                return
+        found = observe(problem, snapshot.measure, snapshot.moments, ())
+        if is_one_cluster(problem, snapshot.moments, float(found["clusters/count"])):
+            return
+
+
+def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:
+    """Whether a measure is a single cluster.
+
+    The cluster rule counts one, and the order parameter is that of mass within the rule's
+    radius of one point.
+    """
+    least = np.cos(cluster_radius(problem.kernel.beta))
+    return count == 1 and problem.space.order_parameter(moments) >= least
 
 
 def _attributes(config: Config) -> dict[str, Any]:
@@ -112,60 +126,34 @@ def _attributes(config: Config) -> dict[str, Any]:
     }
 
 
-def _continuation(config: Config) -> tuple[Checkpoint | None, FloatArray]:
-    """Checkpoint and remaining times; no times if nothing is left to do."""
-    import tomllib
-
-    path = config.output.path
-    run = load(path)
-    before = tomllib.loads(str(run.attributes.get("config", "")))
-    different = _difference(before, config.tables)
+def _continuation(config: Config, path: Path) -> tuple[tuple[Checkpoint, str] | None, FloatArray]:
+    """Where to go on from, and the times that remain; what was saved stays as it is."""
+    run = load(path, states="none")
+    before = with_defaults(tomllib.loads(str(run.attributes.get("config", ""))))
+    different = config_difference(before, with_defaults(config.tables), _FREE_KEYS)
     if different is not None:
         raise ConfigError(
-            f"{config.source.name}: {different} differs from that of {path}, which --resume "
-            "continues. Use --overwrite to start again."
+            f"{config.source.name}: {different} differs from that of {config.output.path}, which "
+            "--resume continues. Use --overwrite to start again."
         )
     if len(run.time) == 0:
         return None, config.times
-    reached = float(run.time[-1])
-    remaining = config.times[config.times > reached]
-    past = config.times[config.times <= reached]
-    known = np.min(np.abs(past[:, None] - run.time[None, :]), axis=1) <= 1e-12 * reached
-    if run.status == COMPLETED and len(remaining) == 0:
-        return None, remaining
-    if not np.all(known):
-        raise ConfigError(
-            f"{config.source.name}: [time] save holds {past[~known][0]:g}, before t = "
-            f"{reached:g} already reached. Use --overwrite to start again."
-        )
-    if len(remaining) == 0:
-        return None, remaining
-    checkpoint, _ = read_checkpoint(path)
-    return checkpoint, remaining
+    remaining = config.times[config.times > run.time[-1]]
+    count = float(run.observables["clusters/count"][-1])
+    if config.stop == "one_cluster" and is_one_cluster(config.problem, run.moments[-1], count):
+        remaining = remaining[:0]
+    if len(remaining) == 0 and run.status != COMPLETED:
+        set_status(path, COMPLETED)
+    return read_checkpoint(path), remaining
 
 
-def _difference(before: dict[str, Any], after: dict[str, Any]) -> str | None:
-    """First key that differs and may not, None if there is none."""
-    for section in sorted({*before, *after} - {"title"}):
-        free = _FREE_KEYS.get(section, ())
-        if free is None:
-            continue
-        old, new = before.get(section, {}), after.get(section, {})
-        if not isinstance(old, dict) or not isinstance(new, dict):
-            return section
-        for key in sorted({*old, *new} - set(free)):
-            if old.get(key) != new.get(key):
-                return f"[{section}] {key}"
-    return None
-
-
-def _restored(config: Config, problem: Problem, checkpoint: Checkpoint) -> Representation:
+def _restored(config: Config, checkpoint: Checkpoint, name: str) -> Representation:
     """Representation that continues from a checkpoint."""
-    measure = problem.initial_measure()
-    if np.iscomplexobj(checkpoint.state):
-        options = config.options
+    problem, options = config.problem, config.options
+    if name == "density":
         return DensityRepresentation(
             problem, checkpoint.state, options.tolerance, options.max_degree
         )
+    measure = problem.initial_measure()
     weights = measure.weights if isinstance(measure, Measure) else None
     return ParticleRepresentation(problem, checkpoint.state, weights)

@@ -30,7 +30,7 @@ def add_threads(command: argparse.ArgumentParser) -> None:
     command.add_argument("--threads", type=positive, metavar="N", help="default: cores available")
 
 
-def add_json(command: argparse.ArgumentParser) -> None:
+def add_json(command: argparse._ActionsContainer) -> None:
     """Option --json."""
     command.add_argument("--json", action="store_true", help="one JSON object on standard output")
 

@@ -19,13 +19,14 @@ _ROWS = 12
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     command.add_argument("file", metavar="OUT.h5")
-    add_json(command)
-    command.add_argument("--csv", action="store_true", help="observables against time")
+    form = command.add_mutually_exclusive_group()
+    add_json(form)
+    form.add_argument("--csv", action="store_true", help="observables against time")
 
 
 def execute(options: argparse.Namespace) -> int:
     """Print it."""
-    run = load(options.file)
+    run = load(options.file, states="none")
     if options.json:
         print(to_json({**run.attributes, "time": run.time, "observables": run.observables}))
     elif options.csv:

@@ -6,46 +6,60 @@ Exit status: 0 done; 1 the run failed; 2 the input is wrong; 130 interrupted.
 from __future__ import annotations
 
 import argparse
-import os
-import signal
+import importlib
+import re
 import sys
 from collections.abc import Sequence
-from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from meanfield import __version__
-from meanfield.commands import check, compare, info, init, plot, run, stability
+from meanfield.commands.streams import drop_output, listen, open_streams, say, stop_listening
+from meanfield.config.errors import one_line
 from meanfield.simulate import SimulationError
+from meanfield.threads import set_threads, threads
 
 COMMANDS = {
-    "run": run,
-    "check": check,
-    "init": init,
-    "stability": stability,
-    "compare": compare,
-    "plot": plot,
-    "info": info,
+    "run": "evolve a measure as a run file says, into an HDF5 file",
+    "check": "dry run: what would be computed, estimated memory and time",
+    "init": "a commented run file to start from",
+    "stability": "growth rates of the uniform state, dominant degree, thresholds",
+    "compare": "particle systems against their mean-field limit, in Wasserstein distance",
+    "plot": "figures from a run file",
+    "info": "what a run file holds, as text, JSON or CSV",
 }
+"""Commands, each a module of this package with `add_arguments` and `execute`."""
 
 
 class _Parser(argparse.ArgumentParser):
     """Parser whose complaint is one line."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+        # argparse takes -3 for a number but -1e-3 for an option.
+        self._negative_number_matcher = re.compile(r"-\.?\d")
+
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with status 2."""
-        self.exit(2, f"{self.prog}: {message}. See {self.prog} --help.\n")
+        self.exit(2, one_line(f"{self.prog}: {message}. See {self.prog} --help.") + "\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """Parser of the whole command line."""
+def parser(arguments: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """Parser of the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Only commands that occur among them are loaded; the others have no options.
+    """
     top = _Parser(prog="meanfield", description="Mean-field limit of self-attention.")
     top.add_argument("--version", action="version", version=f"meanfield {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, module in COMMANDS.items():
-        summary = (module.__doc__ or "").splitlines()[0].split(": ", 1)[1]
+    for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary)
-        module.add_arguments(command)
-        command.set_defaults(execute=module.execute)
+        if name in arguments:
+            module = importlib.import_module(f"meanfield.commands.{name}")
+            module.add_arguments(command)
+            command.set_defaults(execute=module.execute)
     return top
 
 
@@ -62,37 +76,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         Exit status.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
+    open_streams()
     try:
-        options = parser().parse_args(arguments)
-        if getattr(options, "threads", None) is not None:
-            from meanfield.threads import set_threads
-
-            set_threads(options.threads)
-        status = int(options.execute(options) or 0)
+        listen()
+        status = _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
         return status
+    except KeyboardInterrupt:
+        stop_listening()
+        return _complain("interrupted", 130)
     except BrokenPipeError:
-        # Whoever read our output has left: end quietly, and let Python's own flush find
-        # something that takes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        # Whoever read our output has seen enough.
+        drop_output()
+        return 0
     except SimulationError as error:
         return _complain(str(error), 1)
     except ValueError as error:
         return _complain(str(error), 2)
-    except KeyboardInterrupt:
-        return _complain("interrupted", 130)
     except MemoryError:
         return _complain("not enough memory for this run", 1)
     except OSError as error:
+        drop_output()
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}.", 1)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        options = parser(arguments).parse_args(arguments)
+    except SystemExit as end:
+        # After --help, --version or a complaint.
+        return int(end.code or 0)
+    if getattr(options, "threads", None) is not None:
+        set_threads(options.threads)
+    threads()
+    return int(options.execute(options) or 0)
 
 
 def _complain(message: str, status: int) -> int:
-    print(f"meanfield: {' '.join(message.split())}", file=sys.stderr)
+    say(f"meanfield: {one_line(message)}")
     return status

@@ -7,6 +7,8 @@ import time as clock
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from meanfield.commands.streams import Forgiving, say
+
 T = TypeVar("T")
 _SECONDS_BETWEEN_LINES = 5.0
 
@@ -44,7 +46,8 @@ def shown(
         from tqdm import tqdm
 
         form = "{l_bar}{bar}| [{elapsed}<{remaining}{postfix}]" if weight is not None else None
-        with tqdm(total=total, desc=label, file=sys.stderr, leave=False, bar_format=form) as bar:
+        screen: Any = Forgiving(sys.stderr)
+        with tqdm(total=total, desc=label, file=screen, leave=False, bar_format=form) as bar:
             for item in stream:
                 if note is not None:
                     bar.set_postfix_str(note(item), refresh=False)
@@ -59,6 +62,6 @@ def shown(
         if now - last >= _SECONDS_BETWEEN_LINES and done < total:
             words = f", {note(item)}" if note is not None else ""
             part = f"{done:.0f}/{total:.0f}" if weight is None else f"{100 * done / total:.0f} %"
-            print(f"{label}: {part}{words}, {now - began:.0f} s", file=sys.stderr)
+            say(f"{label}: {part}{words}, {now - began:.0f} s")
             last = now
         yield item

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time as clock
+from contextlib import closing
+from pathlib import Path
 
 from meanfield.commands.arguments import add_threads
+from meanfield.commands.memory import check_memory
 from meanfield.commands.progress import shown
+from meanfield.commands.streams import say
 from meanfield.config import load_config
+from meanfield.snapshot import Snapshot
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -16,8 +20,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", metavar="CONFIG.toml")
     command.add_argument("-o", "--output", metavar="OUT.h5")
     add_set(command)
-    command.add_argument("--resume", action="store_true", help="go on with an existing output")
-    command.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    existing = command.add_mutually_exclusive_group()
+    existing.add_argument("--resume", action="store_true", help="go on with an existing output")
+    existing.add_argument("--overwrite", action="store_true", help="replace an existing output")
     command.add_argument("--quiet", action="store_true", help="no progress, no summary")
     add_threads(command)
 
@@ -38,24 +43,24 @@ def execute(options: argparse.Namespace) -> int:
     from meanfield.execute import execute as evolve
 
     config = load_config(options.config, options.set, options.output)
+    check_memory(config)
+    path, last = config.output.path, None
     began = clock.perf_counter()
-    stream = evolve(config, resume=options.resume, overwrite=options.overwrite)
-    label = config.title or config.source.stem
-    last = None
-    for last in shown(
-        stream,
-        len(config.times),
-        label,
-        quiet=options.quiet,
-        note=lambda snapshot: f"t = {snapshot.time:.4g}",
-    ):
-        pass
+    # Closed in any case: an interrupt that arrives out here still reaches the recorder.
+    with closing(evolve(config, resume=options.resume, overwrite=options.overwrite)) as stream:
+        for last in shown(
+            stream,
+            len(config.times),
+            config.title or config.source.stem,
+            quiet=options.quiet,
+            note=lambda snapshot: f"t = {snapshot.time:.4g}",
+        ):
+            pass
     if not options.quiet:
-        path = config.output.path
-        if last is None:
-            print(f"{path} is complete: nothing to do.", file=sys.stderr)
-        else:
-            steps = int(last.diagnostics["steps"])
-            spent = clock.perf_counter() - began
-            print(f"{path}: t = {last.time:.6g} in {steps} steps, {spent:.2f} s.", file=sys.stderr)
+        say(f"{path} is complete: nothing to do." if last is None else _summary(path, last, began))
     return 0
+
+
+def _summary(path: Path, last: Snapshot, began: float) -> str:
+    steps, spent = int(last.diagnostics["steps"]), clock.perf_counter() - began
+    return f"{path}: t = {last.time:.6g} in {steps} steps, {spent:.2f} s."

@@ -13,8 +13,9 @@ from meanfield.arrays import FloatArray
 from meanfield.config.document import override, read_document
 from meanfield.config.errors import ConfigError, located
 from meanfield.config.output import OUTPUT_KEYS, Output, output_path
-from meanfield.config.sections import read_problem
+from meanfield.config.sections import INITIAL, PROBLEM_KEYS, read_problem
 from meanfield.config.tables import (
+    REQUIRED,
     Key,
     either,
     integer,
@@ -137,6 +138,31 @@ class Config:
         import tomli_w
 
         return tomli_w.dumps(self.tables)
+
+
+def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
+    """Document of a run file with the defaults of all keys that it leaves out.
+
+    Examples
+    --------
+    >>> with_defaults({"time": {"end": 1.0, "save": 3}})["time"]["unit"]
+    'scaled'
+    """
+    initial = tables.get("initial", {"name": "uniform"})
+    name = initial.get("name", "perturbed_uniform")
+    sections = {
+        "problem": PROBLEM_KEYS,
+        "initial": {"name": Key(line, name), **INITIAL[name][0]},
+        "representation": REPRESENTATION_KEYS,
+        "time": TIME_KEYS,
+        "output": OUTPUT_KEYS,
+        "compare": COMPARE_KEYS,
+    }
+    complete = dict(tables)
+    for section, keys in sections.items():
+        defaults = {k: key.default for k, key in keys.items() if key.default is not REQUIRED}
+        complete[section] = defaults | tables.get(section, {})
+    return complete
 
 
 def load_config(

@@ -103,9 +103,8 @@ def _quotient(potential, partition, largest):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _advection(density, velocity, max_degree, sizes):  # type: ignore[no-untyped-def]
-    if velocity.size - 1 <= _CONVOLUTION_DEGREE:
-        return convolve_flux(density, velocity, max_degree)
+def _transform_flux(density, velocity, max_degree, sizes):  # type: ignore[no-untyped-def]
+    """The same by transforms, on the first of the sizes that is free of aliasing."""
     size = sizes[-1]
     for candidate in sizes:
         if candidate > 2 * max_degree + velocity.size - 1:
@@ -133,3 +132,10 @@ def _advection(density, velocity, max_degree, sizes):  # type: ignore[no-untyped
         factor = float(k) * size / scale
         out[k] = complex(-factor * modal[k].imag, factor * modal[k].real)
     return out
+
+
+@njit
+def _advection(density, velocity, max_degree, sizes):  # type: ignore[no-untyped-def]
+    if velocity.size - 1 <= _CONVOLUTION_DEGREE:
+        return convolve_flux(density, velocity, max_degree)
+    return _transform_flux(density, velocity, max_degree, sizes)

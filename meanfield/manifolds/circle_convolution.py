@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.compiled import njit
+from meanfield.elementary import wide_vectors
 
 _TAPS = 8
 
@@ -57,6 +58,7 @@ def _add_taps(xs, ys, re, im, vr, vi, tap, start):  # type: ignore[no-untyped-de
     Separate slices and scalars, not an inner loop: so the compiler sees that k is the
     direction in which to vectorise.
     """
+    wide_vectors()
     n = xs.size
     a0, a1, a2, a3 = vr[tap], vr[tap + 1], vr[tap + 2], vr[tap + 3]
     a4, a5, a6, a7 = vr[tap + 4], vr[tap + 5], vr[tap + 6], vr[tap + 7]

@@ -75,10 +75,12 @@ def record(
     """
     pending: list[run_writer.Row] = []
     last: Snapshot | None = None
+    written = RUNNING
     if not resume:
         replace_file(path, None, lambda file: run_writer.create(file, attributes, growth_rates))
 
     def flush(status: str) -> float:
+        nonlocal written
         began = clock.perf_counter()
 
         def write(file: Any) -> None:
@@ -99,24 +101,29 @@ def record(
                 reached, steps = (0.0, 0) if last is None else (last.time, last.checkpoint.steps)
                 raise SimulationError(reached, steps, str(error)) from None
             pending.clear()
+            written = status
         return clock.perf_counter() - began
 
-    flushed, cost = clock.perf_counter(), 0.0
+    flushed, cost, size = clock.perf_counter(), 0.0, 0
     try:
         for snapshot in stream:
             row = run_writer.row(snapshot, observe(snapshot), keep_state == "all")
             last = snapshot
             pending.append(row)
+            size += run_writer.nbytes(row)
             waiting = clock.perf_counter() - flushed
-            if waiting > max(_FLUSH_SECONDS, _FLUSH_SHARE * cost) or _heavy(path, pending):
+            heavy = size > PENDING_BYTES and size > path.stat().st_size / 2
+            if waiting > max(_FLUSH_SECONDS, _FLUSH_SHARE * cost) or heavy:
                 cost = flush(RUNNING)
-                flushed = clock.perf_counter()
+                flushed, size = clock.perf_counter(), 0
             yield snapshot
         flush(COMPLETED)
     except SimulationError as error:
         flush(_status(error))
         raise
     except BaseException as error:
+        if written == COMPLETED:
+            raise
         reached = 0.0 if last is None else last.time
         cause = "interrupted" if isinstance(error, KeyboardInterrupt | GeneratorExit) else "failed"
         flush(f"{cause} at t = {reached:.6g}")
@@ -126,12 +133,6 @@ def record(
 def set_status(path: Path, status: str) -> None:
     """Change nothing but the status of a run file."""
     replace_file(path, path, lambda file: run_writer.write_attributes(file, {"status": status}))
-
-
-def _heavy(path: Path, pending: list[run_writer.Row]) -> bool:
-    """Whether the states waiting to be written take too much memory."""
-    size = sum(run_writer.nbytes(row) for row in pending)
-    return size > PENDING_BYTES and size > path.stat().st_size / 2
 
 
 def _status(error: SimulationError) -> str:

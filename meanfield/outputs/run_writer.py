@@ -204,8 +204,8 @@ def _put(
         dataset[first:] = [str(value) for value in values]
         return
     block = np.full((len(values), *shape), fill, dtype=dtype)
-    for target, value in zip(block, values, strict=True):
-        target[tuple(slice(length) for length in value.shape)] = value
+    for i, value in enumerate(values):
+        block[(i, *map(slice, value.shape))] = value
     dataset[first:] = block
 
 

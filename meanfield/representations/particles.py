@@ -2,7 +2,7 @@
 
     dx_i/dt = v(x_i),    v = strength grad Phi / Z,    mu = sum_j w_j delta_{x_j}
 
-The field comes from the moments, at a cost linear in n. Fewer than 200 tokens are summed
+The field comes from the moments, at a cost linear in n. Fewer than 100 tokens are summed
 pair by pair: that is faster there, and it keeps relative accuracy when clusters have become so
 far apart that their attraction is below the rounding of the moments (1e-18).
 """
@@ -20,7 +20,7 @@ from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 
 # Measured crossover of the pairwise sum and the moments (tests/benchmarks/circle_velocity.py).
-FEW_TOKENS = 200
+FEW_TOKENS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,8 @@ class ParticleRepresentation:
         from meanfield.pairwise import exponential_velocity_circle
 
         flow = self.problem.flow
-        weights = np.full(len(angles), 1.0 / len(angles)) if self.weights is None else self.weights
         velocity = exponential_velocity_circle(
-            angles, weights, self.problem.kernel.beta, flow.normalized
+            angles, self.weights, self.problem.kernel.beta, flow.normalized
         )
         return flow.strength * velocity
 

@@ -17,7 +17,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
 from meanfield.representations.density import DEFAULT_MAX_DEGREE
-from meanfield.representations.options import DEFAULT_TOLERANCE
+from meanfield.representations.options import DEFAULT_TOLERANCE, Options
 from meanfield.run import problem_attributes
 from meanfield.simulate import save_times
 from meanfield.studies.convergence_results import ConvergenceStudy
@@ -227,8 +227,10 @@ def comparison(
         raise ValueError(f"repetitions must be at least 2, got {repetitions}.")
     if metric not in METRICS:
         raise ValueError(f"metric {metric!r} is not known. Known: {', '.join(METRICS)}.")
-    if seed < 0:
-        raise ValueError(f"seed must not be negative, got {seed}.")
-    reference = density_reference(problem, times, tolerance=tolerance, max_degree=max_degree)
+    # Seed, tolerance and degree have the ranges that they have in a run.
+    checked = Options(tolerance=tolerance, max_degree=max_degree, seed=seed)
+    reference = density_reference(
+        problem, times, tolerance=checked.tolerance, max_degree=checked.max_degree
+    )
     sizes = tuple(int(n) for n in tokens)
     return Comparison(problem, source, reference, sizes, repetitions, metric, seed, tolerance)

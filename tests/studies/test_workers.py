@@ -23,7 +23,6 @@ def test_no_worker_is_refused() -> None:
         pass
 
 
-@pytest.mark.slow
 def test_workers_use_the_threads_they_are_given() -> None:
     """Two workers on two cores would run four threads."""
     with worker_pool(2, threads=3) as executor:
@@ -31,7 +30,6 @@ def test_workers_use_the_threads_they_are_given() -> None:
         assert executor.submit(threads).result() == 3
 
 
-@pytest.mark.slow
 def test_error_ends_the_workers_at_once() -> None:
     """An interrupt would wait for systems that take minutes."""
     before = set(multiprocessing.active_children())
@@ -46,7 +44,6 @@ def test_error_ends_the_workers_at_once() -> None:
         assert not process.is_alive()
 
 
-@pytest.mark.slow
 def test_lost_worker_is_told() -> None:
     """A worker killed for its memory would leave a traceback about broken pools."""
     with (

@@ -125,5 +125,5 @@ def _powers(max_degree: int, cells: int, depth: int) -> ComplexArray:
         monomials = np.polynomial.chebyshev.cheb2poly(np.eye(j.size)[n])
         to_monomials[n, : len(monomials)] = monomials
     powers = np.asarray(chebyshev @ (to_monomials * 2.0**j))
-    powers.flags.writeable = False
+    powers.setflags(write=False)
     return powers

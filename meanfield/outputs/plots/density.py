@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from meanfield.arrays import FloatArray
 from meanfield.measures import Density, Measure
@@ -34,7 +34,7 @@ _PATHS = 40
 _PATH_POINTS = 4
 # Cells of a histogram hold about this many tokens of a uniform measure.
 _TOKENS_PER_CELL = 10
-_FEWEST_CELLS = 120
+_FEWEST_CELLS = 240
 # Colours span at most this range, and at least a little around uniform.
 _LOWEST, _HIGHEST = 0.05, 30.0
 _NEAR_UNIFORM = 1.25
@@ -112,6 +112,19 @@ def _colour_range(table: FloatArray) -> tuple[float, float]:
     return lowest, max(min(float(positive.max()), _HIGHEST), _NEAR_UNIFORM)
 
 
+def colour_ticks(low: float, high: float) -> list[float]:
+    """Round values of the colour bar: 1, 2, 5 a decade, or the ends of a short range.
+
+    Examples
+    --------
+    >>> colour_ticks(0.08, 30.0), colour_ticks(0.8, 1.25)
+    ([0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0], [0.8, 1.0, 1.25])
+    """
+    values = [digit * 10.0**power / 100 for power in range(5) for digit in (1, 2, 5)]
+    ticks = [value for value in values if low <= value <= high]
+    return ticks if len(ticks) > 2 else sorted({low, 1.0, high})
+
+
 def _interpolated(
     times: FloatArray, table: FloatArray, logarithmic: bool
 ) -> tuple[FloatArray, FloatArray]:
@@ -155,6 +168,8 @@ def _add_colour_bar(axes: Axes, mesh: QuadMesh, table: FloatArray) -> None:
         mesh, cax=axes.inset_axes((1.015, 0.0, 0.016, 1.0)), extend=extend, extendfrac=0.03
     )
     bar.set_label("density $f$ (uniform = 1)")
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    bar.set_ticks(colour_ticks(low, high))
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=2, color=MUTED)

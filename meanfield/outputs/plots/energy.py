@@ -43,7 +43,8 @@ def on_axes(run: Run, axes: Axes) -> None:
 
 def level_lines(run: Run, axes: Axes) -> None:
     """Energies of n equal clusters, as lines as far as they are told apart; sets the limits."""
-    top = float(np.nanmax(run.observables["energy"][shown(run)]))
+    curves = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
+    top = max(float(np.nanmax(curve)) for curve in curves)
     levels = equal_clusters(run)
     above = [level for level in levels if top <= level <= 1.35 * top]
     top = 1.06 * max([top, *above])
@@ -53,12 +54,18 @@ def level_lines(run: Run, axes: Axes) -> None:
         if level > top or last - level < _LEVEL_SPACING * top:
             continue
         last = level
+        # The name stands at the end where the curves are farther away.
+        right = _distance(curves, -1, level) > _distance(curves, 0, level)
         axes.axhline(level, color=FAINT, linewidth=0.8, zorder=0)
         axes.annotate(
-            f"{n} equal clusters" if n > 1 else "one cluster", (0.0, level),
-            xycoords=("axes fraction", "data"), xytext=(6, 2), textcoords="offset points",
-            fontsize=7.5, color=MUTED,
+            f"{n} equal clusters" if n > 1 else "one cluster", (float(right), level),
+            xycoords=("axes fraction", "data"), xytext=(-6 if right else 6, 2),
+            textcoords="offset points", ha="right" if right else "left", fontsize=7.5, color=MUTED,
         )  # fmt: skip
+
+
+def _distance(curves: list[FloatArray], end: int, level: float) -> float:
+    return min(abs(float(curve[end]) - level) for curve in curves)
 
 
 def equal_clusters(run: Run) -> FloatArray:

@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from meanfield.arrays import FloatArray
 from meanfield.manifolds import MANIFOLDS
@@ -45,6 +46,7 @@ def on_axes(run: Run, axes: Axes, *, height: float) -> None:
     high = 2.0 * max(float(positive.max()) if len(positive) else 1.0, 10 * low)
     axes.set_yscale("log")
     axes.set_ylim(low, high)
+    axes.yaxis.set_minor_formatter(NullFormatter())
     colours = mpl.colormaps[DEGREE_COLOURS](np.linspace(0.0, 0.88, len(degrees)))
     for l, colour in zip(degrees, colours, strict=True):
         width = 2.4 if l == dominant else 1.3

@@ -1,0 +1,219 @@
+"""`meanfield compare`: output, resuming, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from meanfield.commands.main import main
+from meanfield.outputs.comparison_file import load_comparison, write_comparison
+from meanfield.studies import particle_systems
+
+CONFIG = """
+title = "Small"
+[problem]
+manifold = "circle"
+beta = 5.0
+[initial]
+name = "perturbed_uniform"
+modes = [[3, 0.0, 0.2]]
+[representation]
+tolerance = 1e-6
+[time]
+end = 4.0
+save = 3
+[compare]
+tokens = [5, 20]
+repetitions = 3
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A small run file."""
+    path = tmp_path / "small.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def compare(config: Path, *options: str) -> int:
+    """Run the command in this process, on one worker."""
+    return main(["compare", str(config), "--workers", "1", "--quiet", *options])
+
+
+def distances(path: Path) -> np.ndarray:
+    """What a file holds."""
+    return load_comparison(path).distances
+
+
+def test_json_is_one_object_with_the_study(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A program that reads the output would find other keys, shapes or numbers than promised."""
+    assert compare(config, "--json") == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    study = load_comparison(config.with_name("small-compare.h5"))
+    assert answer["times"] == [0.0, 2.0, 4.0]
+    assert answer["tokens"] == [5, 20]
+    assert answer["mean_distance"] == study.mean_distance.tolist()
+    assert answer["standard_error"] == study.standard_error.tolist()
+    assert answer["exponent"] == study.exponent
+    assert answer["exponent_interval"] == list(study.exponent_interval)
+    assert answer["exponent_time"] == study.exponent_time == 4.0
+    assert answer["growth_rate_max"] == pytest.approx(0.1253, abs=1e-4)
+    assert answer["amplification"] == study.amplification.tolist()
+    assert answer["note"] == ""
+
+
+def test_table_shows_the_headline(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader would not find sizes, exponent or amplification."""
+    assert compare(config) == 0
+    shown = capsys.readouterr().out
+    study = load_comparison(config.with_name("small-compare.h5"))
+    assert f"{study.mean_distance[1, study.headline]:.5g}" in shown
+    assert f"exponent     {study.exponent:.4f}, 95 % confidence" in shown
+    assert "mean W1 over that at t = 0" in shown
+
+
+def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> None:
+    """A study that grew would not be the one asked for at once."""
+    a, b = tmp_path / "a.h5", tmp_path / "b.h5"
+    assert compare(config, "-o", str(a), "--set", "compare.repetitions=2") == 0
+    more = ("--set", "compare.tokens=[5, 9, 20]", "--set", "compare.repetitions=4")
+    assert compare(config, "-o", str(a), "--resume", *more) == 0
+    assert compare(config, "-o", str(b), *more) == 0
+    np.testing.assert_array_equal(distances(a), distances(b))
+    assert load_comparison(a).attributes["status"] == "completed"
+
+
+def test_resume_runs_only_what_is_missing(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interrupted study would start from the beginning, or lose what it had."""
+    whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
+    assert compare(config, "-o", str(whole)) == 0
+    ran = []
+    honest = particle_systems.system_distances
+
+    def interrupted(system: particle_systems.System) -> np.ndarray:
+        if len(ran) == 4:
+            raise KeyboardInterrupt
+        ran.append((system.tokens, system.repetition))
+        return honest(system)
+
+    monkeypatch.setattr(particle_systems, "system_distances", interrupted)
+    assert compare(config, "-o", str(broken)) == 130
+    status = load_comparison(broken).attributes["status"]
+    assert status == "interrupted with 4 of 6 particle systems finished"
+    first, ran[:] = set(ran), []
+    assert compare(config, "-o", str(broken), "--resume") == 0
+    assert len(ran) == 2
+    assert not first & set(ran)
+    np.testing.assert_array_equal(distances(broken), distances(whole))
+
+
+def test_resume_of_a_finished_study_runs_nothing(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--resume` would cost the density run again."""
+    assert compare(config) == 0
+    monkeypatch.setattr("meanfield.commands.compare.comparison", None)
+    assert compare(config, "--resume") == 0
+
+
+def test_resume_without_output_starts(config: Path) -> None:
+    """A script would have to know whether it runs for the first time."""
+    assert compare(config, "--resume") == 0
+
+
+def test_workers_change_nothing(config: Path, tmp_path: Path) -> None:
+    """The number of processes would show in the result."""
+    a, b = tmp_path / "a.h5", tmp_path / "b.h5"
+    assert compare(config, "-o", str(a)) == 0
+    assert main(["compare", str(config), "-o", str(b), "--workers", "2", "--quiet"]) == 0
+    np.testing.assert_array_equal(distances(a), distances(b))
+
+
+def refused(capsys: pytest.CaptureFixture[str], config: Path, *options: str) -> str:
+    """Complaint of a command that ends with status 2, one line."""
+    assert compare(config, *options) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.count("\n") == 1
+    return complaint
+
+
+def test_existing_output_is_kept(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A finished study would be lost."""
+    assert compare(config) == 0
+    before = config.with_name("small-compare.h5").read_bytes()
+    assert "exists: use --overwrite" in refused(capsys, config)
+    assert config.with_name("small-compare.h5").read_bytes() == before
+    assert compare(config, "--overwrite") == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("problem.beta=6.0", "[problem] beta differs"),
+        ("time.end=5.0", "[time] end differs"),
+        ("compare.seed=1", "[compare] seed differs"),
+        ("compare.tokens=[5, 30]", "[compare] tokens lacks 20"),
+        ("compare.repetitions=2", "[compare] repetitions is smaller"),
+    ],
+)
+def test_resume_of_another_study_is_refused(
+    config: Path, capsys: pytest.CaptureFixture[str], change: str, message: str
+) -> None:
+    """Distances of two problems would be mixed in one file, or some be dropped."""
+    assert compare(config) == 0
+    assert message in refused(capsys, config, "--resume", "--set", change)
+
+
+def test_resume_of_a_file_that_ends_elsewhere_is_refused(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Distances would be placed at other times."""
+    assert compare(config) == 0
+    path = config.with_name("small-compare.h5")
+    study = load_comparison(path)
+    cut = type(study)(
+        study.times[:2],
+        study.tokens,
+        study.distances[:, :, :2],
+        "W1",
+        study.growth_rate_max,
+        study.onset_times,
+        attributes=study.attributes | {"status": "running"},
+    )
+    write_comparison(path, cut)
+    assert "ends at another time" in refused(capsys, config, "--resume")
+
+
+def test_points_are_refused(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tokens would be drawn from tokens, or a traceback reach the user."""
+    atoms = 'initial={name = "atoms", angles = [0.0, 2.0]}'
+    complaint = refused(capsys, config, "--set", atoms)
+    assert "small.toml: initial law 'atoms' gives points" in complaint
+
+
+def test_unknown_figure_is_refused_first(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The study would be run before the figure is found impossible."""
+    assert "figures end in" in refused(capsys, config, "--plot", "figure.bmp")
+    assert not config.with_name("small-compare.h5").exists()
+
+
+def test_figure_is_drawn(config: Path, tmp_path: Path) -> None:
+    """--plot would be ignored."""
+    assert compare(config, "--plot", str(tmp_path / "figure.png")) == 0
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_end_of_the_density_is_noted(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A study shorter than asked would look complete."""
+    options = ("--set", "representation.max_degree=64", "--set", "time.end=60", "--json")
+    assert compare(config, *options, "--set", "time.save=31") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert len(answer["times"]) < 31
+    assert "the density is resolved up to" in answer["note"]

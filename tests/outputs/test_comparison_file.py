@@ -1,0 +1,130 @@
+"""The file of `meanfield compare`: what is written is read, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.outputs.comparison_file import (
+    load_comparison,
+    record_comparison,
+    write_comparison,
+)
+from meanfield.simulate import SimulationError
+from meanfield.studies.convergence import Comparison, comparison
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.particle_systems import System, finished_systems
+
+LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
+EXACT = ("times", "tokens", "distances", "onset_times", "mean_distance", "exponent_intervals")
+
+
+@pytest.fixture(scope="module")
+def plan() -> Comparison:
+    """Four small systems."""
+    return comparison(
+        PROBLEM,
+        np.array([0.0, 1.0]),
+        source=PROBLEM,
+        tokens=(5, 8),
+        repetitions=2,
+        metric="W1",
+        seed=0,
+        tolerance=1e-6,
+        max_degree=64,
+    )
+
+
+@pytest.fixture(scope="module")
+def study(plan: Comparison) -> ConvergenceStudy:
+    """What they measure."""
+    distances = plan.empty()
+    for system, row in finished_systems(plan.missing(distances)):
+        plan.place(distances, system, row)
+    return plan.study(distances)
+
+
+def test_study_comes_back(study: ConvergenceStudy, tmp_path: Path) -> None:
+    """A figure from a file would not be that of the study."""
+    noted = replace(
+        study, note="something fell short", attributes=study.attributes | {"title": "t"}
+    )
+    write_comparison(tmp_path / "c.h5", noted)
+    back = load_comparison(tmp_path / "c.h5")
+    for name in EXACT:
+        np.testing.assert_array_equal(getattr(back, name), getattr(noted, name))
+    assert (back.metric, back.note, back.headline) == ("W1", "something fell short", study.headline)
+    assert back.growth_rate_max == study.growth_rate_max
+    assert back.attributes["title"] == "t"
+    assert back.attributes["beta"] == 5.0
+
+
+def test_other_programs_read_axes(study: ConvergenceStudy, tmp_path: Path) -> None:
+    """Without dimension scales nobody else knows which axis is which."""
+    xarray = pytest.importorskip("xarray")
+    write_comparison(tmp_path / "c.h5", study)
+    with xarray.open_dataset(tmp_path / "c.h5", engine="h5netcdf") as data:
+        assert data.distances.dims == ("tokens", "repetition", "time")
+        assert data.tokens.values.tolist() == [5, 8]
+        mean = data.distances.mean("repetition")
+        np.testing.assert_allclose(mean, data.mean_distance, rtol=1e-14)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SimulationError(1.0, 2, "no")])
+def test_what_is_finished_is_kept(plan: Comparison, tmp_path: Path, error: BaseException) -> None:
+    """Whatever ends a study would lose the systems that were finished."""
+
+    def broken() -> Iterator[tuple[System, np.ndarray]]:
+        for count, system in enumerate(plan.missing(plan.empty())):
+            if count == 3:
+                raise error
+            yield system, np.full(2, 1.0 + count)
+
+    stream = record_comparison(tmp_path / "c.h5", plan, plan.empty(), broken(), {})
+    with pytest.raises(type(error)):
+        list(stream)
+    back = load_comparison(tmp_path / "c.h5")
+    assert np.isfinite(back.distances).all(axis=2).tolist() == [[True, False], [True, True]]
+    cause = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+    assert back.attributes["status"] == f"{cause} with 3 of 4 particle systems finished"
+
+
+def test_finished_study_is_completed(plan: Comparison, tmp_path: Path) -> None:
+    """A finished file would be resumed for ever."""
+    distances = plan.empty()
+    results = finished_systems(plan.missing(distances))
+    list(record_comparison(tmp_path / "c.h5", plan, distances, results, {}))
+    assert load_comparison(tmp_path / "c.h5").attributes["status"] == "completed"
+    assert plan.missing(distances) == []
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    """A run file, or no HDF5 file at all, would be read as a study."""
+    import h5py
+
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file.attrs["format_version"] = 1
+    with pytest.raises(ValueError, match="run.h5 is not a comparison of format 1"):
+        load_comparison(tmp_path / "run.h5")
+    (tmp_path / "text.h5").write_text("nothing")
+    with pytest.raises(ValueError, match="text.h5 is not a readable HDF5 file"):
+        load_comparison(tmp_path / "text.h5")
+    with pytest.raises(ValueError, match="none.h5: no such file"):
+        load_comparison(tmp_path / "none.h5")
+
+
+def test_damaged_file_is_refused(study: ConvergenceStudy, tmp_path: Path) -> None:
+    """The user would meet a KeyError."""
+    import h5py
+
+    write_comparison(tmp_path / "c.h5", study)
+    with h5py.File(tmp_path / "c.h5", "a") as file:
+        del file["distances"]
+    with pytest.raises(ValueError, match="c.h5 is damaged"):
+        load_comparison(tmp_path / "c.h5")

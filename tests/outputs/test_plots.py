@@ -1,0 +1,256 @@
+"""Figures: every kind is drawn from every sort of run, and says what it cannot draw."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+
+import meanfield as mf
+from meanfield.outputs.plots import PLOTS, plot, save_plot
+from meanfield.outputs.plots.dispersion import facts, save_dispersion
+from meanfield.outputs.plots.energy import equal_clusters
+from meanfield.outputs.plots.figures import SUFFIXES
+from meanfield.outputs.plots.spectrum import linear_prediction, shown_degrees
+from meanfield.run import Run, collect
+from meanfield.simulate import simulate
+
+LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, LAW)
+FIRST_BYTES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
+
+
+@cache
+def run_of(name: str) -> Run:
+    """Run of a representation, of a few tokens, or over a logarithmic time axis."""
+    if name == "density":
+        return simulate(PROBLEM, until=20.0, save=21)
+    if name == "particles":
+        return simulate(PROBLEM, until=20.0, save=21, representation="particles", tokens=400)
+    points = np.array([0.1, 1.0, 2.9, -3.0, -2.0])
+    few = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA, mf.from_points(points))
+    return simulate(few, until=1e3, save=[0.0, *np.geomspace(1e-2, 1e3, 40)])
+
+
+def possible(kind: str, name: str) -> bool:
+    """Points have no spectral tail."""
+    return kind != "resolution" or name == "density"
+
+
+CASES = [(k, n) for k in PLOTS for n in ("density", "particles", "few") if possible(k, n)]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_every_kind_is_written_in_every_format(kind, name, suffix, tmp_path):
+    """A kind that fails for a run, or writes another format than its suffix, would show here."""
+    path = tmp_path / f"figure{suffix}"
+    save_plot(run_of(name), path, kind)
+    assert path.read_bytes().startswith(FIRST_BYTES[suffix])
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_every_axis_is_labelled(kind, name):
+    """An axis without its name or unit of time would show here."""
+    axes = plot(run_of(name), kind).axes
+    assert all(panel.get_ylabel() for panel in axes)
+    lowest = min(axes, key=lambda panel: panel.get_position().y0)
+    assert lowest.get_xlabel() == "scaled time $t$"
+
+
+def test_default_kind_is_the_overview(tmp_path):
+    """`meanfield plot` without --kind would draw something else."""
+    save_plot(run_of("density"), tmp_path / "default.png")
+    save_plot(run_of("density"), tmp_path / "overview.png", "overview")
+    default, overview = (tmp_path / f"{name}.png" for name in ("default", "overview"))
+    assert default.read_bytes() == overview.read_bytes()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_same_run_gives_the_same_bytes(suffix, tmp_path):
+    """A date or a random id in the file would show here."""
+    first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    save_plot(run_of("density"), first, "energy")
+    save_plot(run_of("density"), second, "energy")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_settings_of_the_user_are_left_alone():
+    """Figures that change the user's matplotlib settings would show here."""
+    before = dict(matplotlib.rcParams)
+    plot(run_of("density"), "order_parameter")
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_figure_shows_in_a_notebook():
+    """Without its own picture a figure unknown to pyplot is shown as text."""
+    figure = plot(run_of("density"), "order_parameter", figsize=(5.0, 3.0), dpi=50)
+    assert figure._repr_png_().startswith(FIRST_BYTES[".png"])
+    assert figure.get_size_inches().tolist() == [5.0, 3.0]
+
+
+def test_listing_kinds_does_not_import_matplotlib():
+    """`meanfield plot --list` would take half a second longer; pyplot is never needed."""
+    code = (
+        "import sys; import meanfield as mf; from meanfield.outputs.plots import PLOTS, plot\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "from meanfield.simulate import simulate\n"
+        "plot(simulate(mf.Problem(mf.Circle(), mf.linear()), 1.0, save=2), 'energy')\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_kinds_have_a_line_for_the_list(kind):
+    """`meanfield plot --list` would print an empty or broken line."""
+    entry = PLOTS[kind]
+    assert entry.name == kind and entry.title and "\n" not in entry.title
+
+
+def test_logarithmic_save_times_get_a_logarithmic_axis():
+    """On a linear axis everything before the last decade would be invisible."""
+    axes = plot(run_of("few"), "energy").axes[0]
+    assert axes.get_xscale() == "log" and axes.get_xlim()[0] == pytest.approx(1e-2)
+    assert plot(run_of("density"), "energy").axes[0].get_xscale() == "linear"
+
+
+def test_paths_that_wind_leave_no_line_across_the_picture():
+    """A jump from pi to -pi drawn as a line would show here."""
+    axes = plot(run_of("few"), "density").axes[0]
+    (lines,) = [c for c in axes.collections if isinstance(c, LineCollection)]
+    angles = [path[:, 1] for path in lines.get_segments()]
+    assert len(angles) >= 5
+    assert max(np.abs(np.diff(path)).max() for path in angles) < np.pi
+    covered = [path for path in angles if np.any(np.abs(path) <= np.pi)]
+    assert len(covered) == len(angles)
+
+
+def test_overview_of_a_run_without_states_shows_clusters_instead():
+    """Large runs keep no states: their default figure would be an error."""
+    run = run_of("particles")
+    without = replace(run, measures=(None,) * len(run.time))
+    axes = plot(without, "overview").axes[0]
+    assert any(isinstance(c, PathCollection) for c in axes.collections)
+
+
+def test_single_saved_time_is_drawn_as_points():
+    """A curve through one point is invisible."""
+    run = simulate(PROBLEM, until=2.0, save=[2.0])
+    line = plot(run, "order_parameter").axes[0].lines[0]
+    assert line.get_marker() == "o"
+    plot(run, "overview").canvas.draw()
+
+
+def test_linear_prediction_follows_a_small_perturbation():
+    """A wrong rate or a wrong start of the dashed lines would show here.
+
+    Second order: amplitude 1e-6 leaves a relative deviation of its own size times e^{2 lambda t}.
+    """
+    law = mf.perturbed_uniform([[4, 1e-6, 0.0]])
+    run = simulate(replace(PROBLEM, initial=law), until=20.0, save=5)
+    assert linear_prediction(run, 4) == pytest.approx(np.abs(run.moments[:, 4]), rel=1e-6)
+    assert np.all(np.isnan(linear_prediction(run, 2)))
+
+
+def test_spectrum_shows_the_dominant_degree_also_above_the_first_ones():
+    """At large beta the degree that matters would be missing."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=150.0))
+    degrees, dominant = shown_degrees(simulate(problem, until=0.1, save=2))
+    assert dominant == mf.dominant_degree(problem) == 17
+    assert degrees == [1, 2, 3, 4, 5, 6, 7, 8, 17]
+
+
+def test_energies_of_equal_clusters_are_those_of_runs():
+    """The lines named 'n equal clusters' would lie elsewhere than such runs do."""
+    run = run_of("density")
+    levels = equal_clusters(run)
+    polygon = mf.from_points(2 * np.pi * np.arange(3) / 3)
+    equal = simulate(replace(PROBLEM, initial=polygon), until=1.0, save=2)
+    assert len(levels) == mf.dominant_degree(PROBLEM)
+    assert levels[2] == pytest.approx(equal.observables["energy"][0], rel=1e-12)
+
+
+def test_unknown_kind_is_refused():
+    """A typing error would end in a KeyError."""
+    with pytest.raises(ValueError, match=r"'densty' is not known. Known: overview, density"):
+        plot(run_of("density"), "densty")
+
+
+def test_run_without_saved_times_is_refused():
+    """A run stopped at once would end in an IndexError."""
+    with pytest.raises(ValueError, match="no saved times"):
+        plot(collect(PROBLEM, []))
+
+
+def test_unknown_suffix_is_refused_before_drawing(tmp_path):
+    """A format that is not offered would be drawn first and refused by matplotlib."""
+    with pytest.raises(ValueError, match=r"end in .png, .pdf or .svg, got '.bmp'"):
+        save_plot(run_of("density"), tmp_path / "figure.bmp")
+    with pytest.raises(ValueError, match="end in .png, .pdf or .svg"):
+        save_dispersion(PROBLEM, tmp_path / "figure")
+
+
+def test_unwritable_path_is_one_line(tmp_path):
+    """A missing folder would end in a traceback."""
+    with pytest.raises(ValueError, match=r"nowhere/figure.png cannot be written: No such file"):
+        save_plot(run_of("density"), tmp_path / "nowhere" / "figure.png", "energy")
+
+
+def test_density_without_states_says_what_to_do():
+    """The user would not learn how to get the picture."""
+    run = run_of("density")
+    with pytest.raises(ValueError, match=r"not kept: set \[output\] state = \"all\""):
+        plot(replace(run, measures=(None,) * len(run.time)), "density")
+
+
+def test_density_of_one_time_is_refused():
+    """A picture over time needs times."""
+    with pytest.raises(ValueError, match="at least 2 saved times, the run has 1"):
+        plot(simulate(PROBLEM, until=1.0, save=[1.0]), "density")
+
+
+@pytest.mark.parametrize("kind", ["density", "clusters"])
+def test_figures_of_angles_are_refused_on_other_manifolds(kind):
+    """Vectors would be drawn as angles."""
+    run = run_of("density")
+    elsewhere = replace(run, attributes=run.attributes | {"manifold": "sphere"})
+    with pytest.raises(ValueError, match="for the circle, this run is on the sphere"):
+        plot(elsewhere, kind)
+
+
+def test_resolution_of_particles_is_refused():
+    """An empty figure would be taken for a perfect one."""
+    with pytest.raises(ValueError, match="carried by particles: points have no spectral tail"):
+        plot(run_of("particles"), "resolution")
+
+
+@pytest.mark.parametrize(
+    ("problem", "line"),
+    [
+        (PROBLEM, r"degree 4 is fastest for $6.2113 < \beta < 10.2285$"),
+        (mf.Problem(mf.Hypersphere(5), mf.exponential(9.0)), r"degree 3 is fastest"),
+        (mf.Problem(mf.Circle(), mf.linear()), "all decay for diffusivity > 0.5"),
+        (replace(PROBLEM, flow=mf.Flow(strength=-1.0)), "no degree grows: uniform is stable"),
+        (replace(PROBLEM, flow=mf.Flow(diffusivity=0.01)), "without diffusion"),
+    ],
+)
+def test_dispersion_says_what_the_thresholds_mean(problem, line, tmp_path):
+    """The annotation would contradict `meanfield stability`, or a problem could not be drawn."""
+    assert line in facts(problem)[0]
+    save_dispersion(problem, tmp_path / "dispersion.png")
+    assert (tmp_path / "dispersion.png").read_bytes().startswith(FIRST_BYTES[".png"])
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_dispersion_is_written_in_every_format(suffix, tmp_path):
+    """Many degrees merge into a line; it would fail in one of the formats."""
+    path = tmp_path / f"dispersion{suffix}"
+    save_dispersion(PROBLEM, path, max_degree=300)
+    assert path.read_bytes().startswith(FIRST_BYTES[suffix])
