@@ -45,6 +45,9 @@ def plain_formulas(
     Docstrings are written to be read in the source and in `help()`: a formula is an indented
     block after a blank line. reStructuredText would take that for a quotation.
     """
+    if what in ("property", "attribute", "data") and lines:
+        # Napoleon would take what stands before a colon for the type.
+        lines[0] = lines[0].replace(": ", "; ")
     changed: list[str] = []
     before_sections = True  # in a section, indented text is a description
     in_formula = False

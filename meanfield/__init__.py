@@ -22,6 +22,7 @@ from meanfield.outputs.run_file import load
 from meanfield.problem import Problem
 from meanfield.run import Run
 from meanfield.simulate import SimulationError, simulate
+from meanfield.studies.convergence import convergence_study
 from meanfield.theory.stability import (
     critical_diffusivity,
     dominant_degree,
@@ -31,6 +32,7 @@ from meanfield.theory.stability import (
     switching_threshold,
     switching_thresholds,
 )
+from meanfield.transport import wasserstein
 
 __version__ = "0.1.0"
 
@@ -47,6 +49,7 @@ __all__ = [
     "Problem",
     "Run",
     "SimulationError",
+    "convergence_study",
     "critical_diffusivity",
     "dominant_degree",
     "exponential",
@@ -66,5 +69,6 @@ __all__ = [
     "switching_thresholds",
     "uniform",
     "von_mises_fisher",
+    "wasserstein",
     "zonal",
 ]

@@ -78,7 +78,7 @@ class Run:
 
         return to_xarray(self)
 
-    def plot(self, kind: str = "density", **options: Any) -> Any:
+    def plot(self, kind: str = "overview", **options: Any) -> Any:
         """Figure of the run; kinds are listed in `meanfield.outputs.plots.PLOTS`."""
         from meanfield.outputs.plots import plot
 

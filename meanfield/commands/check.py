@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import argparse
 import time as clock
+from typing import Any
 
 from meanfield.commands.arguments import add_threads
+from meanfield.commands.memory import check_memory, estimated_memory
 from meanfield.commands.run import add_set
 from meanfield.commands.tables import facts
 from meanfield.config import Config, load_config
-from meanfield.integrators import runge_kutta
 from meanfield.measures import Density
+from meanfield.observables import observe
 from meanfield.representations import Representation, represent
+from meanfield.simulate import SimulationError, trajectory
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 
-# A step of DOP853 holds 16 stages, and as many arrays again come and go.
-_ARRAYS = 24
-_TRIAL_SECONDS = 0.5
+_TRIAL_SECONDS = 1.0
+# The trial stops at these shares of the end to look at the clock. The second and third lie in
+# one step: between them nothing is done but what saving takes.
+_SHARES = (0.0, 0.5e-6, *(4.0**k for k in range(-10, 1)))
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -29,30 +33,23 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Print what a run would do."""
     config = load_config(options.config, options.set)
+    check_memory(config)
     problem = config.problem
     representation = represent(problem, config.options)
-    seconds, evolved = _trial(representation, config)
     end = config.times[-1]
     rate = growth_rate_max(problem)
-    print(
-        facts(
-            [
-                ("run file", f"{config.source}: valid"),
-                ("problem", repr(problem)),
-                ("representation", f"{representation.name}, {_size(config, representation)}"),
-                ("dominant degree", dominant_degree(problem)),
-                ("end", f"t = {end:.6g} scaled ({end * rate:.3g} growth times)"),
-                ("saves", len(config.times)),
-                ("output", f"{config.output.path} (state: {config.output.state})"),
-                ("memory", f"about {_memory(representation) / 2**20:.0f} MiB"),
-                (
-                    "time",
-                    f"about {seconds * end / evolved:.1f} s at the first steps' pace; "
-                    "more where the measure steepens",
-                ),
-            ]
-        )
-    )
+    pairs: list[tuple[str, Any]] = [
+        ("run file", f"{config.source}: valid"),
+        ("problem", repr(problem)),
+        ("representation", f"{representation.name}, {_size(config, representation)}"),
+        ("dominant degree", dominant_degree(problem)),
+        ("end", f"t = {end:.6g} scaled ({end * rate:.3g} growth times)"),
+        ("saves", len(config.times)),
+        ("output", f"{config.output.path} (state: {config.output.state})"),
+        ("memory", f"about {estimated_memory(config) / 2**20:.0f} MiB"),
+        ("time", _estimated_time(config, representation)),
+    ]
+    print(facts(pairs))
     return 0
 
 
@@ -63,18 +60,30 @@ def _size(config: Config, representation: Representation) -> str:
     return f"{len(measure.points)} tokens"
 
 
-def _memory(representation: Representation) -> float:
-    return 100 * 2**20 + _ARRAYS * representation.state.nbytes
-
-
-def _trial(representation: Representation, config: Config) -> tuple[float, float]:
-    """Wall time of a few steps, and the time that they evolved."""
-    stepper = runge_kutta(
-        representation.rhs, 0.0, representation.state, tolerance=config.options.tolerance
+def _estimated_time(config: Config, representation: Representation) -> str:
+    """Run for a second and extrapolate; a run that ends within it is known."""
+    end, clocks = float(config.times[-1]), []
+    times = [share * end for share in _SHARES]
+    stream = trajectory(config.problem, representation, times, tolerance=config.options.tolerance)
+    reached = 0.0
+    try:
+        for snapshot in stream:
+            observe(config.problem, snapshot.measure, snapshot.moments, config.output.observables)
+            clocks.append(clock.perf_counter())
+            step = snapshot.checkpoint.step or 0.0
+            reached = max(snapshot.time, snapshot.checkpoint.time + step)
+            if len(clocks) > 3 and clocks[-1] - clocks[1] > _TRIAL_SECONDS:
+                break
+    except SimulationError as error:
+        return f"the run would fail: {error}"
+    # The first two pay for compilers and caches.
+    saving = clocks[2] - clocks[1]
+    stepping = clocks[-1] - clocks[1] - (len(clocks) - 2) * saving
+    share = min(reached / end, 1.0)
+    total = max(stepping, 0.0) / share + len(config.times) * saving
+    if share == 1.0:
+        return f"about {total:.2g} s"
+    return (
+        f"about {total:.2g} s at the pace of the first {100 * share:.2g} %; more where the "
+        "measure steepens"
     )
-    began = clock.perf_counter()
-    while True:
-        stepper.step(representation.largest_step(stepper.state))
-        spent = clock.perf_counter() - began
-        if spent > _TRIAL_SECONDS or stepper.time > 0.1 * config.times[-1]:
-            return spent, stepper.time

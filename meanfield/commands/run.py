@@ -44,18 +44,20 @@ def execute(options: argparse.Namespace) -> int:
 
     config = load_config(options.config, options.set, options.output)
     check_memory(config)
-    path, last = config.output.path, None
+    path = config.output.path
+    last: Snapshot | None = None
     began = clock.perf_counter()
     # Closed in any case: an interrupt that arrives out here still reaches the recorder.
     with closing(evolve(config, resume=options.resume, overwrite=options.overwrite)) as stream:
-        for last in shown(
+        watched = shown(
             stream,
             len(config.times),
             config.title or config.source.stem,
             quiet=options.quiet,
             note=lambda snapshot: f"t = {snapshot.time:.4g}",
-        ):
-            pass
+        )
+        for snapshot in watched:
+            last = snapshot
     if not options.quiet:
         say(f"{path} is complete: nothing to do." if last is None else _summary(path, last, began))
     return 0

@@ -71,7 +71,11 @@ def to_xarray(run: Run) -> xarray.Dataset:
             _to_length(run.growth_rates, moments.shape[1]),
             {"long_name": "growth rates of the uniform state", "units": "1 / scaled time"},
         ),
-        "representation": ("time", np.array(run.representation, dtype=str), {}),
+        "representation": (
+            "time",
+            np.array(run.representation, dtype=str),
+            {"long_name": "representation in use"},
+        ),
     }
     for name, values in run.observables.items():
         axes = ("time", "cluster")[: values.ndim]

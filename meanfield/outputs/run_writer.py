@@ -190,7 +190,7 @@ def _put(
             maxshape=(None,) * (1 + len(shape)),
             chunks=(min(max(rows, 1), _LONGEST_CHUNK), *axes),
             fillvalue=fill,
-            fletcher32=True,
+            fletcher32=not text,
         )
         _attach(dataset, 0, file[scales[0]])
         for axis, length in enumerate(shape, 1):
@@ -205,7 +205,8 @@ def _put(
         return
     block = np.full((len(values), *shape), fill, dtype=dtype)
     for i, value in enumerate(values):
-        block[(i, *map(slice, value.shape))] = value
+        place: tuple[int | slice, ...] = (i, *[slice(length) for length in value.shape])
+        block[place] = value
     dataset[first:] = block
 
 

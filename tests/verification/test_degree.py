@@ -1,0 +1,119 @@
+"""Convergence in degree, doubling of the degree, and the honest end at the largest one."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.representations import DensityRepresentation, density
+from meanfield.simulate import SimulationError, trajectory
+
+FLOWS = {"USA": mf.USA, "SA": mf.SA}
+LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05]])
+# Time, in units of growth, by which about 200 degrees are felt.
+END = {"USA": 2.0, "SA": 2.0}
+
+
+def on_circle(flow: str, beta: float = 5.0) -> mf.Problem:
+    """Asymmetric start at beta = 5."""
+    return mf.Problem(mf.Circle(), mf.exponential(beta), FLOWS[flow], LAW)
+
+
+def end_time(flow: str, factor: float = 1.0) -> float:
+    """End in scaled time."""
+    return factor * END[flow] / mf.growth_rates(on_circle(flow)).max()
+
+
+def moments_at_degree(flow: str, degree: int) -> np.ndarray:
+    """Moments at the end when the degree is held, whatever the tail says."""
+    problem = on_circle(flow)
+    state = mf.Circle().resize(problem.initial_measure().coefficients, degree)
+    held = DensityRepresentation(problem, state, tolerance=10.0, max_degree=degree)
+    (last,) = trajectory(problem, held, [end_time(flow)], tolerance=1e-13)
+    return last.moments[:13]
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_moments_converge_faster_than_any_power(flow: str) -> None:
+    """Doubling the degree must gain more digits each time, down to rounding."""
+    exact = moments_at_degree(flow, 512)
+    errors = [
+        np.abs(moments_at_degree(flow, degree) - exact).max() for degree in (8, 16, 32, 64, 128)
+    ]
+    orders = [np.log2(a / b) for a, b in zip(errors, errors[1:], strict=False) if b > 1e-11]
+    assert len(orders) >= 2, errors
+    # The measured order, 2 or 3 at first, grows without bound for a spectral method.
+    assert np.all(np.diff(orders) > 0), (errors, orders)
+    assert orders[-1] > 6
+    assert errors[-1] < 2e-12
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_doubling_run_equals_the_run_on_the_largest_degree(flow: str) -> None:
+    """Degrees 64 to 512 (SA: 128), against 1,024 from the start; asked are 1e-10."""
+    problem = on_circle(flow)
+    times = end_time(flow, 1.2) * np.array([0.25, 0.5, 0.75, 1.0])
+    run = mf.simulate(problem, until=times[-1], save=list(times), tolerance=1e-12)
+    assert run.diagnostics["degree"][0] == 64
+    assert run.diagnostics["degree"][-1] >= 128
+    state = mf.Circle().resize(problem.initial_measure().coefficients, 1024)
+    large = DensityRepresentation(problem, state, tolerance=1e-12)
+    fixed = [s.moments for s in trajectory(problem, large, times, tolerance=1e-12)]
+    np.testing.assert_allclose(run.moments, fixed, rtol=0, atol=2e-11)
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_largest_degree_ends_the_run_in_time(flow: str) -> None:
+    """Garbage after the density left the grid is what the watched tail must prevent."""
+    problem = on_circle(flow)
+    times = np.linspace(0.0, end_time(flow, 3.0), 31)
+    small = density(problem, problem.initial_measure(), tolerance=1e-9, max_degree=64)
+    kept = []
+    with pytest.raises(
+        SimulationError, match="under-resolved: spectral tail .* at degree 64"
+    ) as raised:
+        for snapshot in trajectory(problem, small, times, tolerance=1e-9):
+            kept.append(snapshot)
+    end = raised.value.time
+    assert kept[-1].time <= end < times[len(kept)]
+    assert raised.value.step > 0
+    assert f"stopped at t = {end:.6g}" in str(raised.value)
+    # What was yielded before is right.
+    run = mf.simulate(problem, until=end, save=list(times[: len(kept)]), tolerance=1e-12)
+    found = np.array([snapshot.moments for snapshot in kept])
+    np.testing.assert_allclose(found, run.moments, rtol=0, atol=1e-8)
+
+
+def test_run_comes_close_to_the_limit_of_resolution() -> None:
+    """The last valid time is where the tail meets the tolerance, to a thousandth of a step."""
+    problem = on_circle("USA")
+    ends = []
+    for tolerance in (1e-6, 1e-8):
+        small = density(problem, problem.initial_measure(), tolerance=tolerance, max_degree=128)
+        with pytest.raises(SimulationError, match="under-resolved") as raised:
+            list(trajectory(problem, small, [end_time("USA", 4.0)], tolerance=tolerance))
+        ends.append(raised.value.time)
+        wide = density(problem, problem.initial_measure(), tolerance=1e-11, max_degree=4096)
+        (there,) = trajectory(problem, wide, [ends[-1]], tolerance=1e-11)
+        tail = np.abs(there.measure.coefficients[116:129]).max()
+        assert 0.5 * tolerance < tail < 1.5 * tolerance
+    assert ends[0] > ends[1]
+
+
+def test_start_that_is_not_resolved_fails_at_once() -> None:
+    """A density that fills its degrees must not even be looked at."""
+    c = 0.9 ** np.arange(65)
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.from_density(c))
+    carrier = density(problem, problem.initial_measure(), tolerance=1e-10, max_degree=64)
+    with pytest.raises(SimulationError, match="under-resolved.*stopped at t = 0, step 0") as raised:
+        list(trajectory(problem, carrier, [1.0], tolerance=1e-10))
+    assert raised.value.time == 0.0
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_noise_never_doubles_the_degree(flow: str) -> None:
+    """A decaying density stays at its first degree for ever: rounding is no tail."""
+    problem = mf.Problem(
+        mf.Circle(), mf.exponential(60.0), mf.Flow(FLOWS[flow].normalized, -1.0), LAW
+    )
+    run = mf.simulate(problem, until=300.0, save=4, tolerance=1e-13)
+    assert run.diagnostics["degree"].max() == run.diagnostics["degree"][0]

@@ -1,0 +1,88 @@
+"""Rotating or reflecting the initial measure rotates or reflects the run."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.kernels import KERNELS
+from meanfield.representations import particles
+
+FLOWS = {"USA": mf.USA, "SA": mf.SA, "repulsive": mf.Flow(True, -1.0)}
+BETAS = [-4.0, 0.0, 5.0, 60.0]
+COEFFICIENTS = np.array([1.0, 0.2 + 0.1j, -0.1j, 0.08, 0.03 - 0.02j])
+ANGLE = 0.7
+
+
+def moments_of(beta: float, flow: str, law: mf.Law) -> np.ndarray:
+    """Moments along a run of two e-folds.
+
+    The tolerance is partly relative to the angles of tokens, so that steps differ: 1e-13.
+    """
+    bare = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow])
+    until = 2.0 / np.abs(mf.growth_rates(bare)).max()
+    problem = mf.Problem(bare.manifold, bare.kernel, bare.flow, law)
+    return mf.simulate(problem, until=until, save=4, tolerance=1e-13).moments
+
+
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("flow", FLOWS)
+def test_rotated_density_stays_rotated(flow: str, beta: float) -> None:
+    """Moments turn by e^{-ik angle}: the grid must not be a preferred direction."""
+    turn = np.exp(-1j * np.arange(5) * ANGLE)
+    plain = moments_of(beta, flow, mf.from_density(COEFFICIENTS))
+    turned = moments_of(beta, flow, mf.from_density(COEFFICIENTS * turn))
+    expected = plain * np.exp(-1j * np.arange(plain.shape[1]) * ANGLE)
+    np.testing.assert_allclose(turned, expected, rtol=0, atol=1e-12)
+    assert np.abs(plain[-1] - plain[0]).max() > 0.01
+
+
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("flow", FLOWS)
+def test_reflected_density_stays_reflected(flow: str, beta: float) -> None:
+    """Moments are conjugated; convolving with the mirrored density would fail here."""
+    plain = moments_of(beta, flow, mf.from_density(COEFFICIENTS))
+    mirrored = moments_of(beta, flow, mf.from_density(np.conj(COEFFICIENTS)))
+    np.testing.assert_allclose(mirrored, np.conj(plain), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("count", [40, 700])
+@pytest.mark.parametrize("flow", FLOWS)
+def test_moved_tokens_stay_moved(flow: str, count: int) -> None:
+    """Rotation, reflection and windings of tokens, pair sums and moments alike."""
+    points = np.random.default_rng(1).uniform(0, 2 * np.pi, count)
+    windings = 2 * np.pi * np.random.default_rng(2).integers(-3, 4, count)
+    plain = moments_of(5.0, flow, mf.from_points(points))
+    k = np.arange(plain.shape[1])
+    for moved, expected in (
+        (points + ANGLE, plain * np.exp(-1j * k * ANGLE)),
+        (-points, np.conj(plain)),
+        (points + windings, plain),
+        (points[::-1].copy(), plain),
+    ):
+        found = moments_of(5.0, flow, mf.from_points(moved))
+        # Ten times the tolerance of a run, for its growth by e^2.
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("count", [40, 700])
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("flow", FLOWS)
+def test_velocity_of_moved_tokens_is_the_moved_velocity(flow: str, beta: float, count: int) -> None:
+    """The same without time steps, to rounding."""
+    points = np.random.default_rng(1).uniform(0, 2 * np.pi, count)
+    windings = 2 * np.pi * np.random.default_rng(2).integers(-3, 4, count)
+    problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow])
+    carrier = particles(problem, mf.Measure(mf.Circle(), points))
+    plain = carrier.rhs(0.0, points)
+    # 20 rad are known to 4e-15, and e^{beta cos} is as steep as beta.
+    slack = 1e-12 * np.abs(plain).max()
+    for moved, expected in (
+        (points + ANGLE, plain), (-points, -plain), (points + windings, plain),
+    ):  # fmt: skip
+        np.testing.assert_allclose(carrier.rhs(0.0, moved), expected, rtol=0, atol=slack)
+
+
+def test_asymmetric_datum_has_no_reflection_of_its_own() -> None:
+    """The tests above would pass for anything if the datum were symmetric."""
+    turned = COEFFICIENTS * np.exp(-1j * np.arange(5) * np.linspace(0, 2 * np.pi, 721)[:, None])
+    assert np.abs(turned.imag).max(axis=1).min() > 0.02
