@@ -186,7 +186,6 @@ def test_numerics_page_has_the_crossovers_of_the_code() -> None:
         particles.__globals__["FEW_TOKENS"],
         circle_points._MOMENTS_BY_CELLS,
         circle_points._VALUES_BY_CELLS,
-        circle_points._LARGEST_CELL_DEGREE,
         circle_advection._CONVOLUTION_DEGREE,
     ):
         assert re.search(rf"(?<![\d,]){value:,}(?![\d,])", text), value

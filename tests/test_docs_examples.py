@@ -28,6 +28,7 @@ BLOCK = re.compile(r"^```(toml|console|pycon)\n(.*?)^```$", re.M | re.S)
 VOLATILE = [
     (r"^meanfield: compiling kernels.*\n", ""),
     (r"\d{4}-\d\d-\d\dT\S+", "DATE"),
+    (r"^time +about.*$", "SECONDS"),
     (r"\b[\d.]+ s\b", "SECONDS"),
     (r"\b\d+ steps|step \d+|^(steps|rejected) +\d+", "STEPS"),
     (r"\d+ MiB", "MEMORY"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import sys
 import tomllib
 from contextlib import closing
 from datetime import UTC, datetime
@@ -15,7 +14,8 @@ from meanfield.commands.arguments import add_json, add_threads, positive
 from meanfield.commands.comparison_report import report, report_json
 from meanfield.commands.progress import shown
 from meanfield.commands.run import add_set
-from meanfield.config import Config, ConfigError, load_config
+from meanfield.commands.streams import say
+from meanfield.config import Config, ConfigError, load_config, with_defaults
 from meanfield.config.difference import config_difference
 from meanfield.config.errors import located
 from meanfield.config.sections import read_problem
@@ -27,7 +27,7 @@ from meanfield.studies.particle_systems import System, finished_systems
 from meanfield.studies.workers import worker_pool
 from meanfield.threads import threads
 
-# What a resumed comparison may differ in: it may only grow, `_check_growth` sees to that.
+# What a resumed comparison may differ in; it may only grow, `_stored` sees to that.
 _FREE_KEYS = {"compare": ("tokens", "repetitions"), "output": None}
 # A small system takes about as long as this many tokens do in a large one.
 _TOKENS_WORTH_A_SYSTEM = 10_000
@@ -66,7 +66,7 @@ def execute(options: argparse.Namespace) -> int:
         stored = _stored(config, path) if options.resume and path.exists() else None
         if stored is not None and _is_complete(stored, config):
             if not options.quiet:
-                print(f"{path} is complete: nothing to do.", file=sys.stderr)
+                say(f"{path} is complete: nothing to do.")
         else:
             _run(config, path, stored, options.workers, options.quiet)
     study = load_comparison(path)
@@ -153,8 +153,8 @@ def _attributes(config: Config, stored: ConvergenceStudy | None) -> dict[str, An
 def _stored(config: Config, path: Path) -> ConvergenceStudy:
     """What the output holds, if this run file may continue it."""
     study = load_comparison(path)
-    before = tomllib.loads(str(study.attributes.get("config", "")))
-    different = config_difference(before, config.tables, _FREE_KEYS)
+    before = with_defaults(tomllib.loads(str(study.attributes.get("config", ""))))
+    different = config_difference(before, with_defaults(config.tables), _FREE_KEYS)
     if different is not None:
         raise ConfigError(
             f"{config.source.name}: {different} differs from that of {path}, which --resume "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,21 +17,18 @@ def report(study: ConvergenceStudy) -> str:
     """Tables of a study: distances at the headline time, the exponent, amplification."""
     at, metric = study.headline, study.metric
     parts = [_headline_table(study)]
-    low, high = study.exponent_interval
-    law = f"{metric} = {study.prefactors[at]:.4g} n^({study.exponent:.4f})"
     when = f"t = {study.exponent_time:.6g}"
     if np.isfinite(study.onset_times[0]):
         when += f", half-way to the onset time of n = {study.tokens[0]}"
-    parts.append(
-        facts(
-            [
-                ("time", when),
-                ("exponent", f"{study.exponent:.4f}, 95 % confidence {low:.4f} to {high:.4f}"),
-                ("law", law),
-                ("repetitions", study.distances.shape[1]),
-            ]
-        )
-    )
+    pairs: list[tuple[str, Any]] = [("time", when), ("repetitions", study.distances.shape[1])]
+    if np.isfinite(study.exponent):
+        low, high = study.exponent_interval
+        law = f"{metric} = {study.prefactors[at]:.4g} n^({study.exponent:.4f})"
+        exponent = f"{study.exponent:.4f}, 95 % confidence {low:.4f} to {high:.4f}"
+        pairs += [("exponent", exponent), ("law", law)]
+    else:
+        pairs.append(("exponent", "needs two sizes"))
+    parts.append(facts(pairs))
     parts.append(_amplification_table(study))
     if study.attributes.get("title"):
         parts.insert(0, str(study.attributes["title"]))
@@ -98,7 +96,7 @@ def _amplification_table(study: ConvergenceStudy) -> str:
             f"{study.times[i]:.5g}",
             *[f"{ratio:.4g}" for ratio in study.amplification[:, i]],
             f"{study.linear_amplification[i]:.4g}",
-            f"{study.exponents[i]:.3f}",
+            f"{study.exponents[i]:.3f}" if np.isfinite(study.exponents[i]) else "-",
         ]
         for i in picked
     ]

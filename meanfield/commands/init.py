@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 from pathlib import Path
 
 TEMPLATE = """\
@@ -35,7 +37,7 @@ unit = "growth"               # "scaled" | "paper" | "growth" (1 / largest growt
 save = 61                     # equally spaced, or a list of times
 
 [output]
-path = "{stem}.h5"            # relative to this file
+path = {output}               # relative to this file
 observables = ["order_parameter", "energy", "clusters", "resolution"]
 """
 
@@ -48,14 +50,18 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Write the file, never over another."""
     path = Path(options.name)
+    if not path.name or not path.name.isprintable():
+        raise ValueError(f"{options.name!r} is no name of a file.")
     if path.suffix != ".toml":
         path = path.with_name(path.name + ".toml")
+    # A string of JSON is one of TOML.
+    output = json.dumps(f"{path.stem}.h5", ensure_ascii=False)
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(TEMPLATE.format(name=path.name, stem=path.stem))
+            file.write(TEMPLATE.format(name=shlex.quote(path.name), output=output))
     except FileExistsError:
         raise ValueError(f"{path} exists: choose another name.") from None
     except OSError as error:
         raise ValueError(f"{path} cannot be written: {error.strerror}.") from None
-    print(f"{path}: now try `meanfield run {path}`.")
+    print(f"{path}: now try `meanfield run {shlex.quote(str(path))}`.")
     return 0

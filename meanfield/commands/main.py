@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from meanfield import __version__
 from meanfield.commands.streams import drop_output, listen, open_streams, say, stop_listening
 from meanfield.config.errors import one_line
@@ -109,7 +111,9 @@ def _run(arguments: Sequence[str]) -> int:
     if getattr(options, "threads", None) is not None:
         set_threads(options.threads)
     threads()
-    return int(options.execute(options) or 0)
+    # What overflows becomes an error of ours or a null, not a warning of NumPy's.
+    with np.errstate(all="ignore"):
+        return int(options.execute(options) or 0)
 
 
 def _complain(message: str, status: int) -> int:

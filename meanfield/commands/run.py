@@ -11,7 +11,8 @@ from meanfield.commands.arguments import add_threads
 from meanfield.commands.memory import check_memory
 from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
-from meanfield.config import load_config
+from meanfield.config import Config, load_config
+from meanfield.simulate import SimulationError
 from meanfield.snapshot import Snapshot
 
 
@@ -40,13 +41,27 @@ def add_set(command: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Run."""
-    from meanfield.execute import execute as evolve
-
     config = load_config(options.config, options.set, options.output)
     check_memory(config)
     path = config.output.path
-    last: Snapshot | None = None
     began = clock.perf_counter()
+    try:
+        last = _evolve(config, options)
+    except SimulationError as error:
+        advice = f"{error.reason.rstrip('.')}; {path} is valid up to then"
+        if error.reason.startswith("under-resolved"):
+            advice += '; raise [representation] max_degree, or take name = "particles"'
+        raise SimulationError(error.time, error.step, advice) from None
+    if not options.quiet:
+        say(f"{path} is complete: nothing to do." if last is None else _summary(path, last, began))
+    return 0
+
+
+def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
+    """Run to the end and return the last snapshot; None if there was nothing to do."""
+    from meanfield.execute import execute as evolve
+
+    last = None
     # Closed in any case: an interrupt that arrives out here still reaches the recorder.
     with closing(evolve(config, resume=options.resume, overwrite=options.overwrite)) as stream:
         watched = shown(
@@ -58,9 +73,7 @@ def execute(options: argparse.Namespace) -> int:
         )
         for snapshot in watched:
             last = snapshot
-    if not options.quiet:
-        say(f"{path} is complete: nothing to do." if last is None else _summary(path, last, began))
-    return 0
+    return last
 
 
 def _summary(path: Path, last: Snapshot, began: float) -> str:

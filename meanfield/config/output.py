@@ -61,19 +61,20 @@ def output_path(
         If it is a folder or a device, its folder does not exist or cannot be written, or it is
         one of the inputs.
     """
-    chosen, label = source.with_suffix(".h5"), f"{section} path"
+    chosen = source.with_suffix(".h5")
     if given is not None:
-        chosen, label = given, f"-o {given}"
+        chosen = given
     elif path is not None:
-        chosen, label = source.parent / path, f"{section} path = {shown(path)}"
+        chosen = source.parent / path
     try:
-        problem = _obstacle(chosen, inputs)
+        obstacle = _obstacle(chosen, inputs)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        problem = f"cannot be written: {reason}"
-    if problem is not None:
-        raise ConfigError(f"{label}: {chosen} {problem}.")
-    return chosen
+        obstacle = f"cannot be written: {reason}"
+    if obstacle is None:
+        return chosen
+    label = f"{section} path = {shown(path or chosen.name)}" if given is None else f"-o {given}"
+    raise ConfigError(f"{label} {obstacle}.")
 
 
 def _obstacle(path: Path, inputs: Sequence[Path]) -> str | None:

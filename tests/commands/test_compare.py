@@ -50,7 +50,9 @@ def distances(path: Path) -> np.ndarray:
     return load_comparison(path).distances
 
 
-def test_json_is_one_object_with_the_study(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_one_object_with_the_study(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A program that reads the output would find other keys, shapes or numbers than promised."""
     assert compare(config, "--json") == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -217,3 +219,19 @@ def test_end_of_the_density_is_noted(config: Path, capsys: pytest.CaptureFixture
     answer = json.loads(capsys.readouterr().out)
     assert len(answer["times"]) < 31
     assert "the density is resolved up to" in answer["note"]
+
+
+def test_one_size_has_no_exponent(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tables would be full of nan, and JSON not be JSON."""
+    assert compare(config, "--set", "compare.tokens=[5]") == 0
+    shown = capsys.readouterr().out
+    assert "needs two sizes" in shown
+    assert "nan" not in shown
+    assert compare(config, "--set", "compare.tokens=[5]", "--resume", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["exponent"] is None
+
+
+def test_spelled_out_default_is_no_difference(config: Path) -> None:
+    """A run file that says what it means would not resume one that left it out."""
+    assert compare(config) == 0
+    assert compare(config, "--resume", "--set", "problem.normalized=false") == 0

@@ -32,7 +32,9 @@ def synthetic(distances: np.ndarray, onset: float = np.inf) -> ConvergenceStudy:
     """Study of given distances at times 0, 1, 2, ..."""
     tokens = 10 ** np.arange(1, 1 + len(distances))
     onsets = onset * np.arange(1, 1 + len(distances))
-    return ConvergenceStudy(np.arange(distances.shape[2]) * 1.0, tokens, distances, "W1", 0.3, onsets)
+    return ConvergenceStudy(
+        np.arange(distances.shape[2]) * 1.0, tokens, distances, "W1", 0.3, onsets
+    )
 
 
 def test_mean_distance_falls_like_the_root_of_the_size() -> None:

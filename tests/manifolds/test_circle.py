@@ -1,0 +1,149 @@
+"""Geometry and layout of the circle."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.manifolds import MANIFOLDS, Manifold
+from meanfield.manifolds.manifold import Sphere, laplacian_eigenvalues
+
+CIRCLE = mf.Circle()
+
+
+def test_table_lists_the_circle_and_it_has_the_protocol() -> None:
+    """Problems find their manifold by name."""
+    assert MANIFOLDS["circle"]() == CIRCLE
+    manifold: Manifold = CIRCLE
+    assert isinstance(manifold, Sphere)
+    assert (manifold.name, manifold.dimension) == ("circle", 1)
+
+
+def test_distance_is_the_shorter_arc() -> None:
+    """Across the cut, around several times, and never above pi."""
+    first = np.array([0.1, 0.0, 1.0, 0.0, -3.0])
+    second = np.array([2 * np.pi - 0.1, np.pi, 1.0 + 6 * np.pi, 3 * np.pi / 2, 3.0])
+    expected = [0.2, np.pi, 0.0, np.pi / 2, 2 * np.pi - 6.0]
+    np.testing.assert_allclose(CIRCLE.distance(first, second), expected, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(CIRCLE.distance(second, first), expected, rtol=0, atol=1e-14)
+
+
+def test_inner_product_is_the_integral() -> None:
+    """Int f g dtheta / 2 pi of real fields, of different length and with complex coefficients."""
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=5) + 1j * rng.normal(size=5)
+    g = rng.normal(size=9) + 1j * rng.normal(size=9)
+    f[0], g[0] = f[0].real, g[0].real
+    grid = CIRCLE.grid(8)
+    expected = grid.weights @ (grid.to_nodal(f) * grid.to_nodal(g))
+    assert CIRCLE.inner(f, g) == pytest.approx(expected, rel=1e-14)
+    assert CIRCLE.inner(g, f) == pytest.approx(expected, rel=1e-14)
+
+
+def test_moments_of_points_are_coefficients_of_their_density() -> None:
+    """Moments and coefficients share one convention: c_k = int e^{-ik theta} dmu."""
+    f = np.array([1.0, 0.2 + 0.1j, -0.1j, 0.08])
+    grid = CIRCLE.grid(3)
+    mass = grid.to_nodal(f) * grid.weights
+    found = CIRCLE.moments(grid.points, mass, 3)
+    np.testing.assert_allclose(found, f, rtol=0, atol=1e-15)
+
+
+def test_evaluate_and_gradient_agree_with_the_grid() -> None:
+    """Scattered points and grid must use one basis; the divisor divides."""
+    rng = np.random.default_rng(1)
+    f = rng.normal(size=9) + 1j * rng.normal(size=9)
+    z = np.array([2.0, 0.3 - 0.2j, 0.1j])
+    f[0] = f[0].real
+    grid = CIRCLE.grid(8)
+    slack = 1e-13
+    np.testing.assert_allclose(CIRCLE.evaluate(f, grid.points), grid.to_nodal(f), atol=slack)
+    np.testing.assert_allclose(CIRCLE.gradient(f, grid.points), grid.gradient(f), atol=4 * slack)
+    quotient = grid.gradient(f) / grid.to_nodal(z)
+    np.testing.assert_allclose(CIRCLE.gradient(f, grid.points, z), quotient, atol=4 * slack)
+
+
+def test_convolve_multiplies_and_cuts_to_the_shorter() -> None:
+    """Degrees beyond either are not felt."""
+    assert np.array_equal(CIRCLE.convolve(np.array([1.0, 2.0]), np.array([1.0, 1j, 5.0])), [1, 2j])
+    assert len(CIRCLE.convolve(np.ones(7), np.ones(3))) == 3
+
+
+def test_resize_cuts_or_fills_with_zeros() -> None:
+    """Refining must not invent coefficients."""
+    c = np.array([1.0, 2j, 3.0])
+    assert np.array_equal(CIRCLE.resize(c, 1), [1.0, 2j])
+    assert np.array_equal(CIRCLE.resize(c, 4), [1.0, 2j, 3.0, 0.0, 0.0])
+    assert CIRCLE.degree_of(c) == 2
+
+
+def test_order_parameter_is_the_length_of_the_mean_vector() -> None:
+    """|int x dmu| of tokens, from their plain mean."""
+    angles = np.random.default_rng(3).normal(1.0, 0.7, 50)
+    expected = np.hypot(np.cos(angles).mean(), np.sin(angles).mean())
+    found = CIRCLE.order_parameter(CIRCLE.moments(angles, None, 2))
+    assert found == pytest.approx(expected, rel=1e-14)
+
+
+def test_random_points_are_uniform() -> None:
+    """Kolmogorov-Smirnov at the 0.1 % level, seeded; and the seed decides."""
+    points = CIRCLE.random_points(100_000, np.random.default_rng(7))
+    uniform = np.sort(points) / (2 * np.pi)
+    steps = np.arange(1, 100_001) / 100_000
+    assert np.abs(uniform - steps).max() * np.sqrt(100_000) < 1.95
+    assert points.min() >= 0.0 and points.max() < 2 * np.pi
+    assert np.array_equal(points, CIRCLE.random_points(100_000, np.random.default_rng(7)))
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 2), ()])
+def test_check_points_refuses_wrong_shapes(shape: tuple) -> None:
+    """Vectors belong to the sphere; no tokens belong nowhere."""
+    with pytest.raises(ValueError, match=r"points have shape .*, expected angles of shape \(n,\)"):
+        CIRCLE.check_points(np.zeros(shape))
+
+
+def test_check_points_names_the_point_that_is_not_finite() -> None:
+    """Among a million tokens one must be found."""
+    with pytest.raises(ValueError, match="point 2 is nan, expected finite angles"):
+        CIRCLE.check_points(np.array([0.0, 1.0, np.nan, np.inf]))
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 2)])
+def test_check_coefficients_refuses_wrong_shapes(shape: tuple) -> None:
+    """The sphere's layout is another."""
+    with pytest.raises(ValueError, match=r"coefficients have shape .*, expected \(max_degree \+ 1"):
+        CIRCLE.check_coefficients(np.ones(shape))
+
+
+def test_check_coefficients_refuses_what_is_not_finite() -> None:
+    """A NaN would be found only when the first step fails."""
+    with pytest.raises(ValueError, match="coefficients of a density must be finite"):
+        CIRCLE.check_coefficients(np.array([1.0, np.nan]))
+
+
+@pytest.mark.parametrize("mass", [0.0, 1.0 + 1e-8, 1.0 + 0.1j])
+def test_check_coefficients_refuses_another_mass(mass: complex) -> None:
+    """Densities relative to sigma have c_0 = 1; 1 / (2 pi) is a common slip."""
+    with pytest.raises(ValueError, match="coefficient of degree 0 is .*, expected the mass 1"):
+        CIRCLE.check_coefficients(np.array([mass, 0.1]))
+
+
+def test_check_coefficients_makes_a_copy() -> None:
+    """What a user changes later must not change the density."""
+    c = np.array([1.0, 0.1 + 0j])
+    checked = CIRCLE.check_coefficients(c)
+    c[1] = 5.0
+    assert checked[1] == 0.1
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 7])
+def test_laplacian_eigenvalues(dimension: int) -> None:
+    """l(l + d - 2): k^2 on the circle, l(l+1) on the sphere."""
+    l = np.arange(6)
+    assert np.array_equal(laplacian_eigenvalues(dimension, 5), l * (l + dimension - 1))
+
+
+@pytest.mark.parametrize("dimension", [0, -1])
+def test_hypersphere_refuses_dimension(dimension: int) -> None:
+    """S^0 is two points."""
+    with pytest.raises(ValueError, match=f"dimension must be at least 1, got {dimension}"):
+        mf.Hypersphere(dimension)

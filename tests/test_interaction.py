@@ -1,0 +1,68 @@
+"""From moments to the mean field."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.interaction import interaction
+from meanfield.kernels import KERNELS
+
+LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]).build(mf.Circle())
+
+
+@pytest.mark.parametrize("strength", [1.0, -0.5])
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 80.0])
+def test_velocity_is_the_integral_over_the_density(
+    beta: float, normalized: bool, strength: float
+) -> None:
+    """v(x) = -strength int a(cos d) sin d f dsigma [/ int a f dsigma], by 400 nodes."""
+    problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), mf.Flow(normalized, strength))
+    felt = interaction(problem)
+    points = np.linspace(-3.0, 9.0, 23)
+    found = felt.field(LAW.moments(felt.degree)).velocity(points)
+    theta = 2 * np.pi * np.arange(400) / 400
+    f = mf.Circle().evaluate(LAW.coefficients, theta)
+    d = points[:, None] - theta
+    a = np.exp(beta * np.cos(d) - abs(beta)) * f
+    expected = -strength * (a * np.sin(d)).mean(axis=1)
+    if normalized:
+        expected /= a.mean(axis=1)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-15)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_interaction_holds_the_multipliers_with_strength(name: str) -> None:
+    """Up to the kernel's degree; the constant of the potential moves nothing and is left out."""
+    kernel = KERNELS[name](6.0)
+    felt = interaction(mf.Problem(mf.Circle(), kernel, mf.Flow(strength=-2.0)))
+    assert felt.degree == kernel.degree(1)
+    assert felt.potential_multipliers[0] == 0.0
+    expected = -2.0 * kernel.potential_multipliers(1, felt.degree)[1:]
+    assert np.array_equal(felt.potential_multipliers[1:], expected)
+    assert felt.attention_multipliers is None
+
+
+def test_partition_is_there_only_when_normalized() -> None:
+    """Z = a * mu for softmax; nothing to divide by otherwise."""
+    kernel = mf.exponential(6.0)
+    moments = LAW.moments(40)
+    felt = interaction(mf.Problem(mf.Circle(), kernel, mf.SA))
+    field = felt.field(moments)
+    assert field.partition is not None
+    expected = kernel.attention_multipliers(1, felt.degree) * moments[: felt.degree + 1]
+    assert np.array_equal(field.partition, expected)
+    assert interaction(mf.Problem(mf.Circle(), kernel)).field(moments).partition is None
+
+
+def test_field_of_few_moments_is_cut_to_them() -> None:
+    """A density of low degree has no more moments than that."""
+    felt = interaction(mf.Problem(mf.Circle(), mf.exponential(6.0)))
+    assert len(felt.field(np.array([1.0, 0.2, 0.1j])).potential) == 3
+
+
+def test_interaction_refuses_spheres_for_theory() -> None:
+    """Hyperspheres have rates, but no points."""
+    problem = mf.Problem(mf.Hypersphere(3), mf.exponential(2.0))
+    with pytest.raises(ValueError, match="sphere:4 is for theory only; evolve on the circle"):
+        interaction(problem)

@@ -1,0 +1,54 @@
+"""Problems and flows: what may be combined."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+
+
+@pytest.mark.parametrize("strength", [0.0, np.nan, np.inf])
+def test_flow_refuses_impossible_strength(strength: float) -> None:
+    """Strength 0 would be a problem in which nothing happens."""
+    with pytest.raises(ValueError, match="strength must be finite and not 0"):
+        mf.Flow(strength=strength)
+
+
+@pytest.mark.parametrize("diffusivity", [-0.1, np.nan, np.inf])
+def test_flow_refuses_impossible_diffusivity(diffusivity: float) -> None:
+    """Backward heat is not well posed."""
+    with pytest.raises(ValueError, match="diffusivity must be finite and >= 0"):
+        mf.Flow(diffusivity=diffusivity)
+
+
+def test_normalized_flow_refuses_kernels_that_change_sign() -> None:
+    """Division by Z = 0 on the way; the message says how low the kernel falls."""
+    with pytest.raises(ValueError, match="needs a positive kernel; 'mine' falls to -1"):
+        mf.Problem(mf.Circle(), mf.zonal(lambda s: s, name="mine"), mf.SA)
+    mf.Problem(mf.Circle(), mf.zonal(lambda s: s, name="mine"), mf.USA)
+
+
+@pytest.mark.parametrize("beta", [-1e6, -3.0, 3.0, 1e6])
+def test_normalized_flow_accepts_kernels_that_underflow(beta: float) -> None:
+    """Zero far from a narrow peak is no change of sign."""
+    assert mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA).flow is mf.SA
+
+
+def test_space_refuses_spheres_for_theory() -> None:
+    """Growth rates need a dimension only; measures need points."""
+    problem = mf.Problem(mf.Hypersphere(2), mf.linear())
+    with pytest.raises(ValueError, match="sphere:3 is for theory only"):
+        problem.initial_measure()
+    assert mf.dominant_degree(problem) == 1
+
+
+@pytest.mark.parametrize("beta, least", [(0.1, 12), (5.0, 12), (100.0, 60)])
+def test_moment_degree_is_the_kernel_s_and_at_least_twelve(beta: float, least: int) -> None:
+    """What a run stores must be enough for its energy."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta))
+    assert problem.moment_degree == max(problem.kernel_degree, 12) >= least
+
+
+def test_problem_is_uniform_unless_told() -> None:
+    """Stability needs no initial measure."""
+    assert mf.Problem(mf.Circle(), mf.linear()).initial_measure().max_degree == 0
+    assert "uniform" in repr(mf.Problem(mf.Circle(), mf.linear()))
