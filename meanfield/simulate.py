@@ -45,6 +45,10 @@ class SimulationError(RuntimeError):
         super().__init__(f"{reason.rstrip('.')} (stopped at t = {time:.6g}, step {step}).")
         self.time, self.step, self.reason = time, step, reason
 
+    def __reduce__(self) -> tuple[type, tuple[float, int, str]]:
+        """Survive the way from a worker process."""
+        return type(self), (self.time, self.step, self.reason)
+
 
 def trajectory(
     problem: Problem,
@@ -99,58 +103,57 @@ def trajectory(
             checkpoint=here,
         )
 
-    with np.errstate(all="ignore"):
-        reason = representation.failure(here.state)
-        if reason is not None:
-            raise SimulationError(here.time, here.steps, reason)
-        while pending and pending[0] <= here.time:
-            yield snapshot(pending.pop(0), here.state)
-        stepper: Stepper | None = None
-        halvings = 0
-        while pending:
-            if stepper is None:
-                stepper = runge_kutta(
-                    representation.rhs,
-                    here.time,
-                    here.state,
-                    tolerance=tolerance,
-                    step=here.step,
-                    method=method,
-                )
-                here = replace(here, step=stepper.step_size)
-            alive = stepper.step(representation.largest_step(here.state))
-            if not alive or not np.all(np.isfinite(stepper.state)):
-                raise SimulationError(here.time, here.steps, _advice(stepper, representation))
-            reason = representation.failure(stepper.state)
-            if reason is not None:
-                # The step left what this representation resolves: take it again, refined,
-                # or shorter where nothing finer is left, to come close to the limit.
-                refined = representation.refined(here.state)
-                if refined is not None:
-                    representation = refined
-                    here = replace(here, state=refined.state)
-                elif halvings < _HALVINGS:
-                    halvings += 1
-                    here = replace(here, step=0.5 * (stepper.time - here.time))
-                else:
-                    raise SimulationError(here.time, here.steps, reason)
-                here, stepper = replace(here, rejected=here.rejected + 1), None
-                continue
-            halvings = 0
-            while pending and pending[0] <= stepper.time:
-                yield snapshot(pending[0], stepper.interpolate(pending.pop(0)))
-            here = Checkpoint(
-                time=stepper.time,
-                state=stepper.state,
-                step=stepper.step_size,
-                steps=here.steps + 1,
-                rejected=here.rejected + stepper.attempts - 1,
-                evaluations=here.evaluations + stepper.evaluations,
+    reason = representation.failure(here.state)
+    if reason is not None:
+        raise SimulationError(here.time, here.steps, reason)
+    while pending and pending[0] <= here.time:
+        yield snapshot(pending.pop(0), here.state)
+    stepper: Stepper | None = None
+    halvings = 0
+    while pending:
+        if stepper is None:
+            stepper = runge_kutta(
+                representation.rhs,
+                here.time,
+                here.state,
+                tolerance=tolerance,
+                step=here.step,
+                method=method,
             )
-            adapted = representation.adapt(stepper.state)
-            if adapted is not None:
-                representation, stepper = adapted, None
-                here = replace(here, state=adapted.state)
+            here = replace(here, step=stepper.step_size)
+        alive = stepper.step(representation.largest_step(here.state))
+        if not alive or not np.all(np.isfinite(stepper.state)):
+            raise SimulationError(here.time, here.steps, _advice(stepper, representation))
+        reason = representation.failure(stepper.state)
+        if reason is not None:
+            # The step left what this representation resolves: take it again, refined,
+            # or shorter where nothing finer is left, to come close to the limit.
+            refined = representation.refined(here.state)
+            if refined is not None:
+                representation = refined
+                here = replace(here, state=refined.state)
+            elif halvings < _HALVINGS:
+                halvings += 1
+                here = replace(here, step=0.5 * (stepper.time - here.time))
+            else:
+                raise SimulationError(here.time, here.steps, reason)
+            here, stepper = replace(here, rejected=here.rejected + 1), None
+            continue
+        halvings = 0
+        while pending and pending[0] <= stepper.time:
+            yield snapshot(pending[0], stepper.interpolate(pending.pop(0)))
+        here = Checkpoint(
+            time=stepper.time,
+            state=stepper.state,
+            step=stepper.step_size,
+            steps=here.steps + 1,
+            rejected=here.rejected + stepper.attempts - 1,
+            evaluations=here.evaluations + stepper.evaluations,
+        )
+        adapted = representation.adapt(stepper.state)
+        if adapted is not None:
+            representation, stepper = adapted, None
+            here = replace(here, state=adapted.state)
 
 
 def simulate(

@@ -34,11 +34,11 @@ RUN_FILE_TABLES: dict[str, dict[str, Key]] = {
 """Heading in docs/run-file.md -> keys of that section."""
 
 TYPES = {
-    "boolean": "must be true or false",
-    "integer": "must be an integer",
-    "list": "must be a list",
-    "number": "must be a number",
-    "string": "must be a string|is not known",
+    "boolean": "true or false",
+    "integer": "an integer",
+    "list": "a list",
+    "number": "a number",
+    "string": "a string|is not known",
 }
 """Word in the column "Type" -> complaint of a key of that type about something else."""
 

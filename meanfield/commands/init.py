@@ -32,7 +32,7 @@ tolerance = 1e-10
 # seed = 0
 
 [time]
-end = 6.0
+end = 5.0
 unit = "growth"               # "scaled" | "paper" | "growth" (1 / largest growth rate)
 save = 61                     # equally spaced, or a list of times
 

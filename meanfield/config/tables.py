@@ -191,7 +191,7 @@ def either(*kinds: Callable[[Any], Any]) -> Callable[[Any], Any]:
             try:
                 return candidate(value)
             except TypeError as error:
-                reasons.append(str(error).removeprefix("must be "))
-        raise TypeError(f"must be {' or '.join(reasons)}")
+                reasons.append(str(error))
+        raise TypeError(" or ".join(reasons))
 
     return kind

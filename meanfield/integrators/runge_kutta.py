@@ -53,15 +53,17 @@ class Stepper:
         self._dtype = state.dtype
         self._rhs = rhs
         make = getattr(scipy.integrate, method)
-        self._solver = make(
-            self._real_rhs,
-            time,
-            np.ascontiguousarray(state).view(np.float64),
-            float("inf"),
-            rtol=tolerance,
-            atol=tolerance,
-            first_step=step,
-        )
+        # Values that are not finite are for the caller to see, not for warnings.
+        with np.errstate(all="ignore"):
+            self._solver = make(
+                self._real_rhs,
+                time,
+                np.ascontiguousarray(state).view(np.float64),
+                float("inf"),
+                rtol=tolerance,
+                atol=tolerance,
+                first_step=step,
+            )
         self._spent = 0
         self._interpolant: Any = None
 
@@ -95,7 +97,7 @@ class Stepper:
         self._solver.max_step = largest
         self._interpolant = None
         before = self._solver.nfev
-        with _few_threads(self._solver.n):
+        with _few_threads(self._solver.n), np.errstate(all="ignore"):
             self._solver.step()
         self._spent = self._solver.nfev - before
         return bool(self._solver.status == "running")
