@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import meanfield
-from meanfield.commands.main import parser
+from meanfield.commands.comparison_report import report_json
+from meanfield.commands.main import main, parser
 from meanfield.commands.stability import analysis
 from meanfield.config import config, sections
 from meanfield.config.tables import REQUIRED, Key
@@ -50,7 +51,7 @@ def page(name: str) -> str:
 
 def section(name: str, heading: str) -> str:
     """Text of a page below a heading, up to the next one."""
-    found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", page(name), re.M | re.S)
+    found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^##+ |\Z)", page(name), re.M | re.S)
     assert found, f"docs/{name} has no section {heading}"
     return found.group(1)
 
@@ -127,14 +128,48 @@ def test_commands_page_has_every_option(command: str) -> None:
     assert known - pairs <= set(re.findall(r"--?[a-z][\w-]*", usage)) | long_only
 
 
+def json_keys(command: str) -> set[str]:
+    """Keys that the tables of a command name, options left out."""
+    cells = re.findall(r"^\| (`.*?) \|", section("commands.md", f"`meanfield {command}`"), re.M)
+    named = {key for cell in cells for key in cell.split("`")[1::2]}
+    return {key for key in named if not key.startswith("-")}
+
+
 def test_commands_page_has_the_keys_of_stability_json() -> None:
     """A script would look for a key that is not there."""
     problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
-    text = section("commands.md", "`meanfield stability`")
-    named = {
-        key for row in re.findall(r"^\| (`.*?) \|", text, re.M) for key in row.split("`")[1::2]
-    }
-    assert set(analysis(problem, tokens=10)) == {key for key in named if not key.startswith("-")}
+    assert json_keys("stability") == set(analysis(problem, tokens=10))
+
+
+def test_commands_page_has_the_keys_of_compare_json() -> None:
+    """A script would look for a key that is not there."""
+    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
+    study = meanfield.convergence_study(problem, 1.0, save=2, tokens=(2, 3), repetitions=2)
+    assert json_keys("compare") == set(json.loads(report_json(study, Path("study.h5"))))
+
+
+@pytest.mark.parametrize(
+    "law", ['name = "uniform"', 'name = "atoms"\nangles = [0, 3]\nweights = [0.3, 0.7]']
+)
+def test_file_format_page_names_everything_in_a_run_file(
+    law: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader of files would find a dataset or an attribute that nothing explains."""
+    import h5py
+
+    config_file = tmp_path / "run.toml"
+    config_file.write_text(
+        f'[problem]\nmanifold = "circle"\nbeta = 2.0\n[initial]\n{law}\n'
+        "[time]\nend = 1.0\nsave = 2\n"
+    )
+    monkeypatch.setattr("meanfield.commands.main.listen", lambda: None)
+    assert main(["run", str(config_file), "--quiet"]) == 0
+    explained = page("file-format.md").split("## Comparison file")[0]
+    words = " ".join(re.findall(r"`(.*?)`", explained)).replace("/", " ").split()
+    with h5py.File(tmp_path / "run.h5") as file:
+        found = set(file.attrs)
+        file.visit(lambda name: found.update(name.split("/")))
+    assert found <= {word.strip(",") for word in words}
 
 
 def test_commands_page_lists_the_figures() -> None:

@@ -12,7 +12,6 @@ import doctest
 import io
 import re
 import shlex
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,6 +47,7 @@ def test_examples_of_a_page_give_what_it_shows(
 ) -> None:
     """A reader who repeats the page would see something else."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("meanfield.commands.main.listen", lambda: None)  # signals are pytest's
     names: dict[str, Any] = {}
     status = 0
     text = (DOCS / name).read_text(encoding="utf-8")
@@ -91,12 +91,8 @@ def output(command: str, status: int) -> tuple[str, int]:
         return f"{status}\n", 0
     assert arguments[0] == "meanfield", f"examples run meanfield only, not {command}"
     printed = io.StringIO()
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            status = main(arguments[1:])
-    finally:
-        signal.signal(signal.SIGTERM, handler)
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        status = main(arguments[1:])
     return printed.getvalue(), status
 
 
