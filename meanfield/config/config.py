@@ -60,7 +60,14 @@ COMPARE_KEYS = {
     "metric": Key(one_of("W1", "W2"), "W1"),
     "seed": Key(integer, 0),
 }
-SECTIONS = ("problem", "initial", "representation", "time", "output", "compare")
+SECTION_KEYS = {
+    "problem": PROBLEM_KEYS,
+    "representation": REPRESENTATION_KEYS,
+    "time": TIME_KEYS,
+    "output": OUTPUT_KEYS,
+    "compare": COMPARE_KEYS,
+}
+"""Sections with the same keys in every run file; those of [initial] depend on its name."""
 
 
 @dataclass(frozen=True)
@@ -150,14 +157,7 @@ def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
     """
     initial = tables.get("initial", {"name": "uniform"})
     name = initial.get("name", "perturbed_uniform")
-    sections = {
-        "problem": PROBLEM_KEYS,
-        "initial": {"name": Key(line, name), **INITIAL[name][0]},
-        "representation": REPRESENTATION_KEYS,
-        "time": TIME_KEYS,
-        "output": OUTPUT_KEYS,
-        "compare": COMPARE_KEYS,
-    }
+    sections = SECTION_KEYS | {"initial": {"name": Key(line, name), **INITIAL[name][0]}}
     complete = dict(tables)
     for section, keys in sections.items():
         defaults = {k: key.default for k, key in keys.items() if key.default is not REQUIRED}
@@ -197,8 +197,8 @@ def load_config(
 def _config(source: Path, tables: dict[str, Any], given: Path | None) -> Config:
     where = source.name
     for name in tables:
-        if name not in (*SECTIONS, "title"):
-            known = ", ".join(SECTIONS)
+        if name not in (*SECTION_KEYS, "initial", "title"):
+            known = ", ".join(sorted([*SECTION_KEYS, "initial"]))
             section = f"{where}: [{shortened(name)}]"
             raise ConfigError(f"{section} is not a known section. Known: {known}.")
     for name in ("problem", "time"):
@@ -206,25 +206,35 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None) -> Config:
             raise ConfigError(f"{where}: [{name}] is missing.")
     top = {name: value for name, value in tables.items() if name == "title"}
     title = read_table(f"{where}:", top, {"title": Key(line, "")})["title"]
+    # Every key of every section first, then what takes time.
+    values = {
+        name: read_table(f"{where}: [{name}]", tables.get(name, {}), keys)
+        for name, keys in SECTION_KEYS.items()
+    }
     initial = tables.get("initial", {"name": "uniform"})
     problem = read_problem(where, source.parent, tables["problem"], initial)
-    section = f"{where}: [representation]"
-    values = read_table(section, tables.get("representation", {}), REPRESENTATION_KEYS)
-    with located(section):
-        options = Options(**values)
+    with located(f"{where}: [representation]"):
+        options = Options(**values["representation"])
         _check_representation(problem, options)
-    times, stop = _times(f"{where}: [time]", tables["time"], problem)
-    section = f"{where}: [output]"
-    values = read_table(section, tables.get("output", {}), OUTPUT_KEYS)
+    with located(f"{where}: [time]"):
+        times = _times(values["time"], problem)
+    output = values["output"]
     inputs = [source, *_input_files(source.parent, tables)]
-    chosen = output_path(section, source, values["path"], given, inputs)
-    state = values["state"] or _default_state(problem, options)
-    output = Output(chosen, tuple(values["observables"]), state)
-    section = f"{where}: [compare]"
-    values = read_table(section, tables.get("compare", {}), COMPARE_KEYS)
-    with located(section):
-        compare = Compare(**(values | {"tokens": tuple(values["tokens"])}))
-    return Config(source, title, problem, options, times, stop, output, compare, tables)
+    path = output_path(f"{where}: [output]", source, output["path"], given, inputs)
+    state = output["state"] or _default_state(problem, options)
+    with located(f"{where}: [compare]"):
+        compare = Compare(**(values["compare"] | {"tokens": tuple(values["compare"]["tokens"])}))
+    return Config(
+        source,
+        title,
+        problem,
+        options,
+        times,
+        values["time"]["stop"],
+        Output(path, tuple(output["observables"]), state),
+        compare,
+        tables,
+    )
 
 
 def _input_files(folder: Path, tables: dict[str, Any]) -> list[Path]:
@@ -243,20 +253,18 @@ def _check_representation(problem: Problem, options: Options) -> None:
     represent(problem, replace(options, tokens=few))
 
 
-def _times(section: str, table: Any, problem: Problem) -> tuple[FloatArray, str | None]:
-    values = read_table(section, table, TIME_KEYS)
-    with located(section):
-        save = values["save"]
-        if isinstance(save, int) and save > _MANY_SAVES:
-            raise ValueError(f"save must be at most {_MANY_SAVES} times, got {save}.")
-        if values["spacing"] == "log":
-            save = _logarithmic(save, values["first"], values["end"])
-        elif values["first"] is not None:
-            raise ValueError('first needs spacing = "log".')
-        times = save_times(values["end"], save) * time_unit(problem, values["unit"])
-        if not np.all(np.isfinite(times)):
-            raise ValueError(f"end = {values['end']:g} overflows in scaled time.")
-    return times, values["stop"]
+def _times(values: dict[str, Any], problem: Problem) -> FloatArray:
+    save = values["save"]
+    if isinstance(save, int) and save > _MANY_SAVES:
+        raise ValueError(f"save must be at most {_MANY_SAVES} times, got {save}.")
+    if values["spacing"] == "log":
+        save = _logarithmic(save, values["first"], values["end"])
+    elif values["first"] is not None:
+        raise ValueError('first needs spacing = "log".')
+    times = save_times(values["end"], save) * time_unit(problem, values["unit"])
+    if not np.all(np.isfinite(times)):
+        raise ValueError(f"end = {values['end']:g} overflows in scaled time.")
+    return times
 
 
 def _logarithmic(count: Any, first: float | None, end: float) -> list[float]:

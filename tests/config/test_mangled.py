@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import tomllib
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,8 +67,8 @@ VALID = {
     ),
     "atoms": (
         '[problem]\nmanifold = "circle"\nbeta = 9.0\n[initial]\nname = "atoms"\n'
-        'angles = [0.0, 1.0, -2.0]\nweights = [0.5, 0.25, 0.25]\n[time]\nend = 1.0\nunit = "paper"\n'
-        '[output]\nstate = "last"\n'
+        "angles = [0.0, 1.0, -2.0]\nweights = [0.5, 0.25, 0.25]\n"
+        '[time]\nend = 1.0\nunit = "paper"\n[output]\nstate = "last"\n'
     ),
     "sampled": (
         '[problem]\nmanifold = "circle"\nbeta = 5.0\n[initial]\nname = "sampled"\n'
