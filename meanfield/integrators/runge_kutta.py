@@ -94,6 +94,9 @@ class Stepper:
 
     def step(self, largest: float = np.inf) -> bool:
         """Take one step, not longer than `largest`; False if it fell below rounding."""
+        if not np.isfinite(self._solver.h_abs):
+            # The right-hand side is not finite here, and so is the step chosen from it.
+            return False
         self._solver.max_step = largest
         self._interpolant = None
         before = self._solver.nfev

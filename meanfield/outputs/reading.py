@@ -50,5 +50,6 @@ def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
         raise
     except Exception as error:
         # Damage shows as almost any error: the bytes may say anything.
-        words = " ".join(str(error).split()) or type(error).__name__
-        raise FormatError(f"{name} is damaged: {words}.") from None
+        told = isinstance(error, OSError | ValueError | KeyError)
+        reason = f": {' '.join(str(error).split())}" if told else ""
+        raise FormatError(f"{name} is damaged{reason}.") from None

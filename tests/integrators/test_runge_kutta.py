@@ -164,6 +164,21 @@ def test_step_reports_that_it_vanished() -> None:
     assert stepper.time == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("step", [None, 0.1])
+@pytest.mark.parametrize("method", INTEGRATORS)
+def test_step_reports_a_right_hand_side_that_is_not_finite(
+    method: str, step: float | None, value: float
+) -> None:
+    """A first step of length NaN compares with nothing and would be tried for ever."""
+    with np.errstate(all="ignore"):
+        stepper = runge_kutta(
+            lambda t, y: y * value, 0.0, np.ones(2), tolerance=1e-8, step=step, method=method
+        )
+        assert not stepper.step()
+    assert stepper.time == 0.0
+
+
 def test_largest_step_is_respected() -> None:
     """The Courant limit must bind although the tolerance allows more."""
     stepper = runge_kutta(lambda t, y: -y, 0.0, np.ones(1), tolerance=1e-3)
