@@ -15,10 +15,10 @@ run: $(VENV)/.installed
 	$(BIN)/meanfield plot $(MAIN)/run.h5 -o $(MAIN)/run.png
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -n auto -m "not slow"
 
 slow: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -n auto -m slow
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

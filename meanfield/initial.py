@@ -205,10 +205,10 @@ def _nodal(density: Density) -> tuple[FloatArray, FloatArray]:
 
 def _from_modes(manifold: Manifold, modes: Sequence[Sequence[float]]) -> Density:
     for mode in modes:
-        if len(mode) != 3 or mode[0] != int(mode[0]) or mode[0] < 1:
-            raise ValueError(f"mode {list(mode)} must be [k, cosine, sine] with an integer k >= 1.")
         if not np.all(np.isfinite(mode)):
             raise ValueError(f"mode {list(mode)} must be finite.")
+        if len(mode) != 3 or mode[0] != int(mode[0]) or mode[0] < 1:
+            raise ValueError(f"mode {list(mode)} must be [k, cosine, sine] with an integer k >= 1.")
     c = np.zeros(1 + max([int(k) for k, _, _ in modes], default=0), dtype=np.complex128)
     c[0] = 1.0
     for k, cosine, sine in modes:
