@@ -73,15 +73,21 @@ def manifold_of(name: str) -> Circle | Hypersphere:
 
 def finite(text: str) -> float:
     """Finite number from the command line."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{text} is not finite")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
     return value
 
 
 def positive(text: str) -> int:
     """Positive integer from the command line."""
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not positive")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return value

@@ -50,13 +50,11 @@ def _write_csv(run: Run) -> None:
 
 def _text(run: Run) -> str:
     facts_first = ("title", "status", "manifold", "kernel", "beta", "normalized", "strength")
-    pairs = [(name, run.attributes[name]) for name in facts_first if run.attributes.get(name) != ""]
+    told = run.attributes
+    pairs = [(name, told[name]) for name in facts_first if told.get(name, "") != ""]
     pairs += [
-        ("initial", run.attributes["initial"]),
-        (
-            "created",
-            f"{run.attributes['created']} by meanfield {run.attributes['meanfield_version']}",
-        ),
+        ("initial", told.get("initial")),
+        ("created", f"{told.get('created')} by meanfield {told.get('meanfield_version')}"),
         ("saved times", len(run.time)),
     ]
     if len(run.time) == 0:

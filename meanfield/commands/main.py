@@ -15,7 +15,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from meanfield import __version__
-from meanfield.commands.streams import drop_output, listen, open_streams, say, stop_listening
+from meanfield.commands.streams import (
+    drop,
+    listen,
+    open_streams,
+    restore,
+    say,
+    stop_listening,
+)
 from meanfield.config.errors import one_line
 from meanfield.simulate import SimulationError
 from meanfield.threads import set_threads, threads
@@ -71,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Those of the command line by default.
+        Those of the command line by default; the process is then expected to end, and once
+        interrupted it ignores further interrupts.
 
     Returns
     -------
@@ -79,9 +87,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit status.
     """
     open_streams()
+    handlers = listen()
     try:
-        listen()
-        status = _run(sys.argv[1:] if arguments is None else arguments)
+        return _status(sys.argv[1:] if arguments is None else arguments)
+    finally:
+        if arguments is not None:
+            restore(handlers)
+
+
+def _status(arguments: Sequence[str]) -> int:
+    """Exit status, after the line that explains it."""
+    try:
+        status = _run(arguments)
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
@@ -89,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("interrupted", 130)
     except BrokenPipeError:
         # Whoever read our output has seen enough.
-        drop_output()
+        drop(sys.stdout)
         return 0
     except SimulationError as error:
         return _complain(str(error), 1)
@@ -98,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _complain("not enough memory for this run", 1)
     except OSError as error:
-        drop_output()
+        drop(sys.stdout)
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}.", 1)
 
 

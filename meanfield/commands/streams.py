@@ -9,7 +9,9 @@ import sys
 import threading
 from contextlib import suppress
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO, cast
+
+_LIKE_CTRL_C = ("SIGTERM", "SIGHUP")
 
 
 def open_streams() -> None:
@@ -28,18 +30,20 @@ def open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def drop_output() -> None:
-    """Let what is left in the buffer of standard output, and what follows, vanish."""
-    with suppress(OSError, ValueError):
+def drop(stream: Any) -> None:
+    """Let what is left in the buffer of a stream that fails, and what follows, vanish.
+
+    Python flushes its streams once more at the end, and would complain then.
+    """
+    with suppress(OSError, ValueError, AttributeError):
         descriptor = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(descriptor, sys.stdout.fileno())
+        os.dup2(descriptor, stream.fileno())
         os.close(descriptor)
 
 
 def say(text: str) -> None:
     """Write a line to standard error; if nobody takes it, never mind."""
-    with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+    print(text, file=cast(TextIO, Forgiving(sys.stderr)), flush=True)
 
 
 class Forgiving:
@@ -50,31 +54,49 @@ class Forgiving:
 
     def write(self, text: str) -> int:
         """Write, or not."""
-        with suppress(OSError):
+        try:
             self._stream.write(text)
+        except OSError:
+            drop(self._stream)
         return len(text)
 
     def flush(self) -> None:
         """Flush, or not."""
-        with suppress(OSError):
+        try:
             self._stream.flush()
+        except OSError:
+            drop(self._stream)
 
     def __getattr__(self, name: str) -> Any:
         """Everything else is the stream's own."""
         return getattr(self._stream, name)
 
 
-def listen() -> None:
-    """Treat SIGTERM and a closed terminal like Ctrl-C, unless they are ignored (nohup)."""
-    for number in _numbers("SIGTERM", "SIGHUP"):
-        if signal.getsignal(number) != signal.SIG_IGN:
+def listen() -> dict[int, Any]:
+    """Treat SIGTERM and a closed terminal like Ctrl-C, unless they are ignored (nohup).
+
+    Returns
+    -------
+    dict
+        The handlers before, for `restore`.
+    """
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in _numbers("SIGINT", *_LIKE_CTRL_C)}
+    for number in _numbers(*_LIKE_CTRL_C):
+        if before[number] != signal.SIG_IGN:
             signal.signal(number, _interrupt)
+    return before
 
 
 def stop_listening() -> None:
     """Ignore further interrupts: this one is being seen to."""
-    for number in _numbers("SIGINT", "SIGTERM", "SIGHUP"):
+    for number in _numbers("SIGINT", *_LIKE_CTRL_C):
         signal.signal(number, signal.SIG_IGN)
+
+
+def restore(handlers: dict[int, Any]) -> None:
+    """Handlers as they were before `listen`."""
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _numbers(*names: str) -> list[signal.Signals]:

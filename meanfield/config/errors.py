@@ -22,7 +22,8 @@ def located(where: str) -> Iterator[None]:
     except ConfigError:
         raise
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
-        raise ConfigError(f"{where} {error or 'needs more memory than there is'}") from None
+        reason = str(error) or "needs more memory than there is."
+        raise ConfigError(f"{where} {reason}") from None
 
 
 def one_line(text: str) -> str:

@@ -73,8 +73,8 @@ def output_path(
         obstacle = f"cannot be written: {reason}"
     if obstacle is None:
         return chosen
-    label = f"{section} path = {shown(path or chosen.name)}" if given is None else f"-o {given}"
-    raise ConfigError(f"{label} {obstacle}.")
+    named = f"{section} path = {shown(chosen.name if path is None else path)}"
+    raise ConfigError(f"{named if given is None else f'-o {given}'} {obstacle}.")
 
 
 def _obstacle(path: Path, inputs: Sequence[Path]) -> str | None:

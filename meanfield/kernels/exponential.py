@@ -15,6 +15,7 @@ Run downwards, both have positive terms only: no cancellation, no overflow, ever
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -117,7 +118,9 @@ def scaled_bessel(dimension: int, beta: float, max_degree: int) -> FloatArray:
     >>> float(scaled_bessel(1, 9.0, 4)[4] / ive(4, 9.0)).__round__(13)
     1.0
     """
-    ratios, mean_value = _ratios_and_mean(dimension, beta, _starting_degree(beta, max_degree))
+    # A power of two: most calls for one kernel then share one recurrence.
+    count = 1 << (int(_starting_degree(beta, max_degree)) - 1).bit_length()
+    ratios, mean_value = _ratios_and_mean(dimension, beta, count)
     with np.errstate(under="ignore"):
         return mean_value * np.concatenate([[1.0], np.cumprod(ratios[:max_degree])])
 
@@ -151,11 +154,11 @@ def _starting_degree(beta: float, max_degree: int, offset: float = 0.0) -> int:
 def _ratios(first_order: float, beta: float, count: int) -> list[float]:
     """I_nu / I_{nu-1} for nu = first_order, first_order + 1, ..., `count` of them."""
     order = first_order + count
-    ratio = beta / (order + np.hypot(order, beta))
+    ratio = beta / (order + math.hypot(order, beta))
     ratios = []
     for step in range(count - 1, -1, -1):
         ratio = 1.0 / (ratio + 2.0 * (first_order + step) / beta)
-        ratios.append(float(ratio))
+        ratios.append(ratio)
     return ratios[::-1]
 
 
@@ -174,7 +177,8 @@ def _ratios_and_mean(dimension: int, beta: float, count: int) -> tuple[FloatArra
         if not np.isfinite(total):
             # The kernel is so narrow that every multiplier is below the smallest number.
             return ratios, 0.0
-        # Past the peak the terms fall faster than a geometric series of this ratio.
-        if growth[-1] * ratios[-1] < 0.9 and terms[-1] < 1e-18 * total:
+        # Past the peak the terms fall faster than a geometric series of the last ratio.
+        last = growth[-1] * ratios[-1]
+        if last < 1.0 and terms[-1] < 1e-18 * total * (1.0 - last):
             return ratios, 1.0 / total
         count *= 2

@@ -61,7 +61,8 @@ class Kernel:
         Raises
         ------
         ValueError
-            If the multipliers have not decayed by degree 1,048,576: the kernel is not smooth.
+            If the multipliers have not decayed by degree 1,048,576 (the kernel is not smooth),
+            or all underflow (it is too narrow for so many dimensions).
         """
         return _degree(self, dimension)
 
@@ -75,6 +76,11 @@ def _degree(kernel: Kernel, dimension: int) -> int:
     count = 64
     while count <= _LARGEST_DEGREE:
         size = np.arange(count) * np.abs(kernel.potential_multipliers(dimension, count - 1))
+        if not size.any():
+            raise ValueError(
+                f"every multiplier of kernel {kernel.name!r} underflows on the sphere of "
+                f"dimension {dimension}: it is too narrow for it, reduce beta."
+            )
         carried = np.flatnonzero(size > _NEGLIGIBLE * size.max())
         if len(carried) and carried[-1] < count - 2:
             return int(carried[-1])

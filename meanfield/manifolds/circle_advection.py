@@ -1,10 +1,10 @@
-"""The density's right-hand side on the circle in one compiled call: d/dtheta (f v).
+"""The density's right-hand side on the circle in one compiled call: d/dtheta (f Phi' / Z).
 
-First the coefficients of the velocity: i m Phi_m, or, of a normalised flow, those of the
-quotient Phi' / Z on a grid of its own that resolves it. Then the product with the density,
-free of aliasing: by convolution when the velocity has few degrees, else by transforms. Two real
-fields travel through one complex transform as f + i v: the transforms are what this costs. They
-share its rounding, so the smaller one is first multiplied by a power of two.
+A velocity Phi' of few degrees is multiplied by convolution (`circle_convolution`), else by
+transforms: f and Phi' travel as the real and imaginary part of one complex transform, since the
+transforms are what this costs. A normalised flow divides by Z at the nodes of the product.
+There, and only there: far from all mass Phi' / Z is the quotient of two rounding errors, which
+times f = 0 is harmless, but which carried to another grid would spread into the mass.
 
 The tests compare it with divergence(to_nodal(f) * gradient(Phi) / to_nodal(Z)) of `CircleGrid`.
 """
@@ -22,10 +22,6 @@ from meanfield.manifolds.manifold import PARTITION_FLOOR
 # Velocities up to this degree are multiplied by convolution: measured crossover with the
 # transforms at 256 to 4,096 degrees (tests/benchmarks/density_rhs.py).
 _CONVOLUTION_DEGREE = 40
-# A coefficient of the velocity below this share of the largest is rounding of its transform.
-_VELOCITY_TAIL = 4 * float(np.finfo(np.float64).eps)
-# First grid for a quotient of fields of degree H: this many nodes a degree.
-_NODES_A_DEGREE = 4
 
 
 def advection(
@@ -37,13 +33,13 @@ def advection(
 ) -> ComplexArray:
     """Coefficients 0 ... max_degree of d/dtheta (f Phi' / Z); Z = 1 if `partition` is None.
 
-    `sizes` are increasing numbers of nodes, fast to transform, from which the product takes
-    the first that is free of aliasing.
+    `sizes` are increasing numbers of nodes, fast to transform: a polynomial velocity takes the
+    first that is free of aliasing. A quotient takes the last, three times max_degree or
+    more: what is aliased there beyond twice max_degree is below the square of the tail.
     """
-    if partition is None:
-        return np.asarray(_advection(density, _slope(potential), max_degree, sizes))
-    velocity = _quotient(potential, partition, sizes[-1])
-    return np.asarray(_advection(density, velocity, max_degree, sizes))
+    if partition is not None:
+        return np.asarray(_quotient_flux(density, potential, partition, max_degree, sizes[-1]))
+    return np.asarray(_polynomial_flux(density, potential, max_degree, sizes))
 
 
 @njit
@@ -64,78 +60,75 @@ def _balance(small, large):  # type: ignore[no-untyped-def]
             sizes[which] += abs(field[k].real) + abs(field[k].imag)
     if sizes[0] == 0.0:
         return 0.0
+    if not np.isfinite(sizes[0] + sizes[1]):
+        # Nothing to balance: what is not finite stays so, and the stepper rejects the step.
+        return 1.0
     return 2.0 ** round(np.log2(sizes[1]) - np.log2(sizes[0]))
 
 
 @njit
-def _quotient(potential, partition, largest):  # type: ignore[no-untyped-def]
-    """Coefficients of Phi' / Z, on the first grid of 2^j nodes (at most `largest`) to hold them."""
-    size = 64
-    while size < _NODES_A_DEGREE * potential.size:
-        size *= 2
-    slope = _slope(potential)
-    scale = _balance(slope, partition)
-    if scale == 0.0:
-        return slope
-    while True:
-        # scale Phi' + i Z in one transform.
-        packed = np.zeros(size, np.complex128)
-        packed[0] = 1j * partition[0].real
-        for m in range(1, potential.size):
-            packed[m] = scale * slope[m] + 1j * partition[m]
-            packed[size - m] = scale * slope[m].conjugate() + 1j * partition[m].conjugate()
-        packed = np.fft.ifft(packed)
-        floor = PARTITION_FLOOR / size
-        quotient = np.empty(size)
-        for j in range(size):
-            quotient[j] = packed[j].real / max(packed[j].imag, floor)
-        modal = np.fft.rfft(quotient)
-        largest_modulus = 0.0
-        for m in range(modal.size):
-            largest_modulus = max(largest_modulus, abs(modal[m]))
-        reach = modal.size - 1
-        while reach > 0 and abs(modal[reach]) <= _VELOCITY_TAIL * largest_modulus:
-            reach -= 1
-        # An eighth of the degrees empty: what is aliased is below the tail as well.
-        if 8 * reach <= 7 * (modal.size - 1) or 2 * size > largest:
-            return modal[: reach + 1] / (scale * size)
-        size *= 2
+def _density_and_slope(density, slope, scale, size):  # type: ignore[no-untyped-def]
+    """Nodal values of (f + i scale Phi') / size."""
+    packed = np.zeros(size, np.complex128)
+    for k in range(density.size):
+        packed[k] = density[k]
+    for k in range(1, density.size):
+        packed[size - k] = density[k].conjugate()
+    for m in range(1, slope.size):
+        packed[m] += 1j * scale * slope[m]
+        packed[size - m] += 1j * scale * slope[m].conjugate()
+    return np.fft.ifft(packed)
 
 
 @njit
-def _transform_flux(density, velocity, max_degree, sizes):  # type: ignore[no-untyped-def]
-    """The same by transforms, on the first of the sizes that is free of aliasing."""
-    size = sizes[-1]
-    for candidate in sizes:
-        if candidate > 2 * max_degree + velocity.size - 1:
-            size = candidate
-            break
-    scale = _balance(velocity, density)
-    if scale == 0.0:
-        # Uniform stays uniform to the bit: rounding would grow.
-        return np.zeros(max_degree + 1, np.complex128)
-    packed = np.zeros(size, np.complex128)
-    packed[0] = density[0] + 1j * scale * velocity[0].real
-    for k in range(1, density.size):
-        packed[k] = density[k]
-        packed[size - k] = density[k].conjugate()
-    for m in range(1, min(velocity.size, size // 2)):
-        packed[m] += 1j * scale * velocity[m]
-        packed[size - m] += 1j * scale * velocity[m].conjugate()
-    packed = np.fft.ifft(packed)
-    flux = np.empty(size)
-    for j in range(size):
-        flux[j] = packed[j].real * packed[j].imag
+def _derivative(flux, max_degree, factor):  # type: ignore[no-untyped-def]
+    """Coefficients ik flux_k, times a factor."""
     modal = np.fft.rfft(flux)
     out = np.empty(max_degree + 1, np.complex128)
     for k in range(max_degree + 1):
-        factor = float(k) * size / scale
-        out[k] = complex(-factor * modal[k].imag, factor * modal[k].real)
+        out[k] = complex(-factor * k * modal[k].imag, factor * k * modal[k].real)
     return out
 
 
 @njit
-def _advection(density, velocity, max_degree, sizes):  # type: ignore[no-untyped-def]
-    if velocity.size - 1 <= _CONVOLUTION_DEGREE:
-        return convolve_flux(density, velocity, max_degree)
-    return _transform_flux(density, velocity, max_degree, sizes)
+def _transform_flux(density, slope, max_degree, sizes):  # type: ignore[no-untyped-def]
+    """Product with a polynomial velocity, on the first size that is free of aliasing."""
+    scale = _balance(slope, density)
+    if scale == 0.0:
+        # Uniform stays uniform to the bit: rounding would grow.
+        return np.zeros(max_degree + 1, np.complex128)
+    size = sizes[-1]
+    for candidate in sizes:
+        if candidate > 2 * max_degree + slope.size - 1:
+            size = candidate
+            break
+    packed = _density_and_slope(density, slope, scale, size)
+    flux = np.empty(size)
+    for j in range(size):
+        flux[j] = packed[j].real * packed[j].imag
+    return _derivative(flux, max_degree, size / scale)
+
+
+@njit
+def _polynomial_flux(density, potential, max_degree, sizes):  # type: ignore[no-untyped-def]
+    slope = _slope(potential)
+    if slope.size - 1 <= _CONVOLUTION_DEGREE:
+        return convolve_flux(density, slope, max_degree)
+    return _transform_flux(density, slope, max_degree, sizes)
+
+
+@njit
+def _quotient_flux(density, potential, partition, max_degree, size):  # type: ignore[no-untyped-def]
+    slope = _slope(potential)
+    scale = _balance(slope, density)
+    if scale == 0.0:
+        return np.zeros(max_degree + 1, np.complex128)
+    packed = _density_and_slope(density, slope, scale, size)
+    modal = np.zeros(size // 2 + 1, np.complex128)
+    modal[: partition.size] = partition
+    z = np.fft.irfft(modal, size)
+    floor = PARTITION_FLOOR / size
+    flux = np.empty(size)
+    for j in range(size):
+        flux[j] = packed[j].real * packed[j].imag / max(z[j], floor)
+    return _derivative(flux, max_degree, 1.0 / scale)

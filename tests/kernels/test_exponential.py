@@ -8,7 +8,7 @@ from meanfield import exponential
 from meanfield.kernels.exponential import bessel_ratio, scaled_bessel
 from meanfield.kernels.quadrature import zonal_multipliers
 
-BETAS = [1e-12, 1e-6, 1e-3, 0.1, 1.0, 5.0, 25.0, 1e2, 1e3, 1e4, 1e5, 1e6]
+BETAS = [1e-12, 1e-6, 1e-3, 0.1, 1.0, 5.0, 25.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e8]
 DEGREES = [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 610]
 # Below this a double loses digits on its way to underflow.
 SMALLEST = 1e-300
@@ -33,7 +33,7 @@ def test_multipliers_equal_mpmath(d: int, beta: float, sign: float) -> None:
         expected = reference(d, sign * beta, degree)
         if abs(expected) > SMALLEST:
             # 610 factors, each rounded, some of them the same way.
-            assert abs(float(mpmath.mpf(found[degree]) / expected - 1)) < 5e-14, degree
+            assert abs(float(mpmath.mpf(found[degree]) / expected - 1)) < 1e-13, degree
 
 
 @pytest.mark.parametrize("beta", [-30.0, -1.0, 1e-3, 1.0, 10.0, 300.0])

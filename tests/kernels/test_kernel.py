@@ -63,6 +63,12 @@ def test_degree_refuses_multipliers_that_do_not_decay() -> None:
         kernel.degree(1)
 
 
+def test_degree_refuses_kernels_that_underflow() -> None:
+    """On S^999 at beta = 2000 all multipliers are below 1e-308: not rough, but too narrow."""
+    with pytest.raises(ValueError, match="'exponential' underflows on the sphere of dimension 999"):
+        exponential(2000.0).degree(999)
+
+
 def test_kernel_shows_name_and_beta() -> None:
     """Functions printed by address would say nothing."""
     assert repr(exponential(2.5)) == "Kernel('exponential', beta=2.5)"

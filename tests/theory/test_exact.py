@@ -17,7 +17,7 @@ def test_radius_equals_the_printed_values(time: float, radius: str) -> None:
 
 @pytest.mark.parametrize("strength", [1.0, -1.0, 0.3])
 def test_radius_satisfies_its_equation(strength: float) -> None:
-    """The equation is r' = strength (1 - r^2) r / 2; a wrong sign of strength would go the wrong way."""
+    """It is r' = strength (1 - r^2) r / 2; a wrong sign of strength would go backwards."""
     t, h = np.linspace(0.5, 6.0, 12), 1e-3
     values = [poisson_radius(t + j * h, 0.3, strength) for j in (-2, -1, 1, 2)]
     slope = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)

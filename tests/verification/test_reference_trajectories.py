@@ -63,7 +63,8 @@ def test_asymmetric_run_equals_the_table(normalized: bool, time: float) -> None:
     )
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(normalized), law)
     # At t = 0.2 the tail at degree 4096 is 4e-12: resolved for a tolerance above that.
-    run = mf.simulate(problem, until=time, save=[time], unit="paper", tolerance=1e-11)
+    tolerance = 1e-11 if time == 0.2 else 1e-12
+    run = mf.simulate(problem, until=time, save=[time], unit="paper", tolerance=tolerance)
     expected = np.array(ASYMMETRIC[normalized, time])
     np.testing.assert_allclose(run.moments[0, 1:5], expected, rtol=0, atol=2e-11)
 

@@ -1,0 +1,170 @@
+"""The command line as a whole: statuses, single lines, and what is loaded."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import meanfield
+from meanfield.commands import main as command_line
+from meanfield.commands.main import COMMANDS, main
+from meanfield.simulate import SimulationError
+
+
+def status_and_line(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str]:
+    """What becomes of an error that a command raises."""
+
+    def fail(arguments: object) -> int:
+        raise error
+
+    monkeypatch.setattr(command_line, "_run", fail)
+    status = main([])
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return status, captured.err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (ValueError("x is\nwrong."), 2, "meanfield: x is wrong.\n"),
+        (SimulationError(1.5, 3, "boom"), 1, "meanfield: boom (stopped at t = 1.5, step 3).\n"),
+        (KeyboardInterrupt(), 130, "meanfield: interrupted\n"),
+        (MemoryError(), 1, "meanfield: not enough memory for this run\n"),
+        (OSError(28, "No space left", "f.h5"), 1, "meanfield: f.h5: No space left.\n"),
+        (OSError("odd"), 1, "meanfield: output: odd.\n"),
+        (BrokenPipeError(), 0, ""),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_failure_is_a_status_and_a_line(
+    error: BaseException,
+    status: int,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A script could not tell failures apart, or the user would see a traceback."""
+    assert status_and_line(error, monkeypatch, capsys) == (status, line)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("x")], ids=["interrupt", "x"])
+def test_handlers_of_the_caller_are_restored(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program that calls `main` could not be interrupted any more."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    status_and_line(error, monkeypatch, capsys)
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+def test_a_mistake_of_ours_is_not_hidden(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bug would be reported to the user as bad input."""
+    with pytest.raises(ZeroDivisionError):
+        status_and_line(ZeroDivisionError(), monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ([], "meanfield: the following arguments are required: COMMAND. See meanfield --help."),
+        (["fly"], "meanfield: argument COMMAND: invalid choice: 'fly'"),
+        (["run"], "meanfield run: the following arguments are required: CONFIG.toml."),
+        (["run", "x.toml", "--over"], "meanfield: unrecognized arguments: --over."),
+        (
+            ["run", "x", "--resume", "--overwrite"],
+            "meanfield run: argument --overwrite: not allowed",
+        ),
+        (["run", "x", "--threads", "0"], "argument --threads: '0' is not a positive integer."),
+        (["run", "x", "--threads", "two"], "argument --threads: 'two' is not a positive integer."),
+        (["compare", "x", "--scheduler", "here"], "meanfield: unrecognized arguments: --scheduler"),
+        (["stability", "--manifold", "circle", "--beta", "nan"], "'nan' is not a finite number."),
+        (
+            ["stability", "--manifold", "circle", "--beta", "x\ny"],
+            "'x\\ny' is not a finite number.",
+        ),
+        (["info", "x.h5", "--json", "--csv"], "argument --csv: not allowed with argument --json"),
+    ],
+)
+def test_wrong_arguments_are_one_line(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The user would see the usage of everything, or a traceback."""
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert line in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first thing that a user tries would fail."""
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"meanfield {meanfield.__version__}\n"
+    assert main(["--help"]) == 0
+    helped = capsys.readouterr().out
+    assert all(
+        name in helped and summary in " ".join(helped.split()) for name, summary in COMMANDS.items()
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_summary_is_that_of_the_module(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The help would promise something else than the command does."""
+    module = importlib.import_module(f"meanfield.commands.{name}")
+    first = " ".join((module.__doc__ or "").split("\n\n")[0].split())
+    assert first == f"`meanfield {name}`: {COMMANDS[name]}."
+    assert main([name, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"usage: meanfield {name} ")
+
+
+def test_bad_environment_is_found_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A run would begin, write its output, and fail at the first step."""
+    from meanfield import threads
+
+    monkeypatch.setattr(threads, "_chosen", None)
+    monkeypatch.setenv("MEANFIELD_THREADS", "many")
+    config, output = tmp_path / "run.toml", tmp_path / "run.h5"
+    config.write_text('[problem]\nmanifold = "circle"\nbeta = 1\n[time]\nend = 1\n')
+    assert main(["run", str(config)]) == 2
+    assert "MEANFIELD_THREADS is 'many'" in capsys.readouterr().err
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["stability", "--manifold", "sphere:4", "--beta", "3"],
+        ["run", "nothing.toml"],
+    ],
+)
+def test_light_commands_load_nothing_heavy(arguments: list[str]) -> None:
+    """`meanfield --version` would take seconds."""
+    heavy = "numba h5py matplotlib scipy.integrate ducc0 ot tqdm xarray pandas"
+    code = (
+        f"import sys\nfrom meanfield.commands.main import main\nmain({arguments!r})\n"
+        f"print(*[m for m in '{heavy}'.split() if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == ""
+
+
+def test_module_runs_like_the_command() -> None:
+    """`python -m meanfield` would be something else."""
+    done = subprocess.run(
+        [sys.executable, "-m", "meanfield", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"meanfield {meanfield.__version__}\n")

@@ -1,0 +1,180 @@
+"""Closed pipes, full disks, odd characters and signals, on a real process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from meanfield.commands.main import main
+from meanfield.commands.streams import Forgiving
+from meanfield.outputs.run_file import load
+
+CONFIG = """\
+title = "Gr\u00f6\u00dfe"
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0]]
+[time]
+end = 1.0
+save = 1000
+[output]
+state = "none"
+"""
+COMMAND = f"{sys.executable} -m meanfield"
+# Both ways: with a buffer the error comes with the last flush, without one at once.
+BUFFERS = [{}, {"PYTHONUNBUFFERED": "1"}]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with run.toml and run.h5, more rows than a pipe holds."""
+    folder = tmp_path_factory.mktemp("streams")
+    (folder / "run.toml").write_text(CONFIG, encoding="utf-8")
+    assert main(["run", str(folder / "run.toml"), "--quiet"]) == 0
+    return folder
+
+
+def shell(folder: Path, line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash in the folder; its status is that of the first command of a pipe."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    return subprocess.run(
+        ["bash", "-c", line.replace("meanfield", COMMAND) + "; exit ${PIPESTATUS[0]}"],
+        cwd=folder,
+        env=kept | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("environment", BUFFERS, ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("meanfield info run.h5 --csv | head -1", 0),
+        ("meanfield info run.h5 --csv | true", 0),
+        ("meanfield --help | true", 0),
+        ("meanfield info run.h5 --csv >&-", 0),
+        ("meanfield info run.h5 --csv >&- 2>&- <&-", 0),
+        ("meanfield info nothing.h5 2>&-", 2),
+        ("meanfield info nothing.h5 2>&1 >/dev/null | true", 2),
+    ],
+)
+def test_closed_streams_are_quiet(
+    folder: Path, line: str, status: int, environment: dict[str, str]
+) -> None:
+    """`| head` would show a traceback, or hang."""
+    done = shell(folder, line, **environment)
+    assert (done.returncode, done.stderr) == (status, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+@pytest.mark.parametrize("environment", BUFFERS, ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("form", ["", "--csv", "--json"])
+def test_full_disk_is_one_line(folder: Path, form: str, environment: dict[str, str]) -> None:
+    """A result that was not written would count as done."""
+    done = shell(folder, f"meanfield info run.h5 {form} > /dev/full", **environment)
+    assert done.returncode == 1
+    assert done.stderr == "meanfield: output: No space left on device.\n"
+
+
+@pytest.mark.parametrize("streams", [">&- 2>&- <&-", "2>&1 | true", "2>/dev/full"])
+def test_run_goes_on_without_anyone_listening(folder: Path, streams: str, tmp_path: Path) -> None:
+    """A run of a day would end because a terminal was closed."""
+    output = tmp_path / "x.h5"
+    assert shell(folder, f"meanfield run run.toml -o {output} {streams}").returncode == 0
+    assert load(output).status == "completed"
+
+
+def test_characters_that_an_encoding_lacks_are_escaped(folder: Path) -> None:
+    """A title would be a traceback on an old terminal."""
+    done = shell(folder, "meanfield info run.h5 | head -1", PYTHONIOENCODING="ascii")
+    assert done.stdout.split() == ["title", r"Gr\xf6\xdfe"]
+
+
+def test_progress_bar_leaves_the_terminal_clean(folder: Path, tmp_path: Path) -> None:
+    """The bar would break on a terminal, where no other test looks."""
+    terminal, end = os.openpty()
+    output = tmp_path / "x.h5"
+    command = [sys.executable, "-m", "meanfield", "run", "run.toml", "-o", str(output)]
+    process = subprocess.Popen(command, cwd=folder, stderr=end, stdout=subprocess.PIPE)
+    os.close(end)
+    shown = b""
+    while True:
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:  # the other side is closed
+            part = b""
+        if not part:
+            break
+        shown += part
+    os.close(terminal)
+    assert process.communicate()[0] == b""
+    assert process.returncode == 0
+    assert b"Gr\xc3\xb6\xc3\x9fe" in shown and b"/1000 [" in shown
+    assert shown.splitlines()[-1].strip().split(b"\r")[-1].startswith(str(output).encode())
+
+
+def test_broken_terminal_does_not_end_progress() -> None:
+    """The bar would end the run with the terminal."""
+
+    class Broken:
+        encoding = "utf-8"
+
+        def write(self, text: str) -> int:
+            raise OSError("gone")
+
+        def flush(self) -> None:
+            raise OSError("gone")
+
+    stream = Forgiving(Broken())
+    assert stream.write("abc") == 3
+    stream.flush()
+    assert stream.encoding == "utf-8"
+
+
+def started(folder: Path, output: Path, *prefix: str) -> subprocess.Popen[str]:
+    """A long run, once it has begun to write."""
+    command = [*prefix, sys.executable, "-m", "meanfield", "run", "run.toml", "-o", str(output)]
+    longer = ["--set", "representation.name=particles", "--set", "representation.tokens=300000"]
+    process = subprocess.Popen(
+        [*command, *longer, "--quiet"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not output.exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_is_status_130_and_one_line(folder: Path, number: int, tmp_path: Path) -> None:
+    """A script, or a queue, would take an interrupted run for a failed one."""
+    process = started(folder, tmp_path / "x.h5")
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output, errors) == (130, "", "meanfield: interrupted\n")
+    assert load(tmp_path / "x.h5").status.startswith("interrupted at t = ")
+
+
+def test_nohup_is_respected(folder: Path, tmp_path: Path) -> None:
+    """A run that was to outlive its terminal would end with it."""
+    process = started(folder, tmp_path / "x.h5", "nohup")
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.2)
+    assert process.poll() is None
+    process.kill()
+    process.communicate()

@@ -1,0 +1,121 @@
+"""Reading and overriding the TOML document."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from meanfield.config import ConfigError
+from meanfield.config.document import override, read_document
+
+
+def written(folder: Path, content: bytes) -> Path:
+    """File with this content."""
+    path = folder / "run.toml"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "content", [b"a = 1\n", b"\xef\xbb\xbfa = 1\n", b"a = 1\r\n"], ids=["plain", "mark", "crlf"]
+)
+def test_editors_of_all_systems_are_understood(tmp_path: Path, content: bytes) -> None:
+    """A file saved by another editor would be refused."""
+    assert read_document(written(tmp_path, content)) == {"a": 1}
+
+
+def test_pipe_is_read(tmp_path: Path) -> None:
+    """A run file made on the fly, as by process substitution, would be refused."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"a = 1\n",))
+    writer.start()
+    assert read_document(pipe) == {"a": 1}
+    writer.join()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a = \xff", "not a text file in UTF-8"),
+        (b"\x00\x01", "not valid TOML"),
+        (b"a = ", "not valid TOML: Invalid value"),
+        (b"a = 1\na = 2\n", "not valid TOML: Cannot overwrite"),
+        (b"a = " + b"9" * 5000, "not valid TOML: Exceeds the limit"),
+        (b"a = " + b"[" * 100_000, "not valid TOML: it nests too deeply"),
+        (b"#" * (2**24 + 1), "larger than 16 MiB"),
+    ],
+    ids=["bytes", "nulls", "novalue", "twice", "digits", "nested", "huge"],
+)
+def test_what_is_no_document_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    """The user would see a traceback of the parser, or wait for ever."""
+    with pytest.raises(ConfigError, match=message):
+        read_document(written(tmp_path, content))
+
+
+def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
+    """A wrong path would show a traceback."""
+    with pytest.raises(ConfigError, match=r"nothing\.toml: No such file or directory\."):
+        read_document(tmp_path / "nothing.toml")
+    with pytest.raises(ConfigError, match="Is a directory"):
+        read_document(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device here")
+def test_endless_device_is_refused() -> None:
+    """The program would fill the memory."""
+    with pytest.raises(ConfigError, match="/dev/zero is larger than 16 MiB"):
+        read_document(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("s.k=2", 2),
+        (" s . k = 2.5", 2.5),
+        ("s.k=[1, 2]", [1, 2]),
+        ('s.k="x"', "x"),
+        ("s.k=x", "x"),
+        ("s.k=a=b", "a=b"),
+        ("s.k=", ""),
+        ("s.k=true", True),
+        ("s.k=1\nother = 2", "1\nother = 2"),
+        ("s.k=[1", "[1"),
+        ("s.k=" + "[" * 5000, "[" * 5000),
+    ],
+)
+def test_override_takes_toml_or_a_string(argument: str, expected: object) -> None:
+    """--set would set another value than the user typed."""
+    tables = {"s": {"k": 0, "other": 1}}
+    override(tables, argument)
+    assert tables == {"s": {"k": expected, "other": 1}}
+
+
+def test_override_makes_a_section_and_sets_the_title() -> None:
+    """--set could not add what the file leaves out."""
+    tables: dict[str, object] = {}
+    override(tables, "output.path=x.h5")
+    override(tables, "title=My run")
+    assert tables == {"output": {"path": "x.h5"}, "title": "My run"}
+
+
+@pytest.mark.parametrize("argument", ["s", "s.k", "=1", ".k=1", "s.=1", "s.k.l=1", ""])
+def test_malformed_override_is_refused(argument: str) -> None:
+    """A slip in --set would be ignored."""
+    with pytest.raises(ConfigError, match=r"--set .* must be SECTION\.KEY=VALUE"):
+        override({}, argument)
+
+
+def test_override_inside_a_value_is_refused() -> None:
+    """--set would replace a value by a section."""
+    with pytest.raises(ConfigError, match="title is not a section"):
+        override({"title": "x"}, "title.k=1")
+
+
+def test_override_that_is_no_text_is_refused() -> None:
+    """Bytes that are no text would break the file that keeps the run file's text."""
+    with pytest.raises(ConfigError, match="not text in UTF-8"):
+        override({}, "title=\udcff")

@@ -1,0 +1,125 @@
+"""A user's kernel from a Python file: what it may do, and what becomes of what it may not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from meanfield.config import ConfigError, load_config
+from meanfield.config.kernel_file import kernel_function
+
+HEADER = "import numpy as np\n"
+GOOD = HEADER + "def f(s):\n    return np.exp(s - 1)\n"
+
+
+def function(folder: Path, code: str, reference: str = "k.py:f"):  # type: ignore[no-untyped-def]
+    """Kernel from this code."""
+    (folder / "k.py").write_text(code)
+    return kernel_function("run.toml: [problem]", folder, reference)
+
+
+def test_good_kernel_is_the_users_function(tmp_path: Path) -> None:
+    """The run would use another kernel than the user's."""
+    s = np.linspace(-1, 1, 7).reshape(7, 1)
+    assert np.array_equal(function(tmp_path, GOOD)(s), np.exp(s - 1))
+
+
+def test_integers_become_floats(tmp_path: Path) -> None:
+    """A kernel that answers integers would break the transforms."""
+    values = function(tmp_path, HEADER + "def f(s):\n    return np.ones(s.shape, int)\n")(
+        np.zeros(3)
+    )
+    assert values.dtype == np.float64
+
+
+def test_dataclasses_work_in_the_users_file(tmp_path: Path) -> None:
+    """Postponed annotations look their module up by name and would fail."""
+    code = (
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass P:\n    a: float = 1.0\ndef f(s):\n    return P().a + 0 * s\n"
+    )
+    assert function(tmp_path, code)(np.zeros(2)).tolist() == [1.0, 1.0]
+
+
+def test_what_the_user_prints_stays_off_standard_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One print would spoil the JSON of a command."""
+    function(tmp_path, "print('loading')\n" + GOOD + "    print('never')\n")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "loading" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def f(s:\n", "failed: SyntaxError"),
+        ("raise RuntimeError('no\\nway')\n", "failed: RuntimeError: no way"),
+        ("import sys\nsys.exit(3)\n", "failed: SystemExit: 3"),
+        ("exit()\n", "failed: SystemExit"),
+        ("import nothing_of_that_name\n", "failed: ModuleNotFoundError"),
+        ("g = 1\n", "failed: AttributeError"),
+        ("f = 3\n", "failed: TypeError"),
+        ("def f():\n    return 1\n", "failed: TypeError"),
+        ("def f(s):\n    return 1 / 0\n", "failed: ZeroDivisionError"),
+        ("def f(s):\n    return f(s)\n", "failed: RecursionError"),
+        ("def f(s):\n    return 1.0\n", r"gave float64 of shape \(\) for similarities of shape"),
+        ("def f(s):\n    return s[:2]\n", r"gave float64 of shape \(2,\)"),
+        ("def f(s):\n    return s + 1j\n", "gave complex128"),
+        ("def f(s):\n    return s > 0\n", "gave bool"),
+        ("def f(s):\n    return ['a'] * len(s)\n", "gave <U1"),
+        ("def f(s):\n    return None\n", "gave object"),
+        (HEADER + "def f(s):\n    return np.log(s)\n", "gave values that are not finite"),
+        (HEADER + "def f(s):\n    return 1 / (s - s)\n", "gave values that are not finite"),
+    ],
+)
+def test_bad_kernel_is_one_line(tmp_path: Path, code: str, message: str) -> None:
+    """Whatever the user's code does would reach the user as our traceback."""
+    with pytest.raises(ConfigError, match=message) as caught:
+        function(tmp_path, code)
+    assert str(caught.value).startswith('run.toml: [problem] attention = "k.py:f" ')
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("reference", ["k.py", "k.py:", ":f", "none.py:f", ".:f", ""])
+def test_malformed_reference_is_refused(tmp_path: Path, reference: str) -> None:
+    """The user would not learn how to name a function."""
+    with pytest.raises(ConfigError, match='must be "file.py:function" of an existing file'):
+        function(tmp_path, GOOD, reference)
+
+
+def test_other_files_are_no_kernels(tmp_path: Path) -> None:
+    """A data file given as a kernel would show the import machinery."""
+    (tmp_path / "k.txt").write_text(GOOD)
+    with pytest.raises(ConfigError, match="is no Python file"):
+        kernel_function("run.toml: [problem]", tmp_path, "k.txt:f")
+
+
+def test_late_failure_is_one_line(tmp_path: Path) -> None:
+    """A kernel that fails at some similarities only would show a traceback in the middle."""
+    kernel = function(
+        tmp_path, GOOD + "    \ndef g(s):\n    assert len(s) < 9\n    return s\n", "k.py:g"
+    )
+    with pytest.raises(ConfigError, match="failed: AssertionError"):
+        kernel(np.zeros(20))
+
+
+def test_kernel_file_does_not_shadow_modules(tmp_path: Path) -> None:
+    """A kernel in a file called numpy.py would break the program."""
+    (tmp_path / "numpy.py").write_text("def f(s):\n    return s\n")
+    kernel_function("run.toml: [problem]", tmp_path, "numpy.py:f")
+    assert sys.modules["numpy"] is np
+
+
+def test_kernel_that_is_not_smooth_is_refused_before_the_run(tmp_path: Path) -> None:
+    """The run would start with multipliers that are no kernel's."""
+    (tmp_path / "k.py").write_text(HEADER + "def f(s):\n    return np.abs(s)\n")
+    (tmp_path / "run.toml").write_text(
+        '[problem]\nmanifold = "circle"\nkernel = "zonal"\nattention = "k.py:f"\n[time]\nend = 1\n'
+    )
+    with pytest.raises(ConfigError, match=r"run\.toml: \[problem\] the kernel is not smooth"):
+        load_config(tmp_path / "run.toml")

@@ -1,0 +1,136 @@
+"""The cluster rule on tokens, weighted points and densities."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.observables import clusters
+from meanfield.observables.clusters import cluster_radius
+
+CIRCLE = mf.Circle()
+BETA = 9.0
+RADIUS = 0.25 / 3.0
+
+
+def tokens(*groups: tuple[int, float]) -> mf.Measure:
+    """So many tokens at each angle."""
+    return mf.Measure(CIRCLE, np.concatenate([np.full(count, at) for count, at in groups]))
+
+
+@pytest.mark.parametrize(
+    "beta, radius", [(9.0, 0.25 / 3), (-4.0, 0.125), (0.0, 0.25), (1e-6, np.pi / 2)]
+)
+def test_radius_follows_the_width_of_a_cluster(beta: float, radius: float) -> None:
+    """0.25 / sqrt(|beta|); beta = 1 for the linear kernel; never beyond a quarter turn."""
+    assert cluster_radius(beta) == pytest.approx(radius, rel=1e-15)
+
+
+def test_clusters_are_sorted_by_mass_with_their_centres() -> None:
+    """Largest first; the centre is the mean angle of its tokens, in (-pi, pi]."""
+    found = clusters(tokens((20, -1.0), (50, 0.5), (15, 3.0), (15, 3.04)), BETA)
+    assert found.count == 3
+    np.testing.assert_allclose(found.mass, [0.5, 0.3, 0.2], rtol=1e-12)
+    np.testing.assert_allclose(found.centre, [0.5, 3.02, -1.0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("factor, count", [(0.99, 1), (1.01, 2)])
+def test_gap_of_one_radius_separates(factor: float, count: int) -> None:
+    """Two groups link if and only if their gap is below the radius."""
+    assert clusters(tokens((50, 1.0), (50, 1.0 + factor * RADIUS)), BETA).count == count
+
+
+@pytest.mark.parametrize("shift", [0.0, 2 * np.pi, -4 * np.pi, 1.0])
+def test_cluster_on_the_cut_is_one(shift: float) -> None:
+    """Angles just below and just above 0 belong together, wherever the cut lies."""
+    measure = tokens((30, 0.02 + shift), (30, 2 * np.pi - 0.02 + shift), (40, 2.0 + shift))
+    found = clusters(measure, BETA)
+    np.testing.assert_allclose(found.mass, [0.6, 0.4], rtol=1e-12)
+    expected = np.angle(np.exp(1j * (shift + np.array([0.0, 2.0]))))
+    np.testing.assert_allclose(found.centre, expected, rtol=0, atol=1e-12)
+
+
+def test_stragglers_do_not_link_clusters() -> None:
+    """A thin chain on a separatrix, closer than the radius, must not make one of two."""
+    chain = np.linspace(0.0, 1.0, 22)[1:-1]
+    assert np.diff(chain).max() < RADIUS
+    points = np.concatenate([np.zeros(2000), np.ones(2000), chain])
+    found = clusters(mf.Measure(CIRCLE, points), BETA)
+    assert found.count == 2
+    assert found.mass.sum() < 1.0
+
+
+def test_dense_chain_links_clusters() -> None:
+    """A tenth of the uniform density and more is a bridge, not stragglers."""
+    points = np.concatenate([np.zeros(2000), np.ones(2000), np.linspace(0, 1, 200)])
+    assert clusters(mf.Measure(CIRCLE, points), BETA).count == 1
+
+
+@pytest.mark.parametrize(
+    "n, size, counted", [(10, 2, False), (10, 3, True), (1000, 9, False), (1000, 10, True)]
+)
+def test_cluster_has_at_least_three_tokens_and_one_percent(
+    n: int, size: int, counted: bool
+) -> None:
+    """Whichever is more; exactly that many count, in spite of rounding."""
+    found = clusters(tokens((n - size, 0.0), (size, 2.0)), BETA)
+    assert found.count == (2 if counted else 1)
+
+
+def test_three_token_rule_is_for_tokens_only() -> None:
+    """One weighted atom is a cluster if it has one percent of the mass."""
+    measure = mf.Measure(CIRCLE, [0.0, 1.0, 2.0], [0.5, 0.49, 0.01])
+    assert clusters(measure, BETA).count == 3
+    assert clusters(mf.Measure(CIRCLE, [0.0, 1.0, 2.0], [0.5, 0.491, 0.009]), BETA).count == 2
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_too_few_tokens_are_no_cluster(n: int) -> None:
+    """Three tokens of two there are not: nothing to count, and no error."""
+    assert clusters(tokens((n, 1.0)), BETA).count == 0
+
+
+def test_order_of_points_does_not_matter() -> None:
+    """Weighted points are sorted together with their weights."""
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=200) % (2 * np.pi), rng.dirichlet(np.ones(200))
+    order = rng.permutation(200)
+    first = clusters(mf.Measure(CIRCLE, x, w), 100.0)
+    second = clusters(mf.Measure(CIRCLE, x[order], w[order]), 100.0)
+    np.testing.assert_allclose(first.mass, second.mass, rtol=1e-13)
+
+
+def test_uniform_is_one_group() -> None:
+    """Everything is linked to its neighbour, across the cut too."""
+    assert clusters(mf.Density(CIRCLE, [1.0]), BETA).mass == pytest.approx([1.0], abs=1e-12)
+
+
+def test_density_and_its_tokens_have_the_same_clusters() -> None:
+    """One rule: counts equal, masses and centres within the noise of 100,000 tokens."""
+    law = mf.mixture([(0.5, 0.0, 200.0), (0.3, 2.0, 300.0), (0.2, -2.0, 100.0)])
+    density = law.build(CIRCLE)
+    points = mf.sample_tokens(density, 100_000, np.random.default_rng(0))
+    first, second = clusters(density, BETA), clusters(mf.Measure(CIRCLE, points), BETA)
+    assert first.count == second.count == 3
+    np.testing.assert_allclose(first.mass, [0.5, 0.3, 0.2], rtol=0, atol=2e-3)
+    np.testing.assert_allclose(first.mass, second.mass, rtol=0, atol=4e-3)
+    np.testing.assert_allclose(first.centre, second.centre, rtol=0, atol=4e-3)
+    np.testing.assert_allclose(first.centre, [0.0, 2.0, -2.0], rtol=0, atol=1e-4)
+
+
+def test_run_of_a_density_ends_in_the_clusters_of_its_tokens() -> None:
+    """Three clusters at beta = 5 from mode 3, by both representations.
+
+    Tokens at quantiles: random ones leave a bridge between two clusters in some draws.
+    """
+    labels = np.linspace(0, 2 * np.pi, 3001)
+    cumulative = labels + 0.1 * np.sin(3 * labels) / 3
+    quantiles = np.interp(2 * np.pi * (np.arange(3000) + 0.5) / 3000, cumulative, labels)
+    ends = []
+    for law in (mf.perturbed_uniform([[3, 0.1, 0.0]]), mf.from_points(quantiles)):
+        problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
+        ends.append(mf.simulate(problem, until=0.2, unit="paper", save=2).observables)
+    assert [end["clusters/count"][0] for end in ends] == [1, 1]
+    assert [end["clusters/count"][-1] for end in ends] == [3, 3]
+    np.testing.assert_allclose(
+        ends[0]["clusters/mass"][-1], ends[1]["clusters/mass"][-1], rtol=0, atol=2e-3
+    )

@@ -1,0 +1,68 @@
+"""Entropy against its closed form, and how a density is said to be resolved."""
+
+import numpy as np
+import pytest
+from scipy.special import ive
+
+import meanfield as mf
+from meanfield.observables import entropy, resolution
+from meanfield.observables.resolution import spectral_tail
+
+POINTS = mf.Measure(mf.Circle(), np.zeros(3))
+
+
+@pytest.mark.parametrize("kappa", [0.01, 0.5, 3.0, 40.0, 1000.0])
+def test_entropy_of_von_mises_is_closed(kappa: float) -> None:
+    """-int f log f = -kappa I_1/I_0 + log I_0, written with scaled Bessel functions."""
+    density = mf.von_mises_fisher(kappa, 1.0).build(mf.Circle())
+    expected = kappa * (1 - ive(1, kappa) / ive(0, kappa)) + np.log(ive(0, kappa))
+    assert entropy(density) == pytest.approx(expected, rel=1e-12, abs=2e-16)
+    assert entropy(density) < 0
+
+
+def test_entropy_of_a_perturbation_is_of_second_order() -> None:
+    """For 1 + eps cos: -eps^2 / 4, and -eps^4 / 32 beyond."""
+    eps = 1e-2
+    found = entropy(mf.perturbed_uniform([[3, eps, 0.0]]).build(mf.Circle()))
+    assert found == pytest.approx(-(eps**2) / 4 - eps**4 / 32, rel=1e-8)
+
+
+def test_entropy_of_a_density_that_touches_zero_is_finite() -> None:
+    """0 log 0 = 0; for 1 + cos it is log 2 - 1, to the accuracy of a kink in f log f."""
+    found = entropy(mf.perturbed_uniform([[1, 1.0, 0.0]]).build(mf.Circle()))
+    assert found == pytest.approx(np.log(2) - 1, abs=1e-5)
+
+
+def test_entropy_decreases_under_attraction_and_increases_under_repulsion() -> None:
+    """Clusters are ordered; uniform is the largest entropy there is."""
+    law = mf.perturbed_uniform([[2, 0.3, 0.1]])
+    for strength in (1.0, -1.0):
+        flow = mf.Flow(strength=strength)
+        problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, law)
+        run = mf.simulate(problem, until=5.0, save=6)
+        assert np.all(np.diff(run.observables["entropy"]) * strength < 0)
+
+
+def test_points_have_neither_entropy_nor_tail() -> None:
+    """NaN is stored for them, not 0, which would be the entropy of uniform."""
+    assert np.isnan(entropy(POINTS))
+    assert np.isnan(resolution(POINTS))
+
+
+@pytest.mark.parametrize("degree, top", [(0, 1), (5, 1), (19, 2), (99, 10), (640, 64)])
+def test_tail_is_the_largest_of_the_top_tenth(degree: int, top: int) -> None:
+    """One degree below the top tenth is not looked at; all in it are."""
+    sizes = np.zeros(degree + 1)
+    sizes[-top] = 3.0
+    assert spectral_tail(sizes) == 3.0
+    if degree:
+        sizes[-top] = 0.0
+        sizes[-top - 1] = 5.0
+        assert spectral_tail(sizes) == 0.0
+
+
+def test_resolution_is_the_tail_of_the_density() -> None:
+    """Modulus, not real part."""
+    c = np.zeros(11, dtype=complex)
+    c[0], c[10] = 1.0, 3e-9 - 4e-9j
+    assert resolution(mf.Density(mf.Circle(), c)) == pytest.approx(5e-9, rel=1e-14)

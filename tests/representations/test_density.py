@@ -1,0 +1,118 @@
+"""The density as a representation: its degree, its limits, its refusals."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.representations import DensityRepresentation, density
+
+LAW = mf.perturbed_uniform([[3, 0.2, 0.1]])
+
+
+def represented(degree: int, top: complex = 0.0, flow: mf.Flow = mf.USA) -> DensityRepresentation:
+    """Density of that degree whose highest coefficient is given."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW)
+    state = mf.Circle().resize(LAW.build(mf.Circle()).coefficients, degree)
+    state[-1] = top
+    return DensityRepresentation(problem, state, tolerance=1e-8, max_degree=200)
+
+
+@pytest.mark.parametrize("law_degree, beta, first", [(3, 5.0, 64), (50, 5.0, 100), (3, 1e3, 282)])
+def test_first_degree_holds_density_and_kernel(law_degree: int, beta: float, first: int) -> None:
+    """At least 64, twice the degree of the datum, and the kernel's."""
+    law = mf.perturbed_uniform([[law_degree, 0.1, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA, law)
+    carrier = density(problem, problem.initial_measure(), tolerance=1e-10)
+    assert carrier.grid.max_degree == first
+    assert np.array_equal(
+        carrier.moments(carrier.state, law_degree), problem.initial_measure().coefficients
+    )
+
+
+def test_degree_doubles_while_the_tail_is_far_below_the_tolerance() -> None:
+    """Long before it matters: at a thousandth of the tolerance; the state is kept."""
+    assert represented(64, 0.9e-11).adapt(represented(64, 0.9e-11).state) is None
+    carrier = represented(64, 1.1e-11j)
+    wider = carrier.adapt(carrier.state)
+    assert wider is not None
+    assert wider.grid.max_degree == 128
+    assert np.array_equal(wider.state[:65], carrier.state)
+    assert np.array_equal(wider.state[65:], np.zeros(64))
+
+
+def test_degree_stops_at_the_largest() -> None:
+    """128 becomes 200, and 200 stays."""
+    carrier = represented(128, 1e-6)
+    wider = carrier.adapt(carrier.state)
+    assert wider is not None and wider.grid.max_degree == 200
+    full = represented(200, 1e-6)
+    assert full.adapt(full.state) is None
+    assert full.refined(full.state) is None
+
+
+def test_failure_names_tail_and_degree() -> None:
+    """A tail at the tolerance must not be trusted; one just below may be."""
+    carrier = represented(64)
+    for top, failed in ((0.99e-8, False), (1.01e-8, True)):
+        state = carrier.state.copy()
+        state[-1] = top
+        reason = carrier.failure(state)
+        assert (reason is not None) == failed
+    assert reason == "under-resolved: spectral tail 1.0e-08 at degree 64"
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_largest_step_is_the_courant_limit(flow: mf.Flow) -> None:
+    """4 / (degree max|v|), the velocity summed plainly; shorter in proportion at more degrees."""
+    carrier = represented(160, 0.0, flow)
+    theta = 2 * np.pi * np.arange(4000) / 4000
+    f = 1 + 0.2 * np.cos(3 * theta) + 0.1 * np.sin(3 * theta)
+    places = theta[::10]
+    d = places[:, None] - theta
+    a = np.exp(5 * (np.cos(d) - 1)) * f
+    v = (a * np.sin(d)).mean(axis=1)
+    if flow.normalized:
+        v /= a.mean(axis=1)
+    expected = 4.0 / (160 * np.abs(v).max())
+    # Its nodes and these miss the maximum by a little.
+    assert carrier.largest_step(carrier.state) == pytest.approx(expected, rel=2e-3)
+    wide = represented(200, 0.0, flow)
+    assert wide.largest_step(wide.state) == pytest.approx(0.8 * expected, rel=2e-3)
+
+
+def test_uniform_density_has_no_largest_step() -> None:
+    """Nothing moves."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0))
+    carrier = density(problem, problem.initial_measure(), tolerance=1e-10)
+    assert carrier.largest_step(carrier.state) == np.inf
+
+
+def test_diagnostics_hold_the_smallest_value() -> None:
+    """A negative density is seen in the run file."""
+    found = represented(64).diagnostics(represented(64).state)
+    assert found["density_min"] == pytest.approx(1 - np.hypot(0.2, 0.1), abs=2e-3)
+    assert found["degree"] == 64
+
+
+def test_density_refuses_points() -> None:
+    """Tokens have no coefficients that decay."""
+    problem = mf.Problem(mf.Circle(), mf.linear())
+    points = mf.Measure(mf.Circle(), np.zeros(3))
+    with pytest.raises(TypeError, match="'density' needs an initial density, got points"):
+        density(problem, points, tolerance=1e-10)
+
+
+def test_density_refuses_diffusion() -> None:
+    """It would be ignored without a word."""
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.05))
+    with pytest.raises(ValueError, match="diffusivity = 0.05 cannot be evolved yet"):
+        density(problem, problem.initial_measure(), tolerance=1e-10)
+
+
+@pytest.mark.parametrize("beta, needed", [(5.0, 100), (1e4, 889)])
+def test_density_refuses_a_largest_degree_below_its_own(beta: float, needed: int) -> None:
+    """Neither the datum nor the kernel may be cut."""
+    law = mf.perturbed_uniform([[100, 0.1, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA, law)
+    with pytest.raises(ValueError, match=f"max_degree = 99 is below degree {needed} of the init"):
+        density(problem, problem.initial_measure(), tolerance=1e-10, max_degree=99)

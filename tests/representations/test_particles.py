@@ -1,0 +1,116 @@
+"""Particles as a representation, and the choice between representations."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.representations import (
+    REPRESENTATIONS,
+    DensityRepresentation,
+    Options,
+    ParticleRepresentation,
+    particles,
+    represent,
+)
+
+LAW = mf.perturbed_uniform([[3, 0.2, 0.1]])
+
+
+def problem_of(law: mf.Law, flow: mf.Flow = mf.USA) -> mf.Problem:
+    """Problem at beta = 5."""
+    return mf.Problem(mf.Circle(), mf.exponential(5.0), flow, law)
+
+
+def test_tokens_are_drawn_with_the_seed() -> None:
+    """From a density: the same tokens as `sample_tokens`, equal weights."""
+    problem = problem_of(LAW)
+    carrier = particles(problem, problem.initial_measure(), tokens=50, seed=4)
+    expected = mf.sample_tokens(problem.initial_measure(), 50, np.random.default_rng(4))
+    assert np.array_equal(carrier.state, expected)
+    assert carrier.weights is None
+
+
+def test_points_are_taken_as_they_are() -> None:
+    """Angles stay unwrapped, weights stay theirs; `tokens` does not resample."""
+    law = mf.from_points(np.array([-9.0, 20.0]), np.array([0.25, 0.75]))
+    carrier = particles(problem_of(law), problem_of(law).initial_measure(), tokens=7)
+    assert np.array_equal(carrier.state, [-9.0, 20.0])
+    assert np.array_equal(carrier.weights, [0.25, 0.75])
+    measure = carrier.measure(carrier.state)
+    assert np.array_equal(measure.moments(5), carrier.moments(carrier.state, 5))
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_own_kernel_moves_few_tokens_like_the_exponential(normalized: bool) -> None:
+    """Kernels without a pair sum of their own go through moments, few tokens or not."""
+    points = np.random.default_rng(0).uniform(0, 7, 9)
+    measure = mf.Measure(mf.Circle(), points)
+    own = mf.zonal(lambda s: np.exp(5 * (s - 1)), beta=5.0)
+    found, expected = (
+        particles(mf.Problem(mf.Circle(), kernel, mf.Flow(normalized)), measure).rhs(0.0, points)
+        for kernel in (own, mf.exponential(5.0))
+    )
+    # Quadrature leaves 1e-14 in each multiplier, and Z may be small.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-12)
+
+
+def test_particles_have_nothing_to_adapt() -> None:
+    """No tail, no Courant limit, no refinement."""
+    carrier = particles(problem_of(LAW), problem_of(LAW).initial_measure(), tokens=5)
+    assert carrier.adapt(carrier.state) is None
+    assert carrier.refined(carrier.state) is None
+    assert carrier.failure(carrier.state) is None
+    assert carrier.largest_step(carrier.state) == np.inf
+
+
+def test_particles_refuse_diffusion() -> None:
+    """Noise cannot be evolved yet."""
+    problem = problem_of(LAW, mf.Flow(diffusivity=0.05))
+    with pytest.raises(ValueError, match="diffusivity = 0.05 cannot be evolved yet"):
+        particles(problem, problem.initial_measure(), tokens=5)
+
+
+@pytest.mark.parametrize("tokens", [None, 0])
+def test_particles_from_a_density_need_their_number(tokens: int | None) -> None:
+    """There is no sensible default."""
+    problem = problem_of(LAW)
+    with pytest.raises(ValueError, match="particles drawn from a density need tokens >= 1"):
+        particles(problem, problem.initial_measure(), tokens=tokens)
+
+
+def test_auto_begins_as_the_initial_measure_does() -> None:
+    """A density as a density, points as particles."""
+    assert isinstance(represent(problem_of(LAW), Options()), DensityRepresentation)
+    points = mf.from_points(np.zeros(3))
+    assert isinstance(represent(problem_of(points), Options()), ParticleRepresentation)
+
+
+def test_every_representation_can_be_named() -> None:
+    """The table and its entries agree on names."""
+    for name in REPRESENTATIONS:
+        carrier = represent(problem_of(LAW), Options(name=name, tokens=10))
+        assert carrier.name == name
+        assert carrier.rhs(0.0, carrier.state).shape == carrier.state.shape
+
+
+def test_unknown_representation_is_refused() -> None:
+    """The message lists what is known."""
+    with pytest.raises(ValueError, match="'densty' is not known. Known: auto, density, particles"):
+        represent(problem_of(LAW), Options(name="densty"))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"tolerance": 1e-14}, "tolerance must lie between 1e-13 and 0.01, got 1e-14"),
+        ({"tolerance": 0.1}, "tolerance must lie between 1e-13 and 0.01, got 0.1"),
+        ({"tolerance": np.nan}, "tolerance must lie between"),
+        ({"max_degree": 0}, "max_degree must be at least 1, got 0"),
+        ({"tokens": 0}, "tokens must be at least 1, got 0"),
+        ({"seed": -1}, "seed must not be negative, got -1"),
+    ],
+)
+def test_options_refuse_impossible_values(options: dict, message: str) -> None:
+    """Checked where they are given."""
+    with pytest.raises(ValueError, match=message):
+        Options(**options)

@@ -1,0 +1,173 @@
+"""Initial laws and tokens drawn from them."""
+
+import numpy as np
+import pytest
+from scipy.special import ive
+
+import meanfield as mf
+
+CIRCLE = mf.Circle()
+TOKENS = 100_000
+LAWS = {
+    "perturbed": mf.perturbed_uniform([[1, 0.4, 0.2], [3, -0.2, 0.1]]),
+    "peaked": mf.von_mises_fisher(50.0, 1.0),
+    "mixture": mf.mixture([(0.7, 0.0, 9.0), (0.3, 3.0, 0.0)]),
+}
+
+
+def values(law: mf.Law, angles: np.ndarray) -> np.ndarray:
+    """Density of a law at angles, by its series."""
+    c = law.build(CIRCLE).coefficients
+    k = np.arange(1, len(c))
+    return 1.0 + 2.0 * (np.exp(1j * np.outer(angles, k)) @ c[1:]).real
+
+
+def test_uniform_is_one() -> None:
+    """No degree but 0."""
+    assert np.array_equal(mf.uniform().build(CIRCLE).coefficients, [1.0])
+
+
+def test_perturbed_uniform_has_the_amplitudes_of_its_modes() -> None:
+    """The density is 1 + sum A cos k theta + B sin k theta; modes of one degree add up."""
+    t = np.linspace(0, 6, 9)
+    law = mf.perturbed_uniform([[2, 0.1, 0.2], [5, 0.0, -0.3], [2, 0.1, 0.0]])
+    expected = 1 + 0.2 * np.cos(2 * t) + 0.2 * np.sin(2 * t) - 0.3 * np.sin(5 * t)
+    np.testing.assert_allclose(values(law, t), expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("concentration", [0.0, 0.1, 3.0, 500.0])
+def test_von_mises_fisher_is_its_density(concentration: float) -> None:
+    """Proportional to exp(kappa cos(theta - mean)), with mass one."""
+    t, mean = np.linspace(0, 2 * np.pi, 50), 2.5
+    law = mf.von_mises_fisher(concentration, mean)
+    expected = np.exp(concentration * (np.cos(t - mean) - 1)) / ive(0, concentration)
+    np.testing.assert_allclose(
+        values(law, t), expected, rtol=0, atol=4e-15 * (1 + expected.max()) ** 1.5
+    )
+
+
+def test_mixture_adds_weighted_densities() -> None:
+    """Weights, means and concentrations of each component."""
+    t = np.linspace(0, 2 * np.pi, 50)
+    law = mf.mixture([(0.7, 0.5, 9.0), (0.2, 3.0, 1.0), (0.1, 0.0, 0.0)])
+    parts = [values(mf.von_mises_fisher(k, m), t) for m, k in ((0.5, 9.0), (3.0, 1.0), (0, 0))]
+    expected = 0.7 * parts[0] + 0.2 * parts[1] + 0.1 * parts[2]
+    np.testing.assert_allclose(values(law, t), expected, rtol=0, atol=1e-14)
+
+
+def test_sampled_has_the_moments_of_its_tokens() -> None:
+    """Up to max_degree those of iid uniform tokens of that seed, zero above."""
+    density = mf.sampled(tokens=20_000, seed=3, max_degree=6).build(CIRCLE)
+    tokens = CIRCLE.random_points(20_000, np.random.default_rng(3))
+    expected = np.exp(-1j * np.outer(np.arange(7), tokens)).mean(axis=1)
+    np.testing.assert_allclose(density.coefficients, expected, rtol=0, atol=1e-14)
+
+
+def test_laws_of_points_and_coefficients_keep_them() -> None:
+    """Nothing is resampled or smoothed."""
+    measure = mf.from_points(np.array([0.0, 1.0]), np.array([0.25, 0.75])).build(CIRCLE)
+    assert isinstance(measure, mf.Measure)
+    assert np.array_equal(measure.points, [0.0, 1.0])
+    assert np.array_equal(measure.mass, [0.25, 0.75])
+    density = mf.from_density([1.0, 0.1j]).build(CIRCLE)
+    assert np.array_equal(density.coefficients, [1.0, 0.1j])
+
+
+def test_laws_show_name_and_parameters() -> None:
+    """What notebooks print."""
+    assert repr(mf.uniform()) == "uniform()"
+    assert repr(mf.von_mises_fisher(2.0)) == "von_mises_fisher(concentration=2.0, mean=0.0)"
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_tokens_have_the_moments_of_their_density(name: str) -> None:
+    """Within four standard errors, twelve complex moments of 100,000 tokens."""
+    density = LAWS[name].build(CIRCLE)
+    tokens = mf.sample_tokens(density, TOKENS, np.random.default_rng(11))
+    assert tokens.shape == (TOKENS,)
+    k = np.arange(1, 13)
+    waves = np.exp(-1j * np.outer(k, tokens))
+    expected = density.moments(12)[1:]
+    for part in (np.real, np.imag):
+        error = np.abs(part(waves.mean(axis=1) - expected))
+        assert np.all(error < 4 * part(waves).std(axis=1) / np.sqrt(TOKENS))
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_tokens_follow_the_cumulative_distribution(name: str) -> None:
+    """Kolmogorov-Smirnov at the 0.1 % level, seeded."""
+    density = LAWS[name].build(CIRCLE)
+    tokens = np.sort(mf.sample_tokens(density, TOKENS, np.random.default_rng(5)) % (2 * np.pi))
+    c, k = density.coefficients[1:], np.arange(1, density.max_degree + 1)
+    waves = np.exp(1j * np.outer(tokens, k)) - 1.0
+    cumulative = tokens / (2 * np.pi) + (waves @ (c / (1j * k))).real / np.pi
+    distance = np.abs(cumulative - np.arange(1, TOKENS + 1) / TOKENS).max()
+    assert distance * np.sqrt(TOKENS) < 1.95
+
+
+def test_tokens_are_decided_by_the_seed() -> None:
+    """The same generator gives the same tokens, another gives others."""
+    density = LAWS["perturbed"].build(CIRCLE)
+    first, again, other = (
+        mf.sample_tokens(density, 100, np.random.default_rng(seed)) for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_tokens_of_uniform_need_no_rejection() -> None:
+    """Exactly as many random numbers as tokens."""
+    density = mf.uniform().build(CIRCLE)
+    found = mf.sample_tokens(density, 10, np.random.default_rng(4))
+    assert np.array_equal(found, CIRCLE.random_points(10, np.random.default_rng(4)))
+
+
+@pytest.mark.parametrize(
+    "law, message",
+    [
+        (
+            mf.perturbed_uniform([[3, 1.2, 0.0]]),
+            r"density is negative: -0\.2 at (1\.0472|3\.1416|5\.236)",
+        ),
+        (mf.perturbed_uniform([[1, 0.0, 1.5]]), r"density is negative: -0\.5 at 4\.7124"),
+        (mf.from_density([1.0, 0.5 + 1e-9]), r"density is negative: -2e-09 at 3\.1416"),
+        (mf.sampled(10, 0, 8), "density is negative: .* Reduce the amplitudes"),
+    ],
+)
+def test_negative_density_is_refused_with_where_and_how_much(law: mf.Law, message: str) -> None:
+    """Beyond rounding, 1e-10; the user sees what to reduce."""
+    with pytest.raises(ValueError, match=message):
+        law.build(CIRCLE)
+
+
+def test_density_that_touches_zero_is_accepted() -> None:
+    """1 + cos is zero at pi, and rounding makes it -1e-17."""
+    assert mf.perturbed_uniform([[1, 1.0, 0.0]]).build(CIRCLE).max_degree == 1
+
+
+@pytest.mark.parametrize("mode", [[1.5, 0.1, 0.0], [0, 0.1, 0.0], [-2, 0.1, 0.0], [1, 0.1]])
+def test_malformed_mode_is_refused(mode: list) -> None:
+    """Degree 0 is the mass and is not free."""
+    with pytest.raises(ValueError, match=r"must be \[k, cosine, sine\] with an integer k >= 1"):
+        mf.perturbed_uniform([mode]).build(CIRCLE)
+
+
+@pytest.mark.parametrize("mode", [[1, np.nan, 0.0], [1, 0.0, np.inf], [np.nan, 0.1, 0.0]])
+def test_mode_that_is_not_finite_is_refused(mode: list) -> None:
+    """The degree too: a NaN there has no integer to be compared with."""
+    with pytest.raises(ValueError, match=r"mode \[.*\] must be finite"):
+        mf.perturbed_uniform([mode]).build(CIRCLE)
+
+
+@pytest.mark.parametrize("weights", [(0.5, 0.4), (1.5, -0.5), ()])
+def test_mixture_refuses_weights(weights: tuple) -> None:
+    """Weights sum to 1 within 1e-9 and none is negative."""
+    with pytest.raises(ValueError, match="weights of a mixture sum to .*, expected 1"):
+        mf.mixture([(weight, 0.0, 1.0) for weight in weights])
+
+
+@pytest.mark.parametrize("mean, concentration", [(0.0, -1.0), (0.0, np.inf), (np.nan, 1.0)])
+def test_mixture_refuses_concentration(mean: float, concentration: float) -> None:
+    """A negative one is the same density elsewhere: most likely a slip."""
+    with pytest.raises(ValueError, match="concentration must be finite and >= 0, got"):
+        mf.von_mises_fisher(concentration, mean)
