@@ -58,7 +58,9 @@ def imported_rooms(path: Path) -> set[str]:
 def test_imports_point_downwards(path: Path) -> None:
     """An import from a higher floor would let data flow back."""
     own = room(path)
-    above = {name for name in imported_rooms(path) - {own, "__version__"} if FLOOR[name] > FLOOR[own]}
+    above = {
+        name for name in imported_rooms(path) - {own, "__version__"} if FLOOR[name] > FLOOR[own]
+    }
     assert not above
 
 
@@ -81,5 +83,7 @@ def test_import_is_light() -> None:
 
     heavy = "numba h5py matplotlib scipy.integrate scipy.special scipy.fft ducc0 ot tqdm xarray"
     code = f"import sys, meanfield; print(*[m for m in '{heavy}'.split() if m in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert loaded.stdout.split() == []

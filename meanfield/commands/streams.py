@@ -80,7 +80,9 @@ def listen() -> dict[int, Any]:
     dict
         The handlers before, for `restore`.
     """
-    before: dict[int, Any] = {number: signal.getsignal(number) for number in _numbers("SIGINT", *_LIKE_CTRL_C)}
+    before: dict[int, Any] = {
+        number: signal.getsignal(number) for number in _numbers("SIGINT", *_LIKE_CTRL_C)
+    }
     for number in _numbers(*_LIKE_CTRL_C):
         if before[number] != signal.SIG_IGN:
             signal.signal(number, _interrupt)

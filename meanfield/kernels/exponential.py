@@ -79,10 +79,15 @@ def exponential(beta: float) -> Kernel:
     def attention(s: FloatArray) -> FloatArray:
         return np.exp(beta * s - abs(beta))
 
-    def attention_multipliers(dimension: int, max_degree: int) -> FloatArray:
-        positive = scaled_bessel(dimension, abs(beta), max_degree)
+    def signed(multipliers: FloatArray) -> FloatArray:
         # a(-beta; s) = a(beta; -s), and Y_l(-x) = (-1)^l Y_l(x).
-        return positive if beta > 0 else positive * (-1.0) ** np.arange(max_degree + 1)
+        return multipliers if beta > 0 else multipliers * (-1.0) ** np.arange(len(multipliers))
+
+    def attention_multipliers(dimension: int, max_degree: int) -> FloatArray:
+        return signed(scaled_bessel(dimension, abs(beta), max_degree))
+
+    def normalized_multipliers(dimension: int, max_degree: int) -> FloatArray:
+        return signed(_relative_bessel(dimension, abs(beta), max_degree)[0]) / beta
 
     return Kernel(
         name="exponential",
@@ -91,6 +96,7 @@ def exponential(beta: float) -> Kernel:
         potential=lambda s: attention(s) / beta,
         attention_multipliers=attention_multipliers,
         potential_multipliers=lambda m, max_degree: attention_multipliers(m, max_degree) / beta,
+        normalized_multipliers=normalized_multipliers,
         log_scale=abs(beta),
     )
 
@@ -118,23 +124,36 @@ def scaled_bessel(dimension: int, beta: float, max_degree: int) -> FloatArray:
     >>> float(scaled_bessel(1, 9.0, 4)[4] / ive(4, 9.0)).__round__(13)
     1.0
     """
+    relative, mean_value = _relative_bessel(dimension, beta, max_degree)
+    with np.errstate(under="ignore"):
+        return mean_value * relative
+
+
+def _relative_bessel(dimension: int, beta: float, max_degree: int) -> tuple[FloatArray, float]:
+    """Ratios a_l / a_0, l = 0 ... max_degree, and the mean value a_0, 0 if it underflows."""
     # A power of two: most calls for one kernel then share one recurrence.
     count = 1 << (int(_starting_degree(beta, max_degree)) - 1).bit_length()
     ratios, mean_value = _ratios_and_mean(dimension, beta, count)
     with np.errstate(under="ignore"):
-        return mean_value * np.concatenate([[1.0], np.cumprod(ratios[:max_degree])])
+        return np.concatenate([[1.0], np.cumprod(ratios[:max_degree])]), mean_value
 
 
-def bessel_ratio(order: float, beta: float) -> float:
+def bessel_ratio(order: FloatArray | float, beta: FloatArray | float) -> FloatArray:
     """Ratio I_order(beta) / I_{order-1}(beta) by its continued fraction (DLMF 10.33.1).
+
+    Arrays are treated elementwise.
 
     Examples
     --------
-    >>> round(bessel_ratio(2.0, 1.0444568621078), 12)
-    0.25
+    >>> bool(abs(bessel_ratio(2.0, 1.0444568621078) - 0.25) < 1e-13)
+    True
     """
-    start = _starting_degree(beta, 0, offset=order)
-    return _ratios(order, beta, start)[0]
+    order, beta = np.asarray(order, dtype=np.float64), np.asarray(beta, dtype=np.float64)
+    count = _starting_degree(float(beta.max()), 0, offset=float(order.min()))
+    ratio = beta / (order + count + np.hypot(order + count, beta))
+    for step in range(count - 1, -1, -1):
+        ratio = 1.0 / (ratio + 2.0 * (order + step) / beta)
+    return np.asarray(ratio)
 
 
 def _starting_degree(beta: float, max_degree: int, offset: float = 0.0) -> int:
@@ -173,7 +192,7 @@ def _ratios_and_mean(dimension: int, beta: float, count: int) -> tuple[FloatArra
         growth = np.concatenate([[float(d)], (2 * l + d - 2) * (l + d - 3) / ((2 * l + d - 4) * l)])
         with np.errstate(under="ignore", over="ignore"):
             terms = np.cumprod(growth * ratios)
-        total = 1.0 + terms.sum()
+            total = 1.0 + terms.sum()
         if not np.isfinite(total):
             # The kernel is so narrow that every multiplier is below the smallest number.
             return ratios, 0.0

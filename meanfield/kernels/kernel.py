@@ -21,6 +21,8 @@ from meanfield.arrays import FloatArray
 # Relative size of l w_l below which a degree does not carry the kernel any more.
 _NEGLIGIBLE = 1e-16
 _LARGEST_DEGREE = 2**20
+# Multipliers below this would lose the degrees that matter to underflow.
+_UNDERFLOW = 1e-280
 
 Multipliers = Callable[[int, int], FloatArray]
 """A function of (dimension, max_degree) with values of shape (max_degree + 1,)."""
@@ -42,6 +44,9 @@ class Kernel:
     attention_multipliers, potential_multipliers : callable (dimension, max_degree)
         Given. a_l and w_l on the sphere of that dimension (circle 1, sphere 2), shape
         (max_degree + 1,).
+    normalized_multipliers : callable (dimension, max_degree)
+        Given. w_l / a_0, what a normalised flow feels near uniform; not a quotient of the
+        two, which underflow in high dimension.
     log_scale : float
         Given. Logarithm of (papers' kernel) / a: paper time = scaled time * exp(-log_scale)
         for unnormalised flows.
@@ -53,6 +58,7 @@ class Kernel:
     potential: Callable[[FloatArray], FloatArray]
     attention_multipliers: Multipliers
     potential_multipliers: Multipliers
+    normalized_multipliers: Multipliers
     log_scale: float = 0.0
 
     def degree(self, dimension: int) -> int:
@@ -61,8 +67,7 @@ class Kernel:
         Raises
         ------
         ValueError
-            If the multipliers have not decayed by degree 1,048,576 (the kernel is not smooth),
-            or all underflow (it is too narrow for so many dimensions).
+            If the multipliers have not decayed by degree 1,048,576: the kernel is not smooth.
         """
         return _degree(self, dimension)
 
@@ -75,12 +80,11 @@ class Kernel:
 def _degree(kernel: Kernel, dimension: int) -> int:
     count = 64
     while count <= _LARGEST_DEGREE:
-        size = np.arange(count) * np.abs(kernel.potential_multipliers(dimension, count - 1))
-        if not size.any():
-            raise ValueError(
-                f"every multiplier of kernel {kernel.name!r} underflows on the sphere of "
-                f"dimension {dimension}: it is too narrow for it, reduce beta."
-            )
+        multipliers = np.abs(kernel.potential_multipliers(dimension, count - 1))
+        if multipliers[1:].max() < _UNDERFLOW:
+            # Not always these: their a_0 vanishes for kernels of mean zero.
+            multipliers = np.abs(kernel.normalized_multipliers(dimension, count - 1))
+        size = np.arange(count) * multipliers
         carried = np.flatnonzero(size > _NEGLIGIBLE * size.max())
         if len(carried) and carried[-1] < count - 2:
             return int(carried[-1])

@@ -35,6 +35,7 @@ def linear() -> Kernel:
         potential=lambda s: np.asarray(s, dtype=np.float64),
         attention_multipliers=lambda m, max_degree: _single(0, 1.0, max_degree),
         potential_multipliers=lambda m, max_degree: _single(1, 1.0 / (m + 1), max_degree),
+        normalized_multipliers=lambda m, max_degree: _single(1, 1.0 / (m + 1), max_degree),
     )
 
 

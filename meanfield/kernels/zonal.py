@@ -109,6 +109,9 @@ def zonal(
         potential=potential,
         attention_multipliers=attention_multipliers,
         potential_multipliers=potential_multipliers,
+        normalized_multipliers=lambda m, max_degree: (
+            potential_multipliers(m, max_degree) / attention_multipliers(m, 0)[0]
+        ),
     )
 
 

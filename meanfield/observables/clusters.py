@@ -19,6 +19,8 @@ _RADIUS = 0.25
 _SPARSE = 0.1
 _LEAST_MASS = 0.01
 _LEAST_TOKENS = 3
+# A group whose mean vector is this short against its mass has no centre: uniform has none.
+_NO_CENTRE = 1e-9
 # Nodes within one radius when a density becomes points: groups then end within r / 16.
 _NODES_PER_RADIUS = 16
 
@@ -32,7 +34,7 @@ class Clusters:
     mass : ndarray, shape (count,)
         Derived. Mass of each; together at most 1.
     centre : ndarray, shape (count,) on the circle
-        Derived. Mean angle of each, in (-pi, pi].
+        Derived. Mean angle of each, in (-pi, pi]; NaN where the mean vector is rounding.
     """
 
     mass: FloatArray
@@ -96,7 +98,8 @@ def clusters(measure: Density | Measure, beta: float) -> Clusters:
     # The last comparison allows the rounding of a sum of equal weights.
     kept = np.flatnonzero(total >= least * (1.0 - 1e-12))
     kept = kept[np.argsort(-total[kept], kind="stable")]
-    return Clusters(total[kept], np.angle(mean[kept]))
+    centre = np.where(np.abs(mean) > _NO_CENTRE * total, np.angle(mean), np.nan)
+    return Clusters(total[kept], centre[kept])
 
 
 def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray]:

@@ -6,14 +6,18 @@ import numpy as np
 
 from meanfield.measures import Density, Measure
 
-# Nodes a degree: f log f is no polynomial, its spectrum ends later than that of f.
-_OVERSAMPLING = 4
+# f log f is no polynomial, and where f touches zero its spectrum ends slowly: the degree of the
+# grid doubles until two values agree this well, or up to a limit.
+_AGREEMENT = 1e-13
+_FIRST_DEGREE = 32
+_LARGEST_DEGREE = 2**17
 
 
 def entropy(measure: Density | Measure) -> float:
     """Entropy -int f log f dsigma <= 0 of a density; NaN for points, which have none.
 
-    Nodal values below zero (rounding) count as zero.
+    Nodal values below zero (rounding) count as zero. Absolute error about 1e-13; about 1e-12 where
+    f touches zero.
 
     Examples
     --------
@@ -21,10 +25,21 @@ def entropy(measure: Density | Measure) -> float:
     >>> entropy(mf.Density(mf.Circle(), [1.0])) == 0.0
     True
     """
-    from scipy.special import xlogy
-
     if isinstance(measure, Measure):
         return float("nan")
-    grid = measure.manifold.grid(_OVERSAMPLING * max(measure.max_degree, 16))
-    values = np.maximum(grid.to_nodal(measure.coefficients), 0.0)
+    degree = max(2 * measure.max_degree, _FIRST_DEGREE)
+    coarse = _quadrature(measure, degree)
+    while True:
+        degree *= 2
+        fine = _quadrature(measure, degree)
+        if abs(fine - coarse) <= _AGREEMENT * (1.0 + abs(fine)) or degree >= _LARGEST_DEGREE:
+            return fine
+        coarse = fine
+
+
+def _quadrature(density: Density, degree: int) -> float:
+    from scipy.special import xlogy
+
+    grid = density.manifold.grid(degree)
+    values = np.maximum(grid.to_nodal(density.coefficients), 0.0)
     return -float(grid.weights @ xlogy(values, values))

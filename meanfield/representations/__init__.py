@@ -50,4 +50,8 @@ def represent(problem: Problem, options: Options) -> Representation:
     if name not in REPRESENTATIONS:
         known = ", ".join(sorted([*REPRESENTATIONS, "auto"]))
         raise ValueError(f"representation {name!r} is not known. Known: {known}.")
+    if name == "density" and options.tokens is not None:
+        raise ValueError(
+            f'tokens = {options.tokens} is for name = "particles"; this run is a density.'
+        )
     return REPRESENTATIONS[name](problem, measure, options)

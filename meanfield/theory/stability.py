@@ -13,11 +13,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.kernels.exponential import bessel_ratio
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.problem import Problem
+
+_NEWTON_STEPS = 40
+_NEWTON_TOLERANCE = 1e-8
 
 
 def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
@@ -118,18 +122,7 @@ def switching_threshold(dimension: int, degree: int) -> float:
     >>> round(switching_threshold(1, 1), 12)
     1.044456862108
     """
-    from scipy.optimize import brentq
-
-    d, l = dimension + 1, degree
-    target = l * (l + d - 2) / ((l + 1) * (l + d - 1))
-
-    def excess(beta: float) -> float:
-        return bessel_ratio(l + d / 2, beta) - target
-
-    high = 1.0
-    while excess(high) < 0:
-        high *= 2.0
-    return float(brentq(excess, 1e-3 if high == 1.0 else high / 2, high, xtol=1e-15, rtol=1e-14))
+    return float(_thresholds(dimension, np.array([degree]))[0])
 
 
 def switching_thresholds(problem: Problem) -> list[float]:
@@ -140,25 +133,54 @@ def switching_thresholds(problem: Problem) -> list[float]:
     beta = problem.kernel.beta
     if problem.kernel.name != "exponential" or beta <= 0 or problem.flow.strength < 0:
         return []
-    thresholds: list[float] = []
-    while True:
-        threshold = switching_threshold(problem.manifold.dimension, len(thresholds) + 1)
-        if threshold > beta:
-            return thresholds
-        thresholds.append(threshold)
+    dimension, count = problem.manifold.dimension, 16
+    while _lower_bound(dimension, np.array([count]))[0] <= beta:
+        count *= 2
+    degrees = np.arange(1, count + 1)
+    degrees = degrees[_lower_bound(dimension, degrees) <= beta]
+    if len(degrees) == 0:
+        return []
+    thresholds = _thresholds(dimension, degrees)
+    return [float(threshold) for threshold in thresholds[thresholds <= beta]]
+
+
+def _target(dimension: int, degrees: npt.NDArray[np.int64]) -> FloatArray:
+    d = dimension + 1
+    return np.asarray(degrees * (degrees + d - 2) / ((degrees + 1) * (degrees + d - 1)))
+
+
+def _lower_bound(dimension: int, degrees: npt.NDArray[np.int64]) -> FloatArray:
+    """Beta below the threshold: I_nu / I_{nu-1} <= beta / (a + sqrt(a^2 + beta^2)), a = nu - 1.
+
+    Amos, Math. Comp. 28 (1974), eq. 11, solved for beta.
+    """
+    target = _target(dimension, degrees)
+    return np.asarray(2.0 * (degrees + (dimension - 1) / 2) * target / (1.0 - target**2))
+
+
+def _thresholds(dimension: int, degrees: npt.NDArray[np.int64]) -> FloatArray:
+    """Newton's method for all degrees at once.
+
+    The ratio r obeys r' = 1 - (2 nu - 1) r / beta - r^2 (DLMF 10.29.2) and is concave, so
+    that from below the iteration rises to the root without passing it.
+    """
+    order, target = degrees + (dimension + 1) / 2, _target(dimension, degrees)
+    beta = _lower_bound(dimension, degrees)
+    for _ in range(_NEWTON_STEPS):
+        ratio = bessel_ratio(order, beta)
+        slope = 1.0 - (2.0 * order - 1.0) * ratio / beta - ratio**2
+        step = (target - ratio) / slope
+        beta = beta + step
+        # Quadratic convergence: after a step this small the next is rounding.
+        if np.all(np.abs(step) <= _NEWTON_TOLERANCE * beta):
+            break
+    return beta
 
 
 def _coupling(problem: Problem, max_degree: int) -> FloatArray:
     """Strength * w_l / z; degree 0 moves nothing and is set to 0."""
-    dimension = problem.manifold.dimension
-    coupling = problem.flow.strength * problem.kernel.potential_multipliers(dimension, max_degree)
-    if problem.flow.normalized:
-        mean_value = problem.kernel.attention_multipliers(dimension, 0)[0]
-        if mean_value == 0:
-            raise ValueError(
-                f"the mean of the kernel underflows at beta = {problem.kernel.beta:g} on "
-                f"{problem.manifold.name}; rates of the normalised flow are not computed there."
-            )
-        coupling /= mean_value
+    kernel, flow = problem.kernel, problem.flow
+    multipliers = kernel.normalized_multipliers if flow.normalized else kernel.potential_multipliers
+    coupling = flow.strength * multipliers(problem.manifold.dimension, max_degree)
     coupling[0] = 0.0
     return coupling

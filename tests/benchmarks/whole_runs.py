@@ -50,7 +50,9 @@ def main() -> None:
     exponential_velocity_circle(angles, weights, 5.0, False)
     direct = EULER_STEPS * (time.perf_counter() - began)
     ratio = direct / medians["published_notebook"]
-    print(f"6,000 Euler steps by the compiled direct sum: {direct:.0f} s, {ratio:.0f} times as long")
+    print(
+        f"6,000 Euler steps by the compiled direct sum: {direct:.0f} s, {ratio:.0f} times as long"
+    )
 
 
 if __name__ == "__main__":

@@ -58,15 +58,35 @@ def test_degree_refuses_multipliers_that_do_not_decay() -> None:
     def slow(dimension: int, max_degree: int) -> np.ndarray:
         return 1.0 / (1.0 + np.arange(max_degree + 1.0))
 
-    kernel = Kernel("kink", 1.0, np.cos, np.sin, slow, slow)
+    kernel = Kernel("kink", 1.0, np.cos, np.sin, slow, slow, slow)
     with pytest.raises(ValueError, match="kernel 'kink' is not smooth enough"):
         kernel.degree(1)
 
 
-def test_degree_refuses_kernels_that_underflow() -> None:
-    """On S^999 at beta = 2000 all multipliers are below 1e-308: not rough, but too narrow."""
-    with pytest.raises(ValueError, match="'exponential' underflows on the sphere of dimension 999"):
-        exponential(2000.0).degree(999)
+def test_degree_outlives_the_underflow_of_multipliers() -> None:
+    """On S^999 at beta = 2000 all are below 1e-308; their ratios still say what carries."""
+    kernel = exponential(2000.0)
+    assert not kernel.potential_multipliers(999, 10).any()
+    ratios = np.arange(400) * kernel.normalized_multipliers(999, 399)
+    degree = kernel.degree(999)
+    assert ratios[degree] > 1e-16 * ratios.max() >= ratios[degree + 1]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("dimension", [1, 2, 7])
+def test_normalized_multipliers_are_the_quotient(dimension: int, name: str) -> None:
+    """What a softmax flow feels near uniform: w_l / a_0, where nothing underflows."""
+    for kernel in (KERNELS[name](4.0), KERNELS[name](-4.0), zonal(lambda s: np.exp(4 * s))):
+        expected = kernel.potential_multipliers(dimension, 9)
+        expected /= kernel.attention_multipliers(dimension, 0)[0]
+        found = kernel.normalized_multipliers(dimension, 9)
+        np.testing.assert_allclose(found, expected, rtol=2e-15)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 7])
+def test_kernel_of_mean_zero_has_a_degree(dimension: int) -> None:
+    """For a(s) = s the mean a_0 is 0 and W = (s^2 - 1) / 2: nothing may be divided by a_0."""
+    assert zonal(lambda s: s).degree(dimension) == 2
 
 
 def test_kernel_shows_name_and_beta() -> None:

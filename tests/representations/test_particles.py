@@ -60,7 +60,23 @@ def test_particles_have_nothing_to_adapt() -> None:
     assert carrier.adapt(carrier.state) is None
     assert carrier.refined(carrier.state) is None
     assert carrier.failure(carrier.state) is None
-    assert carrier.largest_step(carrier.state) == np.inf
+
+
+@pytest.mark.parametrize("flow, step", [(mf.USA, 5.0), (mf.SA, 5.0), (mf.Flow(strength=-2.0), 2.5)])
+def test_steps_stay_within_the_stability_limit(flow: mf.Flow, step: float) -> None:
+    """Tokens that have met fall together at |strength|: longer steps let them drift apart."""
+    problem = problem_of(LAW, flow)
+    carrier = particles(problem, problem.initial_measure(), tokens=5)
+    assert carrier.largest_step(carrier.state) == pytest.approx(step)
+
+
+def test_tokens_that_have_met_stay_together() -> None:
+    """On its stability limit the stepper kept them 1e-10 apart at this tolerance."""
+    law = mf.from_points([0.0, 1.5])
+    problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA, law)
+    run = mf.simulate(problem, until=1e4, save=2, tolerance=1e-10)
+    first, second = run.measures[-1].points
+    assert abs(first - second) < 1e-12
 
 
 def test_particles_refuse_diffusion() -> None:
@@ -88,9 +104,17 @@ def test_auto_begins_as_the_initial_measure_does() -> None:
 def test_every_representation_can_be_named() -> None:
     """The table and its entries agree on names."""
     for name in REPRESENTATIONS:
-        carrier = represent(problem_of(LAW), Options(name=name, tokens=10))
+        tokens = 10 if name == "particles" else None
+        carrier = represent(problem_of(LAW), Options(name=name, tokens=tokens))
         assert carrier.name == name
         assert carrier.rhs(0.0, carrier.state).shape == carrier.state.shape
+
+
+@pytest.mark.parametrize("name", ["auto", "density"])
+def test_tokens_of_a_density_are_refused(name: str) -> None:
+    """Ignored, they would let a user believe in a particle run."""
+    with pytest.raises(ValueError, match='tokens = 10 is for name = "particles"'):
+        represent(problem_of(LAW), Options(name=name, tokens=10))
 
 
 def test_unknown_representation_is_refused() -> None:
