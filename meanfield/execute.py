@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from meanfield.representations import (
     Representation,
     represent,
 )
+from meanfield.representations.watched import WatchedRepresentation
 from meanfield.run import COMPLETED, problem_attributes
 from meanfield.simulate import trajectory
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -35,7 +36,11 @@ _FREE_KEYS = {"time": ("end", "save"), "output": None}
 
 
 def execute(
-    config: Config, *, resume: bool = False, overwrite: bool = False
+    config: Config,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    watch: Callable[[], None] | None = None,
 ) -> Generator[Snapshot, None, None]:
     """Evolve and record; yields the snapshots for whoever shows progress.
 
@@ -49,6 +54,8 @@ def execute(
         Continue an existing output; start if there is none.
     overwrite : bool
         Replace an existing output.
+    watch : callable () -> None, optional
+        Called at every right-hand side; what it raises ends the run.
 
     Yields
     ------
@@ -74,9 +81,10 @@ def execute(
         start, times = _continuation(config, path) if exists and resume else (None, config.times)
         if len(times) == 0:
             return
+        begun = represent(problem, options) if start is None else _restored(config, *start)
         stream: Iterable[Snapshot] = trajectory(
             problem,
-            represent(problem, options) if start is None else _restored(config, *start),
+            begun if watch is None else WatchedRepresentation(begun, watch),
             times,
             tolerance=options.tolerance,
             start=None if start is None else start[0],
@@ -142,7 +150,8 @@ def _continuation(config: Config, path: Path) -> tuple[tuple[Checkpoint, str] | 
     count = float(run.observables["clusters/count"][-1])
     if config.stop == "one_cluster" and is_one_cluster(config.problem, run.moments[-1], count):
         remaining = remaining[:0]
-    if len(remaining) == 0 and run.status != COMPLETED:
+    if len(remaining) == 0 and run.status.startswith((RUNNING, "interrupted")):
+        # Everything was saved; only the last word was missing.
         set_status(path, COMPLETED)
     return read_checkpoint(path), remaining
 

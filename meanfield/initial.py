@@ -131,7 +131,8 @@ def sampled(tokens: int, seed: int, max_degree: int) -> Law:
 
     def build(manifold: Manifold) -> Density:
         points = manifold.random_points(tokens, np.random.default_rng(seed))
-        return checked_positive(Density(manifold, manifold.moments(points, None, max_degree)))
+        density = Density(manifold, manifold.moments(points, None, max_degree))
+        return checked_positive(density, "Take more tokens, another seed or a smaller max_degree")
 
     return Law("sampled", build, {"tokens": tokens, "seed": seed, "max_degree": max_degree})
 
@@ -179,8 +180,8 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator) -> Flo
     return np.concatenate(kept)
 
 
-def checked_positive(density: Density) -> Density:
-    """Return the density itself, or say where and how much it is negative.
+def checked_positive(density: Density, remedy: str = "Reduce the amplitudes") -> Density:
+    """Return the density itself, or say where and how much it is negative, and the remedy.
 
     Raises
     ------
@@ -192,7 +193,7 @@ def checked_positive(density: Density) -> Density:
     if values[lowest] < -_NEGATIVE_TOLERANCE:
         raise ValueError(
             f"density is negative: {values[lowest]:.4g} at {np.round(points[lowest], 4)}. "
-            "Reduce the amplitudes."
+            f"{remedy}."
         )
     return density
 

@@ -131,7 +131,7 @@ def test_tokens_of_uniform_need_no_rejection() -> None:
         ),
         (mf.perturbed_uniform([[1, 0.0, 1.5]]), r"density is negative: -0\.5 at 4\.7124"),
         (mf.from_density([1.0, 0.5 + 1e-9]), r"density is negative: -2e-09 at 3\.1416"),
-        (mf.sampled(10, 0, 8), "density is negative: .* Reduce the amplitudes"),
+        (mf.sampled(10, 0, 8), "density is negative: .* Take more tokens, another seed"),
     ],
 )
 def test_negative_density_is_refused_with_where_and_how_much(law: mf.Law, message: str) -> None:

@@ -7,6 +7,7 @@ import time as clock
 from typing import Any
 
 from meanfield.commands.arguments import add_threads
+from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory, estimated_memory
 from meanfield.commands.run import add_set
 from meanfield.commands.tables import facts
@@ -14,6 +15,7 @@ from meanfield.config import Config, load_config
 from meanfield.measures import Density
 from meanfield.observables import observe
 from meanfield.representations import Representation, represent
+from meanfield.representations.watched import WatchedRepresentation
 from meanfield.simulate import SimulationError, trajectory
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 
@@ -47,8 +49,9 @@ def execute(options: argparse.Namespace) -> int:
         ("saves", len(config.times)),
         ("output", f"{config.output.path} (state: {config.output.state})"),
         ("memory", f"about {estimated_memory(config) / 2**20:.0f} MiB"),
-        ("time", _estimated_time(config, representation)),
     ]
+    with patience():
+        pairs.append(("time", _estimated_time(config, representation)))
     print(facts(pairs))
     return 0
 
@@ -64,7 +67,8 @@ def _estimated_time(config: Config, representation: Representation) -> str:
     """Run for a second and extrapolate; a run that ends within it is known."""
     end, clocks = float(config.times[-1]), []
     times = [share * end for share in _SHARES]
-    stream = trajectory(config.problem, representation, times, tolerance=config.options.tolerance)
+    watched = WatchedRepresentation(representation, check_interrupt)
+    stream = trajectory(config.problem, watched, times, tolerance=config.options.tolerance)
     reached = 0.0
     try:
         for snapshot in stream:

@@ -12,6 +12,7 @@ from typing import Any
 
 from meanfield.commands.arguments import add_json, add_threads, positive
 from meanfield.commands.comparison_report import report, report_json
+from meanfield.commands.memory import check_comparison_memory
 from meanfield.commands.progress import shown
 from meanfield.commands.run import add_set
 from meanfield.commands.streams import say
@@ -55,6 +56,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Compare."""
     config = load_config(options.config, options.set)
+    check_comparison_memory(config)
     path = Path(options.output or config.source.with_name(f"{config.source.stem}-compare.h5"))
     if path.exists() and not (options.resume or options.overwrite):
         raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
@@ -66,7 +68,7 @@ def execute(options: argparse.Namespace) -> int:
         stored = _stored(config, path) if options.resume and path.exists() else None
         if stored is not None and _is_complete(stored, config):
             if not options.quiet:
-                say(f"{path} is complete: nothing to do.")
+                say(f"{path} holds all the systems asked for: nothing to do.")
         else:
             _run(config, path, stored, options.workers, options.quiet)
     study = load_comparison(path)

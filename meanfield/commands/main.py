@@ -15,14 +15,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from meanfield import __version__
-from meanfield.commands.streams import (
-    drop,
+from meanfield.commands.interrupts import (
+    interrupt_requested,
     listen,
-    open_streams,
     restore,
-    say,
     stop_listening,
 )
+from meanfield.commands.streams import drop, open_streams, say
 from meanfield.config.errors import one_line
 from meanfield.simulate import SimulationError
 from meanfield.threads import set_threads, threads
@@ -101,22 +100,30 @@ def _status(arguments: Sequence[str]) -> int:
         status = _run(arguments)
         sys.stdout.flush()
         return status
-    except KeyboardInterrupt:
-        stop_listening()
-        return _complain("interrupted", 130)
     except BrokenPipeError:
         # Whoever read our output has seen enough.
         drop(sys.stdout)
         return 0
-    except SimulationError as error:
+    except (Exception, KeyboardInterrupt) as error:
+        # An interrupt may have turned into another error, as while a library was being loaded.
+        if isinstance(error, KeyboardInterrupt) or interrupt_requested():
+            stop_listening()
+            said = str(error) if isinstance(error, KeyboardInterrupt) else ""
+            return _complain(said or "interrupted", 130)
+        return _explained(error)
+
+
+def _explained(error: Exception) -> int:
+    if isinstance(error, SimulationError):
         return _complain(str(error), 1)
-    except ValueError as error:
+    if isinstance(error, ValueError):
         return _complain(str(error), 2)
-    except MemoryError:
+    if isinstance(error, MemoryError):
         return _complain("not enough memory for this run", 1)
-    except OSError as error:
+    if isinstance(error, OSError):
         drop(sys.stdout)
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}.", 1)
+    raise error
 
 
 def _run(arguments: Sequence[str]) -> int:

@@ -39,12 +39,29 @@ def check_memory(config: Config) -> None:
     ConfigError
         Before the system starts to shuffle memory and ends us, or another process.
     """
-    tokens, available = particle_count(config), _physical_memory()
-    needed = estimated_memory(config)
-    if tokens is not None and available is not None and needed > available:
+    tokens = particle_count(config)
+    if tokens is not None:
+        _refuse(f"{config.source.name}: [representation] {tokens}", estimated_memory(config))
+
+
+def check_comparison_memory(config: Config) -> None:
+    """Refuse a comparison whose largest particle system this machine cannot hold.
+
+    Raises
+    ------
+    ConfigError
+        As `check_memory`.
+    """
+    tokens = max(config.compare.tokens)
+    _refuse(f"{config.source.name}: [compare] {tokens}", _BASE + _ARRAYS * 8.0 * tokens)
+
+
+def _refuse(what: str, needed: float) -> None:
+    available = _physical_memory()
+    if available is not None and needed > available:
         raise ConfigError(
-            f"{config.source.name}: [representation] {tokens} tokens need about "
-            f"{needed / 2**30:.3g} GiB of memory; this machine has {available / 2**30:.3g} GiB."
+            f"{what} tokens need about {needed / 2**30:.3g} GiB of memory; this machine has "
+            f"{available / 2**30:.3g} GiB."
         )
 
 

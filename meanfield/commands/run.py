@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from meanfield.commands.arguments import add_threads
+from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory
 from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
@@ -52,18 +53,24 @@ def execute(options: argparse.Namespace) -> int:
         if error.reason.startswith("under-resolved"):
             advice += '; raise [representation] max_degree, or take name = "particles"'
         raise SimulationError(error.time, error.step, advice) from None
+    except KeyboardInterrupt:
+        kept = f"; {path} keeps what was saved, --resume goes on" if path.exists() else ""
+        raise KeyboardInterrupt(f"interrupted{kept}") from None
     if not options.quiet:
-        say(f"{path} is complete: nothing to do." if last is None else _summary(path, last, began))
+        done = f"{path} holds all the times asked for: nothing to do."
+        say(done if last is None else _summary(path, last, began))
     return 0
 
 
 def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
     """Run to the end and return the last snapshot; None if there was nothing to do."""
-    from meanfield.execute import execute as evolve
+    with patience():
+        from meanfield.execute import execute as evolve
 
     last = None
+    run = evolve(config, resume=options.resume, overwrite=options.overwrite, watch=check_interrupt)
     # Closed in any case: an interrupt that arrives out here still reaches the recorder.
-    with closing(evolve(config, resume=options.resume, overwrite=options.overwrite)) as stream:
+    with patience(), closing(run) as stream:
         watched = shown(
             stream,
             len(config.times),
@@ -73,6 +80,7 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
         )
         for snapshot in watched:
             last = snapshot
+            check_interrupt()
     return last
 
 

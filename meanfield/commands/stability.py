@@ -20,6 +20,7 @@ from meanfield.theory.time_units import paper_time_factor
 
 _LARGEST_DEGREE = 1_000_000
 _SHOWN = 40
+_SHOWN_THRESHOLDS = 12
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -84,7 +85,10 @@ def _text(problem: Problem, found: dict[str, Any]) -> str:
     ]
     if "onset_time" in found:
         pairs.append((f"onset time, N = {found['tokens']}", found["onset_time"]))
-    thresholds = ", ".join(f"{beta:.10g}" for beta in found["thresholds"])
+    last = found["thresholds"][-_SHOWN_THRESHOLDS:]
+    thresholds = ", ".join(f"{beta:.10g}" for beta in last)
+    if len(last) < len(found["thresholds"]):
+        thresholds = f"... ({len(found['thresholds'])} in all), {thresholds}"
     pairs.append(("degree switches at beta", thresholds or "-"))
     header = ["degree", "growth rate (scaled time)", "growth rate (paper time)"]
     paper = rates / factor if factor > 0 else [None] * len(rates)

@@ -1,17 +1,12 @@
-"""Standard streams and signals of the process: no closed pipe or odd character is a traceback."""
+"""Standard streams of the process: no closed pipe or odd character is a traceback."""
 
 from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
-import threading
 from contextlib import suppress
-from types import FrameType
 from typing import Any, TextIO, cast
-
-_LIKE_CTRL_C = ("SIGTERM", "SIGHUP")
 
 
 def open_streams() -> None:
@@ -70,42 +65,3 @@ class Forgiving:
     def __getattr__(self, name: str) -> Any:
         """Everything else is the stream's own."""
         return getattr(self._stream, name)
-
-
-def listen() -> dict[int, Any]:
-    """Treat SIGTERM and a closed terminal like Ctrl-C, unless they are ignored (nohup).
-
-    Returns
-    -------
-    dict
-        The handlers before, for `restore`.
-    """
-    before: dict[int, Any] = {
-        number: signal.getsignal(number) for number in _numbers("SIGINT", *_LIKE_CTRL_C)
-    }
-    for number in _numbers(*_LIKE_CTRL_C):
-        if before[number] != signal.SIG_IGN:
-            signal.signal(number, _interrupt)
-    return before
-
-
-def stop_listening() -> None:
-    """Ignore further interrupts: this one is being seen to."""
-    for number in _numbers("SIGINT", *_LIKE_CTRL_C):
-        signal.signal(number, signal.SIG_IGN)
-
-
-def restore(handlers: dict[int, Any]) -> None:
-    """Handlers as they were before `listen`."""
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-
-
-def _numbers(*names: str) -> list[signal.Signals]:
-    if threading.current_thread() is not threading.main_thread():
-        return []
-    return [getattr(signal, name) for name in names if hasattr(signal, name)]
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -167,11 +167,12 @@ def density(
         raise ValueError(
             f"diffusivity = {problem.flow.diffusivity:g} cannot be evolved yet; use 0."
         )
-    needed = max(measure.max_degree, problem.kernel_degree)
-    if needed > max_degree:
-        raise ValueError(
-            f"max_degree = {max_degree} is below degree {needed} of the initial density or kernel."
-        )
+    degrees = {"initial density": measure.max_degree, "kernel": problem.kernel_degree}
+    for owner, degree in degrees.items():
+        if degree > max_degree:
+            raise ValueError(
+                f"max_degree = {max_degree} is below degree {degree} of the {owner}: raise it."
+            )
     first = min(max(_FIRST_DEGREE, 2 * measure.max_degree, problem.kernel_degree), max_degree)
     state = problem.space.resize(measure.coefficients, first)
     return DensityRepresentation(problem, state, tolerance, max_degree)

@@ -166,7 +166,8 @@ def test_signal_is_status_130_and_one_line(folder: Path, number: int, tmp_path: 
     process = started(folder, tmp_path / "x.h5")
     process.send_signal(number)
     output, errors = process.communicate(timeout=60)
-    assert (process.returncode, output, errors) == (130, "", "meanfield: interrupted\n")
+    advice = f"interrupted; {tmp_path / 'x.h5'} keeps what was saved, --resume goes on"
+    assert (process.returncode, output, errors) == (130, "", f"meanfield: {advice}\n")
     assert load(tmp_path / "x.h5").status.startswith("interrupted at t = ")
 
 

@@ -109,10 +109,16 @@ def test_density_refuses_diffusion() -> None:
         density(problem, problem.initial_measure(), tolerance=1e-10)
 
 
-@pytest.mark.parametrize("beta, needed", [(5.0, 100), (1e4, 889)])
-def test_density_refuses_a_largest_degree_below_its_own(beta: float, needed: int) -> None:
+@pytest.mark.parametrize(
+    "mode, beta, needed, owner", [(100, 5.0, 100, "initial density"), (3, 1e4, 889, "kernel")]
+)
+def test_density_refuses_a_largest_degree_that_cuts(
+    mode: int, beta: float, needed: int, owner: str
+) -> None:
     """Neither the datum nor the kernel may be cut."""
-    law = mf.perturbed_uniform([[100, 0.1, 0.0]])
+    law = mf.perturbed_uniform([[mode, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA, law)
-    with pytest.raises(ValueError, match=f"max_degree = 99 is below degree {needed} of the init"):
+    with pytest.raises(
+        ValueError, match=f"max_degree = 99 is below degree {needed} of the {owner}"
+    ):
         density(problem, problem.initial_measure(), tolerance=1e-10, max_degree=99)

@@ -70,6 +70,14 @@ def test_thresholds_increase_and_stop_at_beta() -> None:
     )
 
 
+@pytest.mark.parametrize("beta, count", [(0.1, 0), (1.044, 0), (1.045, 1), (250.0, 21)])
+def test_thresholds_are_as_many_as_switches(beta: float, count: int) -> None:
+    """None below the first, and more than any list that was made in advance."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta))
+    assert len(mf.switching_thresholds(problem)) == count
+    assert mf.dominant_degree(problem) == count + 1
+
+
 def test_thresholds_are_the_same_for_both_flows() -> None:
     """The normalisation a_0 does not depend on the degree."""
     usa, sa = (mf.Problem(mf.Hypersphere(2), mf.exponential(50.0), f) for f in (mf.USA, mf.SA))
