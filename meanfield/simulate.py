@@ -79,8 +79,8 @@ def trajectory(
     Yields
     ------
     Snapshot
-        In the order of `times`. They come from the stepper's interpolation and never change
-        its steps.
+        In the order of `times`. Each is a step of its own from the last accepted one: saving
+        never changes the steps.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def trajectory(
             continue
         halvings = 0
         while pending and pending[0] <= stepper.time:
-            yield snapshot(pending[0], stepper.interpolate(pending.pop(0)))
+            yield snapshot(pending[0], stepper.inside(pending.pop(0)))
         here = Checkpoint(
             time=stepper.time,
             state=stepper.state,
@@ -221,7 +221,7 @@ def save_times(until: float, save: int | Sequence[float]) -> FloatArray:
     """
     if not np.isfinite(until) or until <= 0:
         raise ValueError(f"end must be positive and finite, got {until:g}.")
-    if isinstance(save, int):
+    if isinstance(save, int | np.integer):
         if save < 2:
             raise ValueError(f"save must be at least 2 times, got {save}.")
         return np.linspace(0.0, until, save)
@@ -238,5 +238,7 @@ def save_times(until: float, save: int | Sequence[float]) -> FloatArray:
 def _advice(stepper: Stepper, representation: Representation) -> str:
     if np.all(np.isfinite(representation.rhs(stepper.time, stepper.state))):
         return "the step became too small: the tolerance cannot be reached, raise it"
-    tail = representation.diagnostics(stepper.state).get("tail", np.nan)
+    tail = representation.diagnostics(stepper.state).get("tail")
+    if tail is None:
+        return "state became non-finite: reduce strength or beta"
     return f"state became non-finite (last spectral tail {tail:.1g}): raise max_degree"

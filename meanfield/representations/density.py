@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.arrays import ModalArray, State
 from meanfield.interaction import Interaction, interaction
-from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
+from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid, laplacian_eigenvalues
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
@@ -31,6 +31,9 @@ _ROUNDING = 2e-13
 # DOP853 is stable on the imaginary axis up to 5.96 and damps at 4 (|R(4i)| = 0.977); the
 # velocity may grow by half within a step.
 _COURANT = 4.0
+# A mode smaller than the tolerance is invisible to the error control, which would take steps of
+# several e-folds. On steps of a third of one DOP853 follows e^{lambda t} to 1e-10.
+_LINEAR_STEP = 0.35
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,8 @@ class DensityRepresentation:
         Derived. Multipliers of the problem.
     grid : Grid
         Derived. Free of aliasing for the products of the equation.
+    linear_rate : float
+        Derived. Largest modulus of the rates of small perturbations of uniform.
     """
 
     problem: Problem
@@ -59,6 +64,7 @@ class DensityRepresentation:
     max_degree: int = DEFAULT_MAX_DEGREE
     interaction: Interaction = field(init=False)
     grid: Grid = field(init=False)
+    linear_rate: float = field(init=False)
     name: str = field(default="density", init=False)
 
     def __post_init__(self) -> None:
@@ -67,6 +73,10 @@ class DensityRepresentation:
         felt = interaction(self.problem)
         object.__setattr__(self, "interaction", felt)
         object.__setattr__(self, "grid", space.grid(space.degree_of(self.state)))
+        eigenvalues = laplacian_eigenvalues(space.dimension, felt.degree)
+        mean = 1.0 if felt.attention_multipliers is None else felt.attention_multipliers[0]
+        rates = eigenvalues * np.abs(felt.potential_multipliers) / mean
+        object.__setattr__(self, "linear_rate", float(rates.max()))
 
     def rhs(self, time: float, state: State) -> State:
         """Coefficients of -div(f grad Phi / Z)."""
@@ -97,7 +107,10 @@ class DensityRepresentation:
         if mean_field.partition is not None:
             velocity /= np.maximum(self.grid.to_nodal(mean_field.partition), PARTITION_FLOOR)
         fastest = float(np.abs(velocity).max())
-        return _COURANT / (self.grid.max_degree * fastest) if fastest > 0 else np.inf
+        if fastest == 0:
+            return np.inf
+        courant = _COURANT / (self.grid.max_degree * fastest)
+        return min(courant, _LINEAR_STEP / self.linear_rate)
 
     def adapt(self, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""

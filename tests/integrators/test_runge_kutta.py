@@ -70,7 +70,7 @@ def test_interpolation_is_nearly_as_good_as_the_step(method: str) -> None:
         stepper.step()
         for time in np.linspace(before, stepper.time, 7):
             exact = (poisson_radius(time, 0.3) * np.exp(-1j * ANGLE)) ** np.arange(13)
-            worst = max(worst, np.abs(stepper.interpolate(time)[:13] - exact).max())
+            worst = max(worst, np.abs(stepper.inside(time)[:13] - exact).max())
         before = stepper.time
     assert worst < 5e-9
 
@@ -79,7 +79,7 @@ def test_interpolation_at_the_end_is_the_state_itself() -> None:
     """A save time that is a step's end must not carry the interpolant's error."""
     stepper = runge_kutta(lambda t, y: -y, 0.0, np.ones(3), tolerance=1e-8)
     stepper.step()
-    assert np.array_equal(stepper.interpolate(stepper.time), stepper.state)
+    assert np.array_equal(stepper.inside(stepper.time), stepper.state)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
@@ -88,7 +88,7 @@ def test_state_keeps_its_kind(dtype: type) -> None:
     stepper = runge_kutta(lambda t, y: -y, 0.0, np.ones(2, dtype), tolerance=1e-9)
     stepper.step()
     assert stepper.state.dtype == dtype
-    assert stepper.interpolate(0.5 * stepper.time).dtype == dtype
+    assert stepper.inside(0.5 * stepper.time).dtype == dtype
     np.testing.assert_allclose(stepper.state, np.exp(-stepper.time), rtol=1e-8)
 
 

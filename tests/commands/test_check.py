@@ -1,0 +1,124 @@
+"""`meanfield check`: what it promises is what a run does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from meanfield.commands.main import main
+from meanfield.commands.memory import estimated_memory, particle_count
+from meanfield.config import load_config
+
+TEXT = """\
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0]]
+[time]
+end = 2.0
+save = 5
+"""
+PARTICLES = ["--set", "representation.name=particles", "--set"]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A small run file."""
+    path = tmp_path / "small.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def facts(capsys: pytest.CaptureFixture[str], config: Path, *options: str) -> dict[str, str]:
+    """What the command prints."""
+    assert main(["check", str(config), *options]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in captured.out.splitlines())
+
+
+def test_check_tells_what_would_run(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A user would start a run that is not the one in mind."""
+    told = facts(capsys, config, "--set", "time.end=3")
+    assert told["representation"] == "density, degree 64 growing to 4096 as needed"
+    assert told["end"].startswith("t = 3 scaled")
+    assert (told["saves"], told["dominant degree"]) == ("5", "3")
+    assert told["output"] == f"{config.with_suffix('.h5')} (state: all)"
+    assert facts(capsys, config, *PARTICLES, "representation.tokens=30")["representation"] == (
+        "particles, 30 tokens"
+    )
+
+
+def test_check_writes_nothing(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dry run would leave files about."""
+    facts(capsys, config)
+    assert [path.name for path in config.parent.iterdir()] == ["small.toml"]
+
+
+def test_check_foresees_a_failure(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A user would learn of it after the run."""
+    options = ["--set", "representation.max_degree=24", "--set", "time.end=300"]
+    assert facts(capsys, config, *options)["time"].startswith(
+        "the run would fail: under-resolved: spectral tail "
+    )
+
+
+def test_long_run_is_extrapolated(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run of hours would look like one of seconds, or the dry run take as long."""
+    options = [*PARTICLES, "representation.tokens=20000", "--set", "time.end=1e6"]
+    told = facts(capsys, config, *options)["time"]
+    found = re.match(r"about (\S+) s at the pace of the first (\S+) %; more where", told)
+    assert found is not None
+    assert float(found[1]) > 10.0
+    assert 0.0 < float(found[2]) < 100.0
+
+
+def test_mistakes_are_those_of_run(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file would pass the check and fail the run."""
+    assert main(["check", str(config), "--set", "problem.beta=nine"]) == 2
+    assert "[problem] beta" in capsys.readouterr().err
+    assert main(["check", str(config), *PARTICLES, "representation.tokens=9999999999"]) == 2
+    assert "tokens need about" in capsys.readouterr().err
+
+
+def test_particles_are_counted(config: Path) -> None:
+    """Memory would be estimated for another system."""
+    assert particle_count(load_config(config)) is None
+    overrides = ["representation.name=particles", "representation.tokens=30"]
+    assert particle_count(load_config(config, overrides)) == 30
+    atoms = ["initial={name = 'atoms', angles = [0, 1, 2]}"]
+    assert particle_count(load_config(config, atoms)) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="not told on this system")
+@pytest.mark.parametrize("normalized", ["false", "true"])
+def test_memory_of_a_million_tokens_is_that_of_the_run(config: Path, normalized: str) -> None:
+    """A user would be told of half the memory that the run takes."""
+    overrides = [
+        "representation.name=particles",
+        "representation.tokens=1000000",
+        f"problem.normalized={normalized}",
+        "output.state=none",
+    ]
+    # The kernel's peak of this process alone, in KiB; getrusage also counts its parent.
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom meanfield.commands.main import main\n"
+        "status = main()\nlines = Path('/proc/self/status').read_text().splitlines()\n"
+        "print(*[line.split()[1] for line in lines if line.startswith('VmHWM')])\nsys.exit(status)"
+    )
+    options = [part for override in overrides for part in ("--set", override)]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", str(config), "--quiet", *options],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    estimate = estimated_memory(load_config(config, overrides))
+    assert 0.7 < estimate / (1024 * float(done.stdout)) < 1.5

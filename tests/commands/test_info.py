@@ -1,0 +1,117 @@
+"""`meanfield info`: what a file holds, for people, programs and spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from meanfield.commands.main import main
+from meanfield.outputs.run_file import load
+
+TEXT = """\
+title = "small"
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0]]
+[time]
+end = 2.0
+save = 30
+[output]
+observables = ["order_parameter", "entropy"]
+"""
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run."""
+    folder = tmp_path_factory.mktemp("info")
+    (folder / "small.toml").write_text(TEXT)
+    assert main(["run", str(folder / "small.toml"), "--quiet"]) == 0
+    return folder / "small.h5"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What the command prints on standard output."""
+    capsys.readouterr()
+    assert main(["info", *arguments]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def test_text_holds_facts_and_a_table(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A user could not see what a file is."""
+    text = printed(capsys, str(output))
+    facts = dict(line.split(maxsplit=1) for line in text.split("\n\n")[0].splitlines())
+    assert facts["title"] == "small" and facts["status"] == "completed" and facts["beta"] == "4"
+    table = [line.split() for line in text.split("\n\n")[1].splitlines()]
+    assert table[0] == ["time", "clusters", "energy", "entropy", "order_parameter"]
+    assert len(table) == 13 and [float(x) for x in (table[1][0], table[-1][0])] == [0.0, 2.0]
+
+
+def test_csv_holds_every_row_with_all_digits(
+    output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A spreadsheet would hold rounded, or fewer, numbers."""
+    rows = list(csv.DictReader(io.StringIO(printed(capsys, str(output), "--csv"))))
+    run = load(output)
+    assert list(rows[0]) == ["time", "clusters/count", "energy", "entropy", "order_parameter"]
+    assert [float(row["time"]) for row in rows] == run.time.tolist()
+    for name in ("energy", "entropy", "order_parameter"):
+        assert [float(row[name]) for row in rows] == run.observables[name].tolist()
+
+
+def test_json_is_one_object_with_everything(
+    output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program would have to look for the object, or miss a number."""
+    answer = json.loads(printed(capsys, str(output), "--json"))
+    run = load(output)
+    assert answer["time"] == run.time.tolist()
+    assert answer["observables"]["energy"] == run.observables["energy"].tolist()
+    assert (answer["status"], answer["beta"], answer["normalized"]) == ("completed", 4.0, False)
+    assert 'title = "small"' in answer["config"]
+
+
+def test_file_without_rows_is_shown(
+    output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that was killed before its first row would be a traceback."""
+    from meanfield.outputs.atomic import replace_file
+    from meanfield.outputs.run_writer import create
+
+    run, path = load(output), tmp_path / "empty.h5"
+    attributes = run.attributes | {"status": "running"}
+    replace_file(path, None, lambda file: create(file, attributes, run.growth_rates))
+    assert "saved times     0" in printed(capsys, str(path))
+    assert printed(capsys, str(path), "--csv") == "time\n"
+    assert json.loads(printed(capsys, str(path), "--json"))["time"] == []
+
+
+def test_what_is_no_run_file_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another file would be a traceback, or taken for a run."""
+    other = tmp_path / "other.h5"
+    with h5py.File(other, "w") as file:
+        file["time"] = np.zeros(3)
+    text = tmp_path / "text.h5"
+    text.write_text("hello")
+    for path, message in (
+        (tmp_path / "nothing.h5", "no such file"),
+        (tmp_path, "no such file"),
+        (text, "is not a readable HDF5 file"),
+        (other, "is not a run file of format 1 (format_version is None)"),
+    ):
+        assert main(["info", str(path)]) == 2
+        line = capsys.readouterr().err
+        assert message in line and str(path) in line and line.count("\n") == 1

@@ -1,0 +1,69 @@
+"""`meanfield init`: a run file that works as it is."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from meanfield.commands.init import TEMPLATE
+from meanfield.commands.main import main
+from meanfield.config import config as sections
+from meanfield.outputs.run_file import load
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_init_then_run_works_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first run of a new user would fail."""
+    assert main(["init"]) == 0
+    assert capsys.readouterr().out == "run.toml: now try `meanfield run run.toml`.\n"
+    assert main(["check", "run.toml"]) == 0
+    assert main(["run", "run.toml"]) == 0
+    run = load("run.h5")
+    assert run.status == "completed"
+    # It is about clusters: energy, order parameter and all modes have grown.
+    assert run.observables["energy"][-1] > 1.3 * run.observables["energy"][0]
+
+
+@pytest.mark.parametrize(
+    "name", ["my", "my.toml", "my.run", "with space", 'quo"te', "b\\s", "\u00e4"]
+)
+def test_any_file_name_makes_a_valid_file(name: str) -> None:
+    """A name with a quote would make a file that is no TOML."""
+    assert main(["init", name]) == 0
+    path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    with path.open("rb") as file:
+        assert tomllib.load(file)["output"]["path"] == f"{path.stem}.h5"
+    assert main(["run", str(path), "--quiet", "--set", "time.end=0.01"]) == 0
+    assert Path(f"{path.stem}.h5").exists()
+
+
+def test_existing_file_is_never_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    """A user's work would be lost."""
+    Path("run.toml").write_text("mine")
+    assert main(["init"]) == 2
+    assert capsys.readouterr().err == "meanfield: run.toml exists: choose another name.\n"
+    assert Path("run.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["", ".", "/", "new\nline", "nodir/run"])
+def test_impossible_name_is_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A slip would be a traceback."""
+    assert main(["init", name]) == 2
+    captured = capsys.readouterr().err
+    assert captured.count("\n") == 1
+    assert "is no name of a file" in captured or "cannot be written" in captured
+    assert list(Path().iterdir()) == []
+
+
+def test_template_shows_every_section() -> None:
+    """A user would not learn of a section."""
+    text = TEMPLATE.format(name="x", output='"x.h5"')
+    shown = {f"[{name}]" for name in (*sections.SECTION_KEYS, "initial")} - {"[compare]"}
+    assert {line for line in text.splitlines() if line.startswith("[")} == shown

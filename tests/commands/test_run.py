@@ -1,0 +1,216 @@
+"""`meanfield run`: outputs, resuming, and failures, as a user meets them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from meanfield.commands.main import main
+from meanfield.outputs.atomic import writer_lock
+from meanfield.outputs.run_file import load
+
+TEXT = """\
+title = "small"
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
+[representation]
+tolerance = 1e-8
+[time]
+end = 2.0
+save = 5
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A small run file."""
+    path = tmp_path / "small.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def run(config: Path, *options: str) -> int:
+    """Status of the command in this process."""
+    return main(["run", str(config), *options])
+
+
+def test_run_writes_beside_the_run_file_and_says_so(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The user would not find the result."""
+    assert run(config) == 0
+    output = config.with_suffix(".h5")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"{output}: t = 2 in ")
+    assert captured.err.count("\n") == 1
+    assert load(output).status == "completed"
+    assert sorted(path.name for path in config.parent.iterdir()) == ["small.h5", "small.toml"]
+
+
+def test_quiet_is_quiet(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A script would collect lines that it asked not to have."""
+    assert run(config, "--quiet") == 0
+    assert run(config, "--quiet", "--resume") == 0
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "")
+
+
+def test_existing_output_is_kept(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second run would destroy the first one."""
+    output = config.with_suffix(".h5")
+    assert run(config, "--quiet") == 0
+    before = output.read_bytes()
+    assert run(config, "--set", "problem.beta=5") == 2
+    assert "small.h5 exists: use --overwrite to replace it or --resume" in capsys.readouterr().err
+    assert output.read_bytes() == before
+    assert run(config, "--quiet", "--overwrite", "--set", "problem.beta=5") == 0
+    assert load(output).attributes["beta"] == 5.0
+
+
+def test_link_to_an_output_stays_a_link(config: Path, tmp_path: Path) -> None:
+    """The result would replace the link, and the place it points to stay empty."""
+    (tmp_path / "big").mkdir()
+    link, target = tmp_path / "link.h5", tmp_path / "big" / "target.h5"
+    link.symlink_to(target)
+    assert run(config, "--quiet", "-o", str(link)) == 0
+    assert link.is_symlink() and load(target).status == "completed"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--set", "problem.beta=nine"],
+        ["--set", "time.save=[0, 75]"],
+        ["--set", "initial.modes=[[1, 2.0, 0.0]]"],
+        ["-o", "nodir/x.h5"],
+        ["--set", "output.path=."],
+        ["--set", "representation.name=particles", "--set", "representation.tokens=9999999999"],
+    ],
+)
+def test_mistake_is_status_2_before_anything_is_written(
+    config: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistake would cost time, or leave files about."""
+    assert run(config, *options) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("meanfield: ") and captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert [path.name for path in config.parent.iterdir()] == ["small.toml"]
+
+
+def test_under_resolved_run_fails_and_keeps_what_is_valid(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run would go on with garbage, or throw away what was good."""
+    options = ["--set", "representation.max_degree=24", "--set", "time.end=300", "--set"]
+    options += ["time.save=301"]
+    assert run(config, *options) == 1
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert line.startswith("meanfield: under-resolved: spectral tail ")
+    assert "small.h5 is valid up to then; raise [representation] max_degree" in line
+    assert "(stopped at t = " in line
+    output = config.with_suffix(".h5")
+    stopped = load(output)
+    assert stopped.status.startswith("under-resolved at t = ")
+    assert 1 < len(stopped.time) < 301
+    # Valid: a finer run agrees to the tolerance of both.
+    finer = ["--set", "time.end=300", "--set", "time.save=301", "-o", str(output) + "2"]
+    assert run(config, "--quiet", *finer) in (0, 1)
+    fine = load(str(output) + "2")
+    n = min(len(stopped.time), len(fine.time))
+    assert np.abs(stopped.moments[:n] - fine.moments[:n]).max() < 1e-6
+    # Going on fails at the same place and adds nothing.
+    before = load(output)
+    assert run(config, *options, "--resume") == 1
+    after = load(output)
+    assert np.array_equal(after.time, before.time) and after.status == before.status
+
+
+def test_second_process_is_refused(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two runs would write one file in turns."""
+    code = (
+        "import sys, time\nfrom pathlib import Path\n"
+        "from meanfield.outputs.atomic import writer_lock\n"
+        "with writer_lock(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()"
+    )
+    output = config.with_suffix(".h5")
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(output)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline() == "held\n"
+        for option in ("--quiet", "--resume", "--overwrite"):
+            assert run(config, option) == 2
+            assert "small.h5 is being written by another process." in capsys.readouterr().err
+        assert not output.exists()
+        other.communicate("")
+    assert run(config, "--quiet") == 0
+
+
+def test_lock_of_a_dead_process_is_no_lock(config: Path) -> None:
+    """A killed run could never be resumed."""
+    (config.parent / "small.h5.lock").write_text("")
+    (config.parent / "small.h5.partial").write_text("half a file")
+    assert run(config, "--quiet", "--resume") == 0
+    assert sorted(path.name for path in config.parent.iterdir()) == ["small.h5", "small.toml"]
+    with writer_lock(config.with_suffix(".h5")):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a limit of the file size")
+def test_full_disk_is_a_failed_run_with_a_valid_file(config: Path) -> None:
+    """A run would show HDF5's traceback, or leave a broken file."""
+    code = (
+        "import resource, sys\nfrom meanfield.commands.main import main\n"
+        "from meanfield.outputs import recorder\nrecorder._FLUSH_SECONDS = 0.0\n"
+        "recorder._FLUSH_SHARE = 0.0\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))\nsys.exit(main())"
+    )
+    options = ["--set", "time.save=2000", "--set", "time.end=20", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", str(config), *options], capture_output=True, text=True
+    )
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "small.h5 cannot be written: File too large" in done.stderr
+    left = load(config.with_suffix(".h5"))
+    assert 0 < len(left.time) < 2000
+    assert not (config.parent / "small.h5.partial").exists()
+
+
+def test_zonal_kernel_from_multipliers_and_from_a_file_agree(config: Path) -> None:
+    """A user's kernel would be another one than the file says."""
+    (config.parent / "k.py").write_text("def f(s):\n    return 1.0 + 0.8 * s\n")
+    own = ["--set", "problem.kernel=zonal", "--quiet"]
+    first, second = config.with_name("a.h5"), config.with_name("b.h5")
+    assert run(config, *own, "--set", "problem.multipliers=[1, 0.4]", "-o", str(first)) == 0
+    assert run(config, *own, "--set", "problem.attention=k.py:f", "-o", str(second)) == 0
+    # Quadrature of the two: 64 eps of the largest multiplier, over a time of 2.
+    assert np.abs(load(first).moments - load(second).moments).max() < 1e-12
+
+
+def test_large_run_file_fits_the_output(config: Path) -> None:
+    """An attribute of more than 64 KiB would break the file."""
+    angles = np.linspace(0, 6, 6000).tolist()
+    config.write_text(
+        '[problem]\nmanifold = "circle"\nbeta = 4.0\n'
+        f'[initial]\nname = "atoms"\nangles = {angles}\n[time]\nend = 0.1\nsave = 2\n'
+    )
+    assert run(config, "--quiet") == 0
+    with h5py.File(config.with_suffix(".h5")) as file:
+        assert len(file.attrs["config"]) > 2**16
+    assert run(config, "--quiet", "--resume") == 0
