@@ -13,19 +13,12 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.config import Config, ConfigError, with_defaults
 from meanfield.config.difference import config_difference
-from meanfield.measures import Measure
 from meanfield.observables import observe
 from meanfield.observables.clusters import cluster_radius
 from meanfield.outputs.recorder import RUNNING, OutputError, record, set_status, writer_lock
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.problem import Problem
-from meanfield.representations import (
-    DensityRepresentation,
-    ParticleRepresentation,
-    Representation,
-    represent,
-)
-from meanfield.representations.watched import WatchedRepresentation
+from meanfield.representations import represent, restored
 from meanfield.run import COMPLETED, problem_attributes
 from meanfield.simulate import trajectory
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -81,13 +74,18 @@ def execute(
         start, times = _continuation(config, path) if exists and resume else (None, config.times)
         if len(times) == 0:
             return
-        begun = represent(problem, options) if start is None else _restored(config, *start)
+        if start is None:
+            checkpoint, representation = None, represent(problem, options)
+        else:
+            checkpoint, name = start
+            representation = restored(problem, options, name, checkpoint.state)
         stream: Iterable[Snapshot] = trajectory(
             problem,
-            begun if watch is None else WatchedRepresentation(begun, watch),
+            representation,
             times,
             tolerance=options.tolerance,
-            start=None if start is None else start[0],
+            start=checkpoint,
+            watch=watch,
         )
         if config.stop == "one_cluster":
             stream = until_one_cluster(problem, stream)
@@ -154,15 +152,3 @@ def _continuation(config: Config, path: Path) -> tuple[tuple[Checkpoint, str] | 
         # Everything was saved; only the last word was missing.
         set_status(path, COMPLETED)
     return read_checkpoint(path), remaining
-
-
-def _restored(config: Config, checkpoint: Checkpoint, name: str) -> Representation:
-    """Representation that continues from a checkpoint."""
-    problem, options = config.problem, config.options
-    if name == "density":
-        return DensityRepresentation(
-            problem, checkpoint.state, options.tolerance, options.max_degree
-        )
-    measure = problem.initial_measure()
-    weights = measure.weights if isinstance(measure, Measure) else None
-    return ParticleRepresentation(problem, checkpoint.state, weights)

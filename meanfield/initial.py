@@ -192,8 +192,7 @@ def checked_positive(density: Density, remedy: str = "Reduce the amplitudes") ->
     lowest = int(np.argmin(values))
     if values[lowest] < -_NEGATIVE_TOLERANCE:
         raise ValueError(
-            f"density is negative: {values[lowest]:.4g} at {np.round(points[lowest], 4)}. "
-            f"{remedy}."
+            f"density is negative: {values[lowest]:.4g} at {np.round(points[lowest], 4)}. {remedy}."
         )
     return density
 

@@ -13,11 +13,11 @@ from typing import cast
 
 import numpy as np
 
-from meanfield.flows import USA, Flow
+from meanfield.flows import SA, USA, Flow
 from meanfield.initial import Law, uniform
 from meanfield.kernels import Kernel
 from meanfield.manifolds.hypersphere import Hypersphere
-from meanfield.manifolds.manifold import Manifold, Sphere
+from meanfield.manifolds.manifold import Manifold, RoundSphere
 from meanfield.measures import Density, Measure
 
 
@@ -45,10 +45,10 @@ class Problem:
     --------
     >>> import meanfield as mf
     >>> mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
-    Problem(circle, Kernel('exponential', beta=9), Flow(normalized=False, ...), uniform)
+    Problem(circle, Kernel('exponential', beta=9), USA, uniform)
     """
 
-    manifold: Sphere
+    manifold: RoundSphere
     kernel: Kernel
     flow: Flow = USA
     initial: Law = field(default_factory=uniform)
@@ -93,6 +93,6 @@ class Problem:
         return self.initial.build(self.space)
 
     def __repr__(self) -> str:
-        """One line; the flow only as far as it differs from USA."""
-        flow = f"Flow(normalized={self.flow.normalized}, ...)"
+        """One line; the usual flows by their names."""
+        flow = {USA: "USA", SA: "SA"}.get(self.flow, repr(self.flow))
         return f"Problem({self.manifold.name}, {self.kernel!r}, {flow}, {self.initial.name})"

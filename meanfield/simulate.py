@@ -6,13 +6,13 @@ their reasons. Storing, progress and figures are consumers of the stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, State
 from meanfield.integrators import Stepper, runge_kutta
 from meanfield.problem import Problem
 from meanfield.representations import Options, Representation, represent
@@ -58,6 +58,7 @@ def trajectory(
     tolerance: float,
     start: Checkpoint | None = None,
     method: str = "DOP853",
+    watch: Callable[[], None] | None = None,
 ) -> Iterator[Snapshot]:
     """Evolve a representation and yield a snapshot at each time.
 
@@ -75,6 +76,9 @@ def trajectory(
         Where to go on from; time 0 by default.
     method : str
         SciPy stepper class.
+    watch : callable, optional
+        Called before every right-hand side; what it raises ends the run. Long steps of many
+        tokens can then be interrupted where nothing is half done.
 
     Yields
     ------
@@ -90,6 +94,11 @@ def trajectory(
     """
     here = start or Checkpoint(0.0, representation.state)
     pending = list(times)
+
+    def rhs(time: float, state: State) -> State:
+        if watch is not None:
+            watch()
+        return representation.rhs(time, state)
 
     def snapshot(time: float, state: Any) -> Snapshot:
         diagnostics = representation.diagnostics(state)
@@ -113,7 +122,7 @@ def trajectory(
     while pending:
         if stepper is None:
             stepper = runge_kutta(
-                representation.rhs,
+                rhs,
                 here.time,
                 here.state,
                 tolerance=tolerance,

@@ -162,7 +162,7 @@ def test_file_format_page_names_everything_in_a_run_file(
         f'[problem]\nmanifold = "circle"\nbeta = 2.0\n[initial]\n{law}\n'
         "[time]\nend = 1.0\nsave = 2\n"
     )
-    monkeypatch.setattr("meanfield.commands.main.listen", lambda: None)
+    monkeypatch.setattr("meanfield.commands.main.listen", dict)
     assert main(["run", str(config_file), "--quiet"]) == 0
     explained = page("file-format.md").split("## Comparison file")[0]
     words = " ".join(re.findall(r"`(.*?)`", explained)).replace("/", " ").split()

@@ -15,7 +15,6 @@ from meanfield.config import Config, load_config
 from meanfield.measures import Density
 from meanfield.observables import observe
 from meanfield.representations import Representation, represent
-from meanfield.representations.watched import WatchedRepresentation
 from meanfield.simulate import SimulationError, trajectory
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 
@@ -67,8 +66,13 @@ def _estimated_time(config: Config, representation: Representation) -> str:
     """Run for a second and extrapolate; a run that ends within it is known."""
     end, clocks = float(config.times[-1]), []
     times = [share * end for share in _SHARES]
-    watched = WatchedRepresentation(representation, check_interrupt)
-    stream = trajectory(config.problem, watched, times, tolerance=config.options.tolerance)
+    stream = trajectory(
+        config.problem,
+        representation,
+        times,
+        tolerance=config.options.tolerance,
+        watch=check_interrupt,
+    )
     reached = 0.0
     try:
         for snapshot in stream:

@@ -20,6 +20,9 @@ _LARGEST_DEGREE = 2047
 _TOP = _LARGEST_DEGREE // 8
 _LARGEST_NOISE = 1e-10
 
+# Fast paths and figures know the built-in kernels by these names.
+_RESERVED = ("exponential", "linear")
+
 
 def zonal(
     attention: Callable[[FloatArray], FloatArray] | None = None,
@@ -52,8 +55,8 @@ def zonal(
     Raises
     ------
     ValueError
-        If both or neither are given, or values are not finite. When multipliers are asked
-        for: if the function is not smooth or too narrow.
+        If both or neither are given, values are not finite, or the name is taken. When
+        multipliers are asked for: if the function is not smooth or too narrow.
 
     Examples
     --------
@@ -61,6 +64,8 @@ def zonal(
     >>> bool(abs(kernel.potential_multipliers(1, 1)[1] - 0.207910415) < 1e-9)
     True
     """
+    if name in _RESERVED:
+        raise ValueError(f"name {name!r} is that of a built-in kernel: choose another.")
     if (attention is None) == (multipliers is None):
         raise ValueError("give either the attention function or its multipliers, not both.")
     if multipliers is not None:

@@ -7,7 +7,7 @@ a measure are m_l = int conj(Y_l) dmu, so moments and coefficients of a density 
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from meanfield.arrays import FloatArray, ModalArray
 PARTITION_FLOOR = 16 * float(np.finfo(np.float64).eps)
 
 
-@runtime_checkable
-class Sphere(Protocol):
+class RoundSphere(Protocol):
     """All that stability needs: the sphere S^dimension and its Laplacian."""
 
     @property
@@ -75,7 +74,7 @@ class Grid(Protocol):
         ...
 
 
-class Manifold(Sphere, Protocol):
+class Manifold(RoundSphere, Protocol):
     """A manifold on which measures evolve."""
 
     def check_points(self, points: FloatArray) -> FloatArray:

@@ -1,14 +1,15 @@
 """Files that are whole at every instant, and that one process at a time writes.
 
-A new version is written to a copy, which is flushed to the disk and then renamed onto the file:
-whoever reads it, or kills this process, finds either the old file or the new one.
+A new version is written to a copy, which is sealed with a checksum, flushed to the disk and then
+renamed onto the file: whoever reads it, or kills this process, finds either the old file or the
+new one.
 """
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
-import re
 import shutil
 import signal
 import threading
@@ -18,16 +19,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-# Checksums over all structures of the file: damage is noticed, not decoded. HDF5 1.10 or newer
-# reads it.
-_LIBRARY = ("v110", "v110")
+from meanfield.outputs.seal import seal
+
+# Room for what HDF5 adds to the data: structures, and chunks that are not yet full.
+_MARGIN = 2**22
 
 
 class OutputError(ValueError):
     """The output cannot be written where the user wants it."""
 
 
-def replace_file(path: Path, source: Path | None, write: Callable[[Any], None]) -> None:
+def replace_file(
+    path: Path, source: Path | None, write: Callable[[Any], None], room: int = 0
+) -> None:
     """Write a new version of an HDF5 file beside it and rename it onto the file.
 
     Parameters
@@ -38,6 +42,8 @@ def replace_file(path: Path, source: Path | None, write: Callable[[Any], None]) 
         What the new version begins as a copy of; None begins with an empty file.
     write : callable (h5py.File) -> None
         Writes into the new version.
+    room : int
+        Bytes by which it may grow, beyond a few MiB.
 
     Raises
     ------
@@ -51,18 +57,36 @@ def replace_file(path: Path, source: Path | None, write: Callable[[Any], None]) 
         try:
             if source is None:
                 partial.unlink(missing_ok=True)
+                _reserve(partial, _MARGIN + room)
+                partial.unlink()
             else:
                 shutil.copyfile(source, partial)
-            with h5py.File(partial, "a", libver=_LIBRARY) as file:
+                _reserve(partial, partial.stat().st_size + _MARGIN + room)
+            with h5py.File(partial, "a") as file:
                 write(file)
-                file.flush()
+            seal(partial)
             _synchronize(partial)
             os.replace(partial, path)
-        except (OSError, RuntimeError) as error:
-            # HDF5 reports a full disk as the one or the other, and at length.
+        except OSError as error:
+            raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from None
+        finally:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
-            raise OutputError(f"{path} cannot be written: {_reason(error)}.") from None
+
+
+def _reserve(path: Path, size: int) -> None:
+    """Take disk space for a file, or fail: HDF5 does not survive a disk that fills up."""
+    if not hasattr(os, "posix_fallocate"):  # not on macOS and Windows
+        path.touch()
+        return
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # file systems that cannot
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def _synchronize(path: Path) -> None:
@@ -72,13 +96,6 @@ def _synchronize(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _reason(error: Exception) -> str:
-    found = re.search(r"errno = (\d+)", str(error))
-    if found is not None:
-        return os.strerror(int(found[1]))
-    return str(getattr(error, "strerror", None) or error)
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from meanfield.outputs.seal import is_broken
+
 if TYPE_CHECKING:
     import h5py
 
@@ -22,8 +24,8 @@ def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     Raises
     ------
     FormatError
-        If there is no such file, it is not HDF5, or anything fails in the block: a file that
-        does not hold what its reader expects is damaged.
+        If there is no such file, it is not HDF5, it has changed since it was sealed, or anything
+        fails in the block: a file that does not hold what its reader expects is damaged.
 
     Examples
     --------
@@ -38,6 +40,9 @@ def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     name = os.fspath(path)
     if not os.path.isfile(name):
         raise FormatError(f"{name}: no such file.")
+    # Before HDF5 sees it: some damage makes it crash.
+    if is_broken(name):
+        raise FormatError(f"{name} is damaged: its checksum does not fit.")
     try:
         file = h5py.File(name, "r")
     except Exception:

@@ -90,13 +90,16 @@ def record(
                 if status != RUNNING and keep_state == "last":
                     run_writer.drop_states(file)
                     run_writer.append_states(file, [(len(file["time"]) - 1, last.measure)])
-            changing = {key: attributes[key] for key in ("config", "title") if key in attributes}
-            run_writer.write_attributes(file, changing | {"status": status})
+            for key in {"config", "title"} & attributes.keys():
+                file.attrs[key] = attributes[key]
+            file.attrs["status"] = status
 
+        room = run_writer.room(pending)
+        room += 0 if last is None else 2 * last.checkpoint.state.nbytes
         # Rows must not be written twice: an interrupt waits until they are forgotten here.
         with uninterrupted():
             try:
-                replace_file(path, path, write)
+                replace_file(path, path, write, room)
             except OutputError as error:
                 reached, steps = (0.0, 0) if last is None else (last.time, last.checkpoint.steps)
                 raise SimulationError(reached, steps, str(error)) from None
@@ -132,7 +135,7 @@ def record(
 
 def set_status(path: Path, status: str) -> None:
     """Change nothing but the status of a run file."""
-    replace_file(path, path, lambda file: run_writer.write_attributes(file, {"status": status}))
+    replace_file(path, path, lambda file: file.attrs.__setitem__("status", status))
 
 
 def _status(error: SimulationError) -> str:

@@ -10,17 +10,14 @@
     /stability/growth_rates (degree,) of the uniform state
     /checkpoint/state       where to go on from; the group has time, step, counts as attributes
     attributes              format_version, meanfield_version, config, seed, created, status, ...
-                            and text_checksum, CRC-32 of those that are text
 
-Every axis has its dimension scale, so that xarray opens the file with engine="h5netcdf". Numbers
-and structure carry HDF5's checksums: a flipped byte is an error, never another number.
+Every axis has its dimension scale, so that xarray opens the file with engine="h5netcdf". A
+checksum over the whole file follows its end (`seal`).
 """
 
 from __future__ import annotations
 
 import os
-import zlib
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,17 +34,6 @@ if TYPE_CHECKING:
     import h5py
 
 FORMAT_VERSION = 1
-
-_TEXT = (
-    "config",
-    "created",
-    "initial",
-    "kernel",
-    "manifold",
-    "meanfield_version",
-    "status",
-    "title",
-)
 
 
 def load(path: str | os.PathLike[str], states: str = "all") -> Run:
@@ -100,12 +86,6 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
         return checkpoint, _known(group.attrs["representation"])
 
 
-def text_checksum(attributes: Mapping[str, Any]) -> int:
-    """CRC-32 of the attributes that are text: HDF5 keeps those without a checksum of its own."""
-    text = "\0".join(f"{key}={attributes.get(key, '')}" for key in _TEXT)
-    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
-
-
 def _check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
     version = file.attrs.get("format_version")
     if version != FORMAT_VERSION or "time" not in file:
@@ -113,13 +93,11 @@ def _check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
             f"{os.fspath(path)} is not a run file of format {FORMAT_VERSION} "
             f"(format_version is {version})."
         )
-    if file.attrs["text_checksum"] != text_checksum(file.attrs):
-        raise ValueError("its attributes have changed since they were written")
 
 
 def _read(file: h5py.File, states: str) -> Run:
     time = file["time"][()]
-    attributes = {key: _plain(value) for key, value in file.attrs.items() if key != "text_checksum"}
+    attributes = {key: _plain(value) for key, value in file.attrs.items()}
     observables: dict[str, FloatArray] = {}
 
     def visit(name: str, item: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.measures import Density, Measure
-from meanfield.outputs.run_file import FORMAT_VERSION, text_checksum
+from meanfield.outputs.run_file import FORMAT_VERSION
 from meanfield.snapshot import Checkpoint, Snapshot
 
 if TYPE_CHECKING:
@@ -73,26 +73,28 @@ def nbytes(row: Row) -> int:
     return state.coefficients.nbytes if isinstance(state, Density) else state.points.nbytes
 
 
+def room(rows: Sequence[Row]) -> int:
+    """Bytes on the disk that rows may take: each as wide as the widest, and a quarter more."""
+    if not rows:
+        return 0
+    numbers = len(rows[0].diagnostics) + sum(value.size for value in rows[-1].observed.values())
+    # Weights beside the points; text and its address.
+    widest = 2 * max(map(nbytes, rows)) + rows[0].moments.nbytes + 8 * numbers + 64
+    return len(rows) * widest * 5 // 4
+
+
 def create(file: h5py.File, attributes: dict[str, Any], growth_rates: FloatArray) -> None:
     """Lay out an empty run file: attributes, time axis and stability."""
     file.attrs["format_version"] = FORMAT_VERSION
-    write_attributes(file, attributes)
-    time = file.create_dataset(
-        "time", (0,), maxshape=(None,), chunks=(_LONGEST_CHUNK,), dtype="f8", fletcher32=True
-    )
+    for key, value in attributes.items():
+        file.attrs[key] = value
+    time = file.create_dataset("time", (0,), maxshape=(None,), chunks=(_LONGEST_CHUNK,), dtype="f8")
     time.make_scale("time")
     time.attrs["units"] = "scaled time"
     for key in ("paper_time_factor", "growth_rate_max"):
         time.attrs[key] = attributes[key]
-    rates = file.create_dataset("stability/growth_rates", data=growth_rates, fletcher32=True)
+    rates = file.create_dataset("stability/growth_rates", data=growth_rates)
     _attach(rates, 0, _grown_scale(file, "stability/degree", len(growth_rates)))
-
-
-def write_attributes(file: h5py.File, attributes: dict[str, Any]) -> None:
-    """Set attributes of the file, and the checksum of those that are text."""
-    for key, value in attributes.items():
-        file.attrs[key] = value
-    file.attrs["text_checksum"] = text_checksum(file.attrs)
 
 
 def append(file: h5py.File, rows: Sequence[Row]) -> None:
@@ -148,7 +150,7 @@ def write_checkpoint(file: h5py.File, checkpoint: Checkpoint, representation: st
     if "checkpoint" in file:
         del file["checkpoint"]
     group = file.create_group("checkpoint")
-    state = group.create_dataset("state", data=checkpoint.state, fletcher32=True)
+    state = group.create_dataset("state", data=checkpoint.state)
     _attach(state, 0, _grown_scale(file, "checkpoint/entry", len(checkpoint.state)))
     group.attrs["representation"] = representation
     group.attrs["step"] = np.nan if checkpoint.step is None else checkpoint.step
@@ -190,7 +192,6 @@ def _put(
             maxshape=(None,) * (1 + len(shape)),
             chunks=(min(max(rows, 1), _LONGEST_CHUNK), *axes),
             fillvalue=fill,
-            fletcher32=not text,
         )
         _attach(dataset, 0, file[scales[0]])
         for axis, length in enumerate(shape, 1):
@@ -226,7 +227,7 @@ def _grown_scale(file: h5py.File, name: str, length: int) -> Any:
     """Dimension scale 0, 1, ... of at least this length."""
     if name not in file:
         scale = file.create_dataset(
-            name, (0,), maxshape=(None,), chunks=(_LONGEST_CHUNK,), dtype="i8", fletcher32=True
+            name, (0,), maxshape=(None,), chunks=(_LONGEST_CHUNK,), dtype="i8"
         )
         scale.make_scale(name.rsplit("/", 1)[-1])
     scale, old = file[name], len(file[name])

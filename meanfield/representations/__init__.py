@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
 
+from meanfield.arrays import State
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.density import DensityRepresentation, density
@@ -20,6 +23,7 @@ __all__ = [
     "density",
     "particles",
     "represent",
+    "restored",
 ]
 
 REPRESENTATIONS: dict[str, Callable[[Problem, Density | Measure, Options], Representation]] = {
@@ -31,6 +35,12 @@ REPRESENTATIONS: dict[str, Callable[[Problem, Density | Measure, Options], Repre
     ),
 }
 """Representations that a run file names."""
+
+
+def restored(problem: Problem, options: Options, name: str, state: State) -> Representation:
+    """Representation `name` of a problem in a later state, as a checkpoint keeps it."""
+    carrier: Any = represent(problem, replace(options, name=name))
+    return cast(Representation, replace(carrier, state=state))
 
 
 def represent(problem: Problem, options: Options) -> Representation:

@@ -164,7 +164,8 @@ def _thresholds(dimension: int, degrees: npt.NDArray[np.int64]) -> FloatArray:
     The ratio r obeys r' = 1 - (2 nu - 1) r / beta - r^2 (DLMF 10.29.2) and is concave, so
     that from below the iteration rises to the root without passing it.
     """
-    order, target = degrees + (dimension + 1) / 2, _target(dimension, degrees)
+    order = np.asarray(degrees + (dimension + 1) / 2, dtype=np.float64)
+    target = _target(dimension, degrees)
     beta = _lower_bound(dimension, degrees)
     for _ in range(_NEWTON_STEPS):
         ratio = bessel_ratio(order, beta)

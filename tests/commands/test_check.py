@@ -106,6 +106,7 @@ def test_memory_of_a_million_tokens_is_that_of_the_run(config: Path, normalized:
         "representation.tokens=1000000",
         f"problem.normalized={normalized}",
         "output.state=none",
+        "time.save=3",
     ]
     # The kernel's peak of this process alone, in KiB; getrusage also counts its parent.
     code = (

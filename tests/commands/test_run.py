@@ -178,7 +178,7 @@ def test_full_disk_is_a_failed_run_with_a_valid_file(config: Path) -> None:
         "import resource, sys\nfrom meanfield.commands.main import main\n"
         "from meanfield.outputs import recorder\nrecorder._FLUSH_SECONDS = 0.0\n"
         "recorder._FLUSH_SHARE = 0.0\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))\nsys.exit(main())"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4_700_000, 4_700_000))\nsys.exit(main())"
     )
     options = ["--set", "time.save=2000", "--set", "time.end=20", "--quiet"]
     done = subprocess.run(

@@ -103,3 +103,10 @@ def test_zonal_refuses_what_is_no_function() -> None:
     """A number for a function is a slip of the argument order."""
     with pytest.raises(TypeError, match="attention must be a function of s, got float"):
         zonal(2.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["exponential", "linear"])
+def test_names_of_built_in_kernels_are_taken(name: str) -> None:
+    """Under such a name the pair sums would move tokens by the wrong kernel."""
+    with pytest.raises(ValueError, match="is that of a built-in kernel"):
+        zonal(lambda s: 1 + 0.5 * s, name=name)

@@ -1,0 +1,186 @@
+"""Replacing files at once, locks, and interrupts that wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import h5py
+import pytest
+
+from meanfield.outputs import atomic
+from meanfield.outputs.atomic import OutputError, replace_file, uninterrupted, writer_lock
+
+
+def put(name: str, value: int) -> Any:
+    """Write one number."""
+
+    def write(file: h5py.File) -> None:
+        file[name] = value
+
+    return write
+
+
+def numbers(path: Path) -> dict[str, int]:
+    """All numbers of a file."""
+    with h5py.File(path) as file:
+        return {name: int(item[()]) for name, item in file.items()}
+
+
+def test_new_version_begins_as_a_copy_or_empty(tmp_path: Path) -> None:
+    """A flush would lose what was written before."""
+    path = tmp_path / "x.h5"
+    replace_file(path, None, put("a", 1))
+    replace_file(path, path, put("b", 2))
+    assert numbers(path) == {"a": 1, "b": 2}
+    replace_file(path, None, put("c", 3))
+    assert numbers(path) == {"c": 3}
+    assert [file.name for file in tmp_path.iterdir()] == ["x.h5"]
+
+
+def test_failed_write_leaves_the_old_version(tmp_path: Path) -> None:
+    """A failure would cost what was there."""
+    path = tmp_path / "x.h5"
+    replace_file(path, None, put("a", 1))
+
+    def fail(file: h5py.File) -> None:
+        file["b"] = 2
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        replace_file(path, path, fail)
+    assert numbers(path) == {"a": 1}
+    assert [file.name for file in tmp_path.iterdir()] == ["x.h5"]
+
+
+def test_old_version_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    """Whoever reads during a flush would see half a file."""
+    path = tmp_path / "x.h5"
+    replace_file(path, None, put("a", 1))
+
+    def look(file: h5py.File) -> None:
+        file["b"] = 2
+        file.flush()
+        assert numbers(path) == {"a": 1}
+
+    replace_file(path, path, look)
+    assert numbers(path) == {"a": 1, "b": 2}
+
+
+def test_impossible_place_is_an_output_error(tmp_path: Path) -> None:
+    """A folder that does not exist would be a traceback."""
+    with pytest.raises(OutputError, match=r"x\.h5 cannot be written: No such file or directory\."):
+        replace_file(tmp_path / "nodir" / "x.h5", None, put("a", 1))
+    with pytest.raises(OutputError, match="No such file"), writer_lock(tmp_path / "no" / "x.h5"):
+        pass
+
+
+def test_full_disk_is_found_before_hdf5_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDF5 would be left with a file that it can neither write nor close, and crash at the end."""
+    path = tmp_path / "x.h5"
+    replace_file(path, None, put("a", 1))
+    asked = []
+
+    def full(descriptor: int, offset: int, size: int) -> None:
+        asked.append(size)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OutputError, match="cannot be written: No space left on device"):
+        replace_file(path, path, put("b", 2), room=1000)
+    assert asked[0] >= path.stat().st_size + 1000
+    assert numbers(path) == {"a": 1}
+    assert [file.name for file in tmp_path.iterdir()] == ["x.h5"]
+
+
+def test_reserved_space_is_given_back(tmp_path: Path) -> None:
+    """A file would keep the room that it might have needed."""
+    path = tmp_path / "x.h5"
+    replace_file(path, None, put("a", 1), room=10**7)
+    replace_file(path, path, put("b", 1), room=10**7)
+    assert path.stat().st_size < 10**5
+
+
+def test_file_systems_that_cannot_reserve_are_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs would be impossible on some network disks."""
+
+    def unsupported(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "posix_fallocate", unsupported)
+    replace_file(tmp_path / "x.h5", None, put("a", 1))
+    monkeypatch.delattr(os, "posix_fallocate")
+    replace_file(tmp_path / "x.h5", tmp_path / "x.h5", put("b", 2))
+    assert numbers(tmp_path / "x.h5") == {"a": 1, "b": 2}
+
+
+def test_lock_is_exclusive_and_leaves_nothing(tmp_path: Path) -> None:
+    """Two runs would write one file; or the folder would fill with locks."""
+    path = tmp_path / "x.h5"
+    refused = pytest.raises(OutputError, match=r"x\.h5 is being written by another process\.")
+    with writer_lock(path), refused, writer_lock(path):
+        pass
+    with pytest.raises(ZeroDivisionError), writer_lock(path):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lock_that_was_taken_away_meanwhile_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that opened the lock of one that is just leaving would hold a lock of nothing."""
+    path, real, opened = tmp_path / "x.h5", os.open, []
+
+    def slow_open(name: Any, *options: Any) -> int:
+        descriptor = real(name, *options)
+        if not opened:
+            os.unlink(name)
+        opened.append(name)
+        return descriptor
+
+    monkeypatch.setattr(atomic.os, "open", slow_open)
+    with writer_lock(path):
+        assert len(opened) == 2
+        assert (tmp_path / "x.h5.lock").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupt_waits_for_the_end_of_the_block(number: int) -> None:
+    """An interrupt would tear a flush in two, and rows be written twice."""
+    seen = []
+    before = signal.signal(number, lambda n, frame: seen.append(n))
+    try:
+        with uninterrupted():
+            with uninterrupted():
+                os.kill(os.getpid(), number)
+            assert seen == []
+        assert seen == [number]
+        os.kill(os.getpid(), number)
+        assert seen == [number, number]
+    finally:
+        signal.signal(number, before)
+
+
+def test_keyboard_interrupt_comes_after_the_block() -> None:
+    """Ctrl-C during a flush would be forgotten."""
+    done = []
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append(1)
+    assert done == [1]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_other_threads_may_write(tmp_path: Path) -> None:
+    """Signals belong to the main thread: a run in another one would fail."""
+    thread = threading.Thread(target=replace_file, args=(tmp_path / "x.h5", None, put("a", 1)))
+    thread.start()
+    thread.join()
+    assert numbers(tmp_path / "x.h5") == {"a": 1}

@@ -1,0 +1,266 @@
+"""The run file: what is written is read, its layout is the promised one, damage is noticed."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+import warnings
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.config import load_config
+from meanfield.execute import execute
+from meanfield.outputs.run_file import FORMAT_VERSION, load, read_checkpoint
+from meanfield.run import Run
+from meanfield.snapshot import Checkpoint
+
+TEXT = """\
+title = "Gr\u00f6\u00dfe"
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
+[representation]
+tolerance = 1e-8
+seed = 3
+[time]
+end = 25.0
+save = 6
+[output]
+observables = ["order_parameter", "energy", "clusters", "resolution", "entropy"]
+"""
+OVERRIDES: dict[str, list[str]] = {
+    "density": [],
+    "particles": ["representation.name=particles", "representation.tokens=40"],
+    "atoms": ["initial={name='atoms', angles=[0, 1, 2.5], weights=[0.5, 0.25, 0.25]}"],
+}
+
+
+def made(folder: Path, *overrides: str) -> Path:
+    """Run file in HDF5."""
+    config = folder / "run.toml"
+    config.write_text(TEXT, encoding="utf-8")
+    loaded = load_config(config, overrides, folder / "run.h5")
+    for _ in execute(loaded):
+        pass
+    return folder / "run.h5"
+
+
+@pytest.fixture(scope="module", params=OVERRIDES)
+def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of each kind."""
+    return made(tmp_path_factory.mktemp("file"), *OVERRIDES[request.param])
+
+
+@pytest.fixture(scope="module")
+def density_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a density."""
+    return made(tmp_path_factory.mktemp("density"))
+
+
+def content(run: Run) -> dict[str, Any]:
+    """Every number and word of a run."""
+    numbers: dict[str, Any] = {
+        "time": run.time,
+        "moments": run.moments,
+        "growth_rates": run.growth_rates,
+        "representation": run.representation,
+        **{f"attribute {k}": v for k, v in run.attributes.items()},
+        **run.observables,
+        **run.diagnostics,
+    }
+    for i, measure in enumerate(run.measures):
+        if isinstance(measure, mf.Density):
+            numbers[f"state {i}"] = measure.coefficients
+        elif measure is not None:
+            numbers[f"state {i}"], numbers[f"mass {i}"] = measure.points, measure.mass
+    return numbers
+
+
+def same(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    """Equal to the bit."""
+    return first.keys() == second.keys() and all(
+        np.asarray(first[key]).tobytes() == np.asarray(second[key]).tobytes() for key in first
+    )
+
+
+def test_file_holds_what_a_run_in_memory_holds(density_file: Path) -> None:
+    """A figure from the file would not be that of the run."""
+    law = mf.perturbed_uniform([[1, 0.1, 0.0], [3, 0.0, 0.05]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, law)
+    run, memory = load(density_file), mf.simulate(problem, until=25.0, save=6, tolerance=1e-8)
+    assert np.array_equal(run.time, memory.time)
+    assert np.array_equal(run.moments, memory.moments)
+    assert run.observables.keys() == memory.observables.keys()
+    for name, values in memory.observables.items():
+        assert np.array_equal(run.observables[name], values, equal_nan=True), name
+    for name, values in memory.diagnostics.items():
+        assert np.array_equal(run.diagnostics[name], values, equal_nan=True), name
+    assert run.representation == memory.representation
+    assert np.array_equal(run.growth_rates, memory.growth_rates)
+    for mine, theirs in zip(run.measures, memory.measures, strict=True):
+        assert isinstance(mine, mf.Density) and isinstance(theirs, mf.Density)
+        assert np.array_equal(mine.coefficients, theirs.coefficients)
+    assert memory.attributes.items() <= run.attributes.items()
+
+
+def test_datasets_are_the_promised_ones(file: Path) -> None:
+    """A program that reads the file without this package would find something else."""
+    with h5py.File(file) as h5:
+        n = len(h5["time"])
+        assert n == 6
+        assert h5["moments"].shape == (n, 13) or h5["moments"].shape[1] > 13
+        assert h5["moments"].dtype == np.complex128
+        for name in ("order_parameter", "energy", "resolution", "entropy", "clusters/count"):
+            assert h5["observables"][name].shape == (n,), name
+        assert h5["observables/clusters/mass"].shape == h5["observables/clusters/centre"].shape
+        for name in ("steps", "rejected", "evaluations", "representation"):
+            assert h5["diagnostics"][name].shape == (n,), name
+        assert ("density" in h5) != ("measure" in h5)
+        group = h5["density" if "density" in h5 else "measure"]
+        assert group["save"][()].tolist() == list(range(n))
+
+
+def test_attributes_are_the_promised_ones(file: Path) -> None:
+    """A file would not say what it is, or of what."""
+    with h5py.File(file) as h5:
+        attributes = dict(h5.attrs)
+        time = dict(h5["time"].attrs)
+    assert attributes["format_version"] == FORMAT_VERSION == 1
+    assert attributes["meanfield_version"] == mf.__version__
+    assert attributes["status"] == "completed"
+    assert attributes["title"] == "Gr\u00f6\u00dfe"
+    assert attributes["seed"] == 3
+    assert attributes["created"].endswith("+00:00")
+    assert tomllib.loads(attributes["config"])["problem"] == {"manifold": "circle", "beta": 4.0}
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0))
+    assert time["units"] == "scaled time"
+    assert time["paper_time_factor"] == np.exp(-4.0)
+    assert time["growth_rate_max"] == mf.growth_rate_max(problem)
+
+
+def test_every_axis_has_its_scale(file: Path) -> None:
+    """An xarray user would see names of axes that nobody gave."""
+    bare = []
+
+    def visit(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and not item.is_scale:
+            bare.extend(name for axis in item.dims if len(axis) != 1)
+
+    with h5py.File(file) as h5:
+        h5.visititems(visit)
+    assert bare == []
+
+
+def test_xarray_opens_every_group(file: Path) -> None:
+    """Users of xarray would need this package, or a warning's advice."""
+    xarray = pytest.importorskip("xarray")
+    run = load(file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with xarray.open_dataset(file, engine="h5netcdf") as root:
+            assert root.sizes == {"time": 6, "degree": run.moments.shape[1]}
+            assert np.array_equal(root.moments, run.moments)
+            assert root.attrs["status"] == "completed"
+        with xarray.open_dataset(file, engine="h5netcdf", group="observables") as group:
+            assert np.array_equal(group.energy, run.observables["energy"])
+            assert np.array_equal(group.time, run.time)
+        for name in ("observables/clusters", "diagnostics", "stability", "checkpoint"):
+            with xarray.open_dataset(file, engine="h5netcdf", group=name) as group:
+                assert len(group) > 0
+
+
+@pytest.mark.parametrize("states", ["all", "last", "none"])
+def test_only_the_states_asked_for_are_read(density_file: Path, states: str) -> None:
+    """`meanfield info` would read gigabytes that it does not show."""
+    kept = [measure is not None for measure in load(density_file, states).measures]
+    expected = {"all": [True] * 6, "last": [False] * 5 + [True], "none": [False] * 6}
+    assert kept == expected[states]
+
+
+def test_checkpoint_comes_back(file: Path) -> None:
+    """A resumed run would go on from elsewhere."""
+    checkpoint, name = read_checkpoint(file)
+    run = load(file)
+    assert name == run.representation[-1]
+    assert checkpoint.time <= run.time[-1]
+    assert checkpoint.step is not None and checkpoint.step > 0
+    assert checkpoint.steps == run.diagnostics["steps"][-1]
+    assert {field.name for field in fields(Checkpoint)} == {
+        *("time", "state", "step", "steps", "rejected", "evaluations")
+    }
+
+
+def damaged(path: Path, content_before: dict[str, Any], data: bytes) -> bool:
+    """Whether damage is reported; if not, everything must read as before."""
+    path.write_bytes(data)
+    try:
+        now = content(load(path))
+        read_checkpoint(path)
+    except ValueError as error:
+        assert str(error).startswith(str(path)) and str(error).isprintable()
+        return True
+    assert same(now, content_before)
+    return False
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.slow)])
+def test_no_flipped_bit_goes_unnoticed(file: Path, tmp_path: Path, count: int) -> None:
+    """A bad disk would change numbers, or show a traceback."""
+    rng, good, before = random.Random(count), file.read_bytes(), content(load(file))
+    for _ in range(count):
+        data = bytearray(good)
+        place = rng.randrange(len(data))
+        data[place] ^= 1 << rng.randrange(8)
+        # The mark of the seal itself is at the end.
+        assert damaged(tmp_path / "x.h5", before, bytes(data)) or place > len(data) - 30
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.slow)])
+def test_no_damaged_block_goes_unnoticed(file: Path, tmp_path: Path, count: int) -> None:
+    """A lost sector, or a copy that broke off, would change numbers or show a traceback."""
+    rng, good, before = random.Random(count), file.read_bytes(), content(load(file))
+    for _ in range(count):
+        start, length = rng.randrange(len(good)), rng.randrange(1, 5000)
+        block = bytes(length) if rng.random() < 0.5 else rng.randbytes(length)
+        data = good[:start] + block[: len(good) - start] + good[start + length :]
+        damaged(tmp_path / "x.h5", before, data)
+        assert damaged(tmp_path / "x.h5", before, good[: rng.randrange(len(good))])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.attrs.__setitem__("format_version", 2), "format_version is 2"),
+        (lambda f: f.__delitem__("time"), "is not a run file of format 1"),
+        (lambda f: f.__delitem__("moments"), r"is damaged: .*moments"),
+        (lambda f: f["observables/energy"].resize((3,)), "energy has 3 rows, expected 6"),
+        (lambda f: f["diagnostics/steps"].resize((7,)), "steps has 7 rows, expected 6"),
+        (
+            lambda f: f["diagnostics/representation"].__setitem__(0, "magic"),
+            "representation 'magic' is not known",
+        ),
+        (lambda f: f.__delitem__("density/degree"), "is damaged"),
+        (lambda f: f["density/save"].__setitem__(0, 99), "is damaged"),
+        (lambda f: f["density/coefficients"].__setitem__((0, 0), 7), "expected the mass 1"),
+        (lambda f: f.attrs.__delitem__("manifold"), "is damaged"),
+    ],
+)
+def test_inconsistent_file_is_refused(
+    density_file: Path, tmp_path: Path, change: Any, message: str
+) -> None:
+    """A file that another program changed would be misread, or show a traceback."""
+    path = tmp_path / "x.h5"
+    path.write_bytes(density_file.read_bytes())
+    with h5py.File(path, "a") as h5:
+        change(h5)
+    with pytest.raises(ValueError, match=message):
+        load(path)

@@ -1,0 +1,62 @@
+"""The checksum at the end of a file."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import h5py
+import pytest
+
+from meanfield.outputs.seal import is_broken, seal
+
+
+def sealed(path: Path, content: bytes) -> bytes:
+    """Content of a sealed file."""
+    path.write_bytes(content)
+    seal(path)
+    assert not is_broken(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("size", [0, 1, 2**20, 2**20 + 1])
+def test_seal_is_one_line_after_the_content(tmp_path: Path, size: int) -> None:
+    """The content would change, or nobody could tell what was appended."""
+    content = random.Random(size).randbytes(size)
+    found = sealed(tmp_path / "x", content)
+    assert found.startswith(content + b"\nmeanfield crc32 ")
+    assert found[len(content) :].count(b"\n") == 2
+
+
+def test_every_flipped_bit_breaks_it(tmp_path: Path) -> None:
+    """Damage would go unnoticed."""
+    path = tmp_path / "x"
+    good = sealed(path, b"some content")
+    for place in range(len(b"some content")):
+        for bit in range(8):
+            data = bytearray(good)
+            data[place] ^= 1 << bit
+            path.write_bytes(data)
+            assert is_broken(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"x" * 100])
+def test_file_without_seal_is_not_broken(tmp_path: Path, content: bytes) -> None:
+    """A file that another program wrote would be refused."""
+    (tmp_path / "x").write_bytes(content)
+    assert not is_broken(tmp_path / "x")
+
+
+def test_hdf5_reads_a_sealed_file_and_removes_the_seal_when_it_writes(tmp_path: Path) -> None:
+    """Other programs could not read a run, or a user's own note would look like damage."""
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["a"] = 1
+    seal(path)
+    with h5py.File(path, "r") as file:
+        assert file["a"][()] == 1
+    assert not is_broken(path)
+    with h5py.File(path, "a") as file:
+        file.attrs["note"] = "mine"
+    assert not is_broken(path)
+    assert b"meanfield crc32" not in path.read_bytes()
