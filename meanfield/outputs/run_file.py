@@ -7,12 +7,12 @@
                             index into /time of each kept row
     /measure/points, weights, save    the same for points; weights only where they are not equal
     /diagnostics/<name>     (n_saves,); representation as text
-    /stability/growth_rates (degree,) of the uniform state
+    /stability/growth_rates (n_degrees,) of the uniform state
     /checkpoint/state       where to go on from; the group has time, step, counts as attributes
     attributes              format_version, meanfield_version, config, seed, created, status, ...
 
-Every axis has its dimension scale, so that xarray opens the file with engine="h5netcdf". A
-checksum over the whole file follows its end (`seal`).
+Every axis has its dimension scale, so that xarray opens the file with engine="h5netcdf"; time is
+linked into the groups of series. A checksum over the whole file follows its end (`seal`).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _read(file: h5py.File, states: str) -> Run:
     diagnostics = {
         name: item[()]
         for name, item in file.get("diagnostics", {}).items()
-        if item.dtype.kind == "f"
+        if item.dtype.kind == "f" and not item.is_scale
     }
     names = file["diagnostics/representation"].asstr()[()] if len(time) else []
     moments = file["moments"][()] if len(time) else np.zeros((0, 1), complex)

@@ -93,8 +93,11 @@ def create(file: h5py.File, attributes: dict[str, Any], growth_rates: FloatArray
     time.attrs["units"] = "scaled time"
     for key in ("paper_time_factor", "growth_rate_max"):
         time.attrs[key] = attributes[key]
+    # The same time under another name: xarray then knows it in every group.
+    for group in ("observables", "observables/clusters", "diagnostics"):
+        file[f"{group}/time"] = time
     rates = file.create_dataset("stability/growth_rates", data=growth_rates)
-    _attach(rates, 0, _grown_scale(file, "stability/degree", len(growth_rates)))
+    _attach(rates, 0, _grown_scale(file, "stability/rate_degree", len(growth_rates)))
 
 
 def append(file: h5py.File, rows: Sequence[Row]) -> None:

@@ -173,9 +173,10 @@ def test_xarray_opens_every_group(file: Path) -> None:
         with xarray.open_dataset(file, engine="h5netcdf", group="observables") as group:
             assert np.array_equal(group.energy, run.observables["energy"])
             assert np.array_equal(group.time, run.time)
-        for name in ("observables/clusters", "diagnostics", "stability", "checkpoint"):
-            with xarray.open_dataset(file, engine="h5netcdf", group=name) as group:
-                assert len(group) > 0
+        with xarray.open_datatree(file, engine="h5netcdf") as tree:
+            assert np.array_equal(tree["observables/clusters"].time, run.time)
+            assert np.array_equal(tree["diagnostics/steps"], run.diagnostics["steps"])
+            assert np.array_equal(tree["stability/growth_rates"], run.growth_rates)
 
 
 @pytest.mark.parametrize("states", ["all", "last", "none"])
