@@ -1,0 +1,59 @@
+"""Opening HDF5 files: every kind of damage is one line that names the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import pytest
+
+from meanfield.outputs.reading import FormatError, opened
+from meanfield.outputs.seal import seal
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A small sealed file."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["a"] = 1
+    seal(tmp_path / "x.h5")
+    return tmp_path / "x.h5"
+
+
+def test_content_is_there(path: Path) -> None:
+    """No file could be read."""
+    with opened(path) as file:
+        assert file["a"][()] == 1
+
+
+def test_what_cannot_be_opened_is_named(path: Path, tmp_path: Path) -> None:
+    """The user would see HDF5's own words."""
+    other = tmp_path / "text.h5"
+    other.write_text("text")
+    changed = tmp_path / "changed.h5"
+    changed.write_bytes(path.read_bytes().replace(b"HDF", b"HDG"))
+    for file, message in (
+        (tmp_path / "no.h5", "no such file"),
+        (tmp_path, "no such file"),
+        (other, "is not a readable HDF5 file"),
+        (changed, "is damaged: its checksum does not fit"),
+    ):
+        with pytest.raises(FormatError, match=message) as caught, opened(file):
+            pass
+        assert str(caught.value).startswith(str(file))
+
+
+@pytest.mark.parametrize("error", [KeyError("b"), OSError("x\ny"), ValueError("odd"), TypeError()])
+def test_failure_inside_is_damage(path: Path, error: Exception) -> None:
+    """A file that lacks something would be a traceback."""
+    with pytest.raises(FormatError, match=r"x\.h5 is damaged") as caught, opened(path):
+        raise error
+    assert str(caught.value).isprintable()
+
+
+def test_own_complaint_and_interrupt_pass(path: Path) -> None:
+    """A clear message would be called damage, or Ctrl-C swallowed."""
+    with pytest.raises(FormatError, match="^mine$"), opened(path):
+        raise FormatError("mine")
+    with pytest.raises(KeyboardInterrupt), opened(path):
+        raise KeyboardInterrupt
