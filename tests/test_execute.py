@@ -232,18 +232,18 @@ def test_damaged_output_is_not_continued(folder: Folder) -> None:
 
 def test_one_cluster_ends_the_run(folder: Folder) -> None:
     """The run would go on after everything has happened, or stop at several clusters."""
-    overrides = [*REPRESENTATIONS["many"], "problem.normalized=true", "time.stop=one_cluster"]
-    overrides += ["time.end=200", "time.save=401"]
+    overrides = [*REPRESENTATIONS["many"], "problem.beta=1", "time.stop=one_cluster"]
+    overrides += ["initial={name='von_mises_fisher', concentration=1.0}", "time.save=41"]
     times = folder.run(*overrides)
     run = load(folder.output)
-    assert run.status == "completed" and 1.0 < times[-1] < 200.0
+    assert run.status == "completed" and 1.0 < times[-1] < 20.0
     counts, order = run.observables["clusters/count"], run.observables["order_parameter"]
     # Radius 0.25 / sqrt(beta) of the cluster rule.
-    single = (counts == 1) & (order >= np.cos(0.125))
+    single = (counts == 1) & (order >= np.cos(0.25))
     assert single.tolist() == [False] * (len(times) - 1) + [True]
     # It is over, also for those who ask again or for more.
     assert folder.run(*overrides, resume=True) == []
-    assert folder.run(*overrides, "time.end=300", resume=True) == []
+    assert folder.run(*overrides, "time.end=30", resume=True) == []
 
 
 def test_failure_is_raised_after_it_was_written(folder: Folder) -> None:

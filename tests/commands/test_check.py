@@ -39,7 +39,9 @@ def facts(capsys: pytest.CaptureFixture[str], config: Path, *options: str) -> di
     """What the command prints."""
     assert main(["check", str(config), *options]) == 0
     captured = capsys.readouterr()
-    assert captured.err == ""
+    # The first run on a machine says that it compiles.
+    said = [line for line in captured.err.splitlines() if "compiling kernels" not in line]
+    assert said == []
     return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in captured.out.splitlines())
 
 

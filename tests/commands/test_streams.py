@@ -21,8 +21,8 @@ title = "Gr\u00f6\u00dfe"
 manifold = "circle"
 beta = 4.0
 [initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0]]
+name = "atoms"
+angles = [0.0, 1.0]
 [time]
 end = 1.0
 save = 1000
@@ -145,7 +145,8 @@ def test_broken_terminal_does_not_end_progress() -> None:
 def started(folder: Path, output: Path, *prefix: str) -> subprocess.Popen[str]:
     """A long run, once it has begun to write."""
     command = [*prefix, sys.executable, "-m", "meanfield", "run", "run.toml", "-o", str(output)]
-    longer = ["--set", "representation.name=particles", "--set", "representation.tokens=300000"]
+    longer = ["--set", "initial={name = 'uniform'}", "--set", "representation.name=particles"]
+    longer += ["--set", "representation.tokens=300000"]
     process = subprocess.Popen(
         [*command, *longer, "--quiet"],
         cwd=folder,

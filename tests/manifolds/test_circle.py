@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.manifolds import MANIFOLDS, Manifold
+from meanfield.manifolds import MANIFOLDS
 from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 
 CIRCLE = mf.Circle()

@@ -63,7 +63,7 @@ modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
 tolerance = 1e-8
 [time]
 end = 20.0
-save = 16
+save = 12
 """
 REPRESENTATIONS = {
     "density": [],
@@ -146,7 +146,7 @@ def test_killed_runs_go_on_to_the_same_bits(tmp_path: Path, representation: str)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_runs_go_on_to_the_same_bits(tmp_path: Path, number: int) -> None:
     """Ctrl-C, or a queue that needs the machine, would cost the run or change its result."""
-    check(tmp_path, number, 8, "density")
+    check(tmp_path, number, 6, "density")
 
 
 @pytest.mark.slow

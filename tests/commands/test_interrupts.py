@@ -1,0 +1,107 @@
+"""Signals that are noted, acted on, ignored, and given back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from meanfield.commands import interrupts
+from meanfield.commands.interrupts import (
+    check_interrupt,
+    interrupt_requested,
+    listen,
+    patience,
+    restore,
+    stop_listening,
+)
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.fixture(autouse=True)
+def listening() -> Iterator[None]:
+    """Listen, and give the test runner its handlers back."""
+    handlers = listen()
+    yield
+    restore(handlers)
+
+
+def send(number: int) -> None:
+    """Send a signal to this process."""
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signal_interrupts_at_once(number: int) -> None:
+    """A command that waits could not be stopped."""
+    assert not interrupt_requested()
+    with pytest.raises(KeyboardInterrupt):
+        send(number)
+    assert interrupt_requested()
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_patient_command_is_interrupted_when_it_looks(number: int) -> None:
+    """An exception would strike inside a library that is just being loaded."""
+    done = []
+    with patience():
+        check_interrupt()
+        send(number)
+        done.append(1)
+        with pytest.raises(KeyboardInterrupt):
+            check_interrupt()
+    assert done == [1]
+    with pytest.raises(KeyboardInterrupt):
+        send(number)
+
+
+def test_patience_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that never looks could only be killed."""
+    now = [0.0]
+    monkeypatch.setattr(interrupts.clock, "monotonic", lambda: now[0])
+    with patience():
+        send(signal.SIGINT)
+        now[0] = 1.0
+        # A process group, or a program in between, may send the same signal twice.
+        send(signal.SIGINT)
+        now[0] = 3.0
+        with pytest.raises(KeyboardInterrupt):
+            send(signal.SIGINT)
+
+
+def test_listening_begins_anew() -> None:
+    """A second command in one process would end at once."""
+    with pytest.raises(KeyboardInterrupt):
+        send(signal.SIGINT)
+    listen()
+    check_interrupt()
+    assert not interrupt_requested()
+
+
+def test_ignored_signals_stay_ignored() -> None:
+    """A run under nohup would end with its terminal."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    listen()
+    send(signal.SIGHUP)
+    assert not interrupt_requested()
+
+
+def test_no_more_signals_after_the_last_word() -> None:
+    """A second Ctrl-C, while the first is being reported, would show a traceback."""
+    stop_listening()
+    for number in SIGNALS:
+        send(number)
+    assert not interrupt_requested()
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    """A command in another thread of a user's program would fail: signals are the main one's."""
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.append(listen()))
+    thread.start()
+    thread.join()
+    assert found == [{}]

@@ -1,0 +1,95 @@
+"""`meanfield stability`: the promised numbers, under the promised names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ive
+
+from meanfield.commands.main import main
+
+
+def answer(capsys: pytest.CaptureFixture[str], line: str) -> dict[str, Any]:
+    """The JSON object of a command line."""
+    assert main(["stability", *line.split(), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return dict(json.loads(captured.out))
+
+
+def test_json_holds_linear_theory(capsys: pytest.CaptureFixture[str]) -> None:
+    """A program would find other names or numbers than promised."""
+    found = answer(capsys, "--manifold circle --beta 9 --tokens 1000")
+    l = np.arange(13)
+    # lambda_l = l^2 e^{-beta} I_l(beta) / beta on the circle.
+    rates = l**2 * ive(l, 9.0) / 9.0
+    assert found["growth_rates"] == pytest.approx(rates.tolist(), rel=1e-12)
+    assert found["dominant_degree"] == 4
+    assert found["growth_rate_max"] == pytest.approx(rates.max(), rel=1e-12)
+    assert found["critical_diffusivity"] == pytest.approx(ive(1, 9.0) / 9.0, rel=1e-12)
+    assert found["onset_time"] == pytest.approx(np.log(1000) / (2 * rates.max()), rel=1e-12)
+    assert [round(beta, 4) for beta in found["thresholds"]] == [1.0445, 3.1654, 6.2113]
+
+
+def test_nothing_that_grows_is_null(capsys: pytest.CaptureFixture[str]) -> None:
+    """Infinity is no JSON."""
+    found = answer(capsys, "--manifold sphere --beta 3 --strength -1 --tokens 10")
+    assert found["dominant_degree"] is None and found["onset_time"] is None
+    assert found["critical_diffusivity"] == 0.0
+    assert found["thresholds"] == []
+
+
+@pytest.mark.parametrize("degree", [1, 60])
+def test_max_degree_is_that_asked_for(capsys: pytest.CaptureFixture[str], degree: int) -> None:
+    """The list would end elsewhere."""
+    found = answer(capsys, f"--manifold sphere:5 --beta 2 --max-degree {degree}")
+    assert len(found["growth_rates"]) == degree + 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--manifold circle --beta 740",
+        "--manifold circle --beta 800",
+        "--manifold sphere --beta -1e5 --normalized",
+        "--manifold circle --beta 3 --strength 1e308",
+        "--manifold sphere:1000 --beta 1e-200",
+        "--manifold circle --beta 0 --max-degree 50",
+    ],
+)
+def test_extremes_are_printed_without_a_warning(
+    capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    """NumPy's warnings would stand between the numbers."""
+    assert main(["stability", *line.split()]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "growth rate (scaled time)" in captured.out
+    answer(capsys, line)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--manifold circle --beta 1e9", "beta must be finite, not 0 and at most 1e+08"),
+        ("--manifold circle --beta 3 --tokens 1", "tokens must be at least 2, got 1"),
+        ("--manifold circle --beta 3 --max-degree 9999999", "--max-degree must be at most"),
+        ("--manifold circle --beta 3 --strength 0", "strength must be finite and not 0"),
+        ("--manifold circle --beta 3 --diffusivity -1", "diffusivity must be finite and >= 0"),
+        ("--manifold circle --beta 3 --plot nodir/x.png", "nodir/x.png cannot be written"),
+        ("--manifold circle --beta 3 --plot x.gif", "x.gif"),
+    ],
+)
+def test_mistake_is_one_line(
+    capsys: pytest.CaptureFixture[str], line: str, message: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """A mistake would be a traceback, or half an answer."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["stability", *line.split(), "--json"]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1
+    assert captured.out == ""
