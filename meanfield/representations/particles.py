@@ -94,7 +94,7 @@ class ParticleRepresentation:
         return None
 
     def failure(self, state: State) -> None:
-        """Tokens are exact: nothing to distrust."""
+        """None: tokens have no degree that could be too small."""
         return None
 
     def diagnostics(self, state: State) -> dict[str, float]:
