@@ -8,11 +8,11 @@ from meanfield.config import Config, ConfigError
 from meanfield.measures import Measure
 from meanfield.outputs.recorder import PENDING_BYTES
 
-# Measured peaks of whole runs (Linux, numba's compiler included): 205 to 275 MiB for small
-# states; beyond that, for 1e6 tokens, 42 arrays of the size of the state without a save inside a
-# step and 56 with one. A step of DOP853 holds 19, one inside it as many again.
+# Measured peaks of whole runs (Linux, numba's compiler included): 205 to 275 MiB for small states;
+# beyond that 40 (USA) to 46 (SA) arrays of the size of the state for 1e6 and 4e6 tokens, of which
+# DOP853 holds 19.
 _BASE = 220 * 2**20
-_ARRAYS = 56
+_ARRAYS = 45
 
 
 def estimated_memory(config: Config) -> float:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -248,6 +251,23 @@ def test_any_value_of_any_key_ends_in_one_line(
 def test_any_bytes_end_in_one_line(load: Callable[[bytes], Config | None], content: bytes) -> None:
     """A file that is no run file at all would show a traceback."""
     load(content)
+
+
+@pytest.mark.parametrize("mangler", MANGLERS)
+def test_real_process_says_the_same_line(
+    load: Callable[[bytes], Config | None], mangler: str, tmp_path: Path
+) -> None:
+    """The line would be lost, or joined by others, on its way to the user."""
+    path = tmp_path / "run.toml"
+    seeds = (seed for seed in range(100) if mangled(load, mangler, "small", seed) is None)
+    path.write_bytes(MANGLERS[mangler](SMALL.encode(), random.Random(next(seeds))))
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    command = [sys.executable, "-m", "meanfield", "run", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"meanfield: {caught.value}\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["run.toml"]
 
 
 @pytest.mark.slow

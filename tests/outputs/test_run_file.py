@@ -16,6 +16,7 @@ import pytest
 import meanfield as mf
 from meanfield.config import load_config
 from meanfield.execute import execute
+from meanfield.outputs import run_file
 from meanfield.outputs.run_file import FORMAT_VERSION, load, read_checkpoint
 from meanfield.run import Run
 from meanfield.snapshot import Checkpoint
@@ -185,6 +186,13 @@ def test_only_the_states_asked_for_are_read(density_file: Path, states: str) -> 
     kept = [measure is not None for measure in load(density_file, states).measures]
     expected = {"all": [True] * 6, "last": [False] * 5 + [True], "none": [False] * 6}
     assert kept == expected[states]
+
+
+def test_states_are_the_same_in_any_portions(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """States of a large file would belong to other times than those of a small one."""
+    whole = content(load(file))
+    monkeypatch.setattr(run_file, "_SLAB_BYTES", 1)
+    assert same(content(load(file)), whole)
 
 
 def test_checkpoint_comes_back(file: Path) -> None:
