@@ -118,7 +118,11 @@ class Stepper:
         side = self._start(solver.t_old, solver.y_old, time, 1e300, time - solver.t_old)
         with _few_threads(solver.n), np.errstate(all="ignore"):
             side.step()
-        return np.asarray(side.y.view(self._dtype))
+        state = side.y
+        # SciPy's steppers refer to themselves; without this their stages, many times the size
+        # of the state, would wait for the garbage collector.
+        vars(side).clear()
+        return np.asarray(state.view(self._dtype))
 
     def _real_rhs(self, time: float, state: State) -> State:
         derivative = self._rhs(time, state.view(self._dtype))
