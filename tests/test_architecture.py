@@ -12,8 +12,8 @@ import meanfield
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    ["arrays", "compiled", "threads", "elementary", "flows"],
-    ["kernels", "integrators", "pairwise_kernels", "pairwise"],
+    ["arrays", "compute", "flows"],
+    ["kernels", "integrators"],
     ["manifolds"],
     ["measures"],
     ["initial", "transport"],

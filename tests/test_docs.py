@@ -214,7 +214,8 @@ def test_api_page_has_every_public_name() -> None:
 
 def test_numerics_page_has_the_crossovers_of_the_code() -> None:
     """The page would give sizes at which another method has taken over since."""
-    from meanfield.manifolds import circle_advection, circle_points
+    from meanfield.manifolds.circle import advection as circle_advection
+    from meanfield.manifolds.circle import points as circle_points
 
     text = page("numerics.md")
     for value in (

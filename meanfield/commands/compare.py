@@ -16,6 +16,7 @@ from meanfield.commands.memory import check_comparison_memory
 from meanfield.commands.progress import shown
 from meanfield.commands.run import add_set
 from meanfield.commands.streams import say
+from meanfield.compute.threads import threads
 from meanfield.config import Config, ConfigError, load_config, with_defaults
 from meanfield.config.difference import config_difference
 from meanfield.config.errors import located
@@ -26,7 +27,6 @@ from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.particle_systems import System, finished_systems
 from meanfield.studies.workers import worker_pool
-from meanfield.threads import threads
 
 # What a resumed comparison may differ in; it may only grow, `_stored` sees to that.
 _FREE_KEYS = {"compare": ("tokens", "repetitions"), "output": None}

@@ -22,9 +22,9 @@ from meanfield.commands.interrupts import (
     stop_listening,
 )
 from meanfield.commands.streams import drop, open_streams, say
+from meanfield.compute.threads import set_threads, threads
 from meanfield.config.errors import one_line
 from meanfield.simulate import SimulationError
-from meanfield.threads import set_threads, threads
 
 COMMANDS = {
     "run": "evolve a measure as a run file says, into an HDF5 file",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from meanfield.manifolds.circle import Circle
+from meanfield.manifolds.circle.circle import Circle
 from meanfield.manifolds.hypersphere import Hypersphere
 from meanfield.manifolds.manifold import Grid, Manifold
 

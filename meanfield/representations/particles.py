@@ -111,7 +111,7 @@ class ParticleRepresentation:
         return {"energy_dissipation": float(mean) / self.problem.flow.strength}
 
     def _pairwise(self, angles: FloatArray) -> FloatArray:
-        from meanfield.pairwise import exponential_velocity_circle
+        from meanfield.manifolds.circle.pairs import exponential_velocity_circle
 
         flow = self.problem.flow
         velocity = exponential_velocity_circle(

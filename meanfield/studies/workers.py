@@ -15,7 +15,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
-from meanfield.threads import set_threads
+from meanfield.compute.threads import set_threads
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from meanfield.measures import Density, Measure
-from meanfield.transport.circle import wasserstein_circle
+from meanfield.transport.circle.wasserstein import wasserstein_circle
 
 __all__ = ["WASSERSTEIN", "wasserstein"]
 
@@ -41,7 +41,7 @@ def wasserstein(first: Measure | Density, second: Measure | Density, p: int = 1)
 
     See Also
     --------
-    meanfield.transport.circle.wasserstein_circle : what is exact there, and its cost.
+    meanfield.transport.circle.wasserstein.wasserstein_circle : what is exact there, and its cost.
 
     Examples
     --------

@@ -29,11 +29,11 @@ import finufft
 import numpy as np
 import scipy.special
 
-from meanfield.compiled import njit
-from meanfield.manifolds import circle_points
-from meanfield.manifolds.circle_points import cells, recurrence
-from meanfield.pairwise import exponential_velocity_circle
-from meanfield.threads import map_chunks, set_threads, threads
+from meanfield.compute.compiled import njit
+from meanfield.compute.threads import map_chunks, set_threads, threads
+from meanfield.manifolds.circle import points as circle_points
+from meanfield.manifolds.circle.pairs import exponential_velocity_circle
+from meanfield.manifolds.circle.points import cells, recurrence
 
 TOLERANCE = 1e-12
 BETAS = (1.0, 9.0, 81.0)

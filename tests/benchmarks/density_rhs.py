@@ -24,8 +24,8 @@ import scipy
 import scipy.fft
 
 import meanfield as mf
-from meanfield.compiled import njit
-from meanfield.manifolds.circle_grid import alias_free_size
+from meanfield.compute.compiled import njit
+from meanfield.manifolds.circle.grid import alias_free_size
 from meanfield.representations.density import DensityRepresentation
 
 

@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.transport.circle import wasserstein_circle
+from meanfield.transport.circle.wasserstein import wasserstein_circle
 
 CIRCLE = mf.Circle()
 TURN = 2.0 * np.pi

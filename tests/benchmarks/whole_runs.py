@@ -17,7 +17,7 @@ import numpy as np
 
 from meanfield.config import load_config
 from meanfield.execute import execute
-from meanfield.pairwise import exponential_velocity_circle
+from meanfield.manifolds.circle.pairs import exponential_velocity_circle
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 EULER_STEPS = 6000

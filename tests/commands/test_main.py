@@ -132,7 +132,7 @@ def test_bad_environment_is_found_at_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """A run would begin, write its output, and fail at the first step."""
-    from meanfield import threads
+    from meanfield.compute import threads
 
     monkeypatch.setattr(threads, "_chosen", None)
     monkeypatch.setenv("MEANFIELD_THREADS", "many")

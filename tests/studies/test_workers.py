@@ -7,8 +7,8 @@ import os
 
 import pytest
 
+from meanfield.compute.threads import threads
 from meanfield.studies.workers import worker_pool
-from meanfield.threads import threads
 
 
 def test_one_worker_is_this_process() -> None:

@@ -8,7 +8,7 @@ import pytest
 import meanfield as mf
 from meanfield.interaction import interaction
 from meanfield.kernels import KERNELS
-from meanfield.pairwise import exponential_velocity_circle, pairwise_velocity
+from meanfield.manifolds.circle.pairs import exponential_velocity_circle, pairwise_velocity
 from meanfield.representations import ParticleRepresentation, particles
 from meanfield.simulate import trajectory
 

@@ -1,0 +1,1 @@
+"""Computing: compiled loops, threads, elementary functions that vectorise."""

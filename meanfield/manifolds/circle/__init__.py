@@ -1,0 +1,1 @@
+"""The circle: angles, Fourier series, sums over tokens."""

@@ -1,0 +1,134 @@
+"""The density's right-hand side on the circle in one compiled call: d/dtheta (f Phi' / Z).
+
+A velocity Phi' of few degrees is multiplied by convolution (`convolution`), else by
+transforms: f and Phi' travel as the real and imaginary part of one complex transform, since the
+transforms are what this costs. A normalised flow divides by Z at the nodes of the product.
+There, and only there: far from all mass Phi' / Z is the quotient of two rounding errors, which
+times f = 0 is harmless, but which carried to another grid would spread into the mass.
+
+The tests compare it with divergence(to_nodal(f) * gradient(Phi) / to_nodal(Z)) of `CircleGrid`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import rocket_fft  # noqa: F401  (lets compiled code call numpy.fft)
+
+from meanfield.arrays import ComplexArray
+from meanfield.compute.compiled import njit
+from meanfield.manifolds.circle.convolution import convolve_flux
+from meanfield.manifolds.manifold import PARTITION_FLOOR
+
+# Velocities up to this degree are multiplied by convolution: measured crossover with the
+# transforms at 256 to 4,096 degrees (tests/benchmarks/density_rhs.py).
+_CONVOLUTION_DEGREE = 40
+
+
+def advection(
+    density: ComplexArray,
+    potential: ComplexArray,
+    partition: ComplexArray | None,
+    max_degree: int,
+    sizes: np.ndarray,
+) -> ComplexArray:
+    """Coefficients 0 ... max_degree of d/dtheta (f Phi' / Z); Z = 1 if `partition` is None.
+
+    `sizes` are increasing numbers of nodes, fast to transform: a polynomial velocity takes the
+    first that is free of aliasing. A quotient takes the last, three times max_degree or
+    more: what is aliased there beyond twice max_degree is below the square of the tail.
+    """
+    if partition is not None:
+        return np.asarray(_quotient_flux(density, potential, partition, max_degree, sizes[-1]))
+    return np.asarray(_polynomial_flux(density, potential, max_degree, sizes))
+
+
+@njit
+def _slope(potential):  # type: ignore[no-untyped-def]
+    """Coefficients i m Phi_m of the derivative."""
+    velocity = np.empty(potential.size, np.complex128)
+    for m in range(potential.size):
+        velocity[m] = complex(-m * potential[m].imag, m * potential[m].real)
+    return velocity
+
+
+@njit
+def _balance(small, large):  # type: ignore[no-untyped-def]
+    """Power of two that makes `small` as large as `large`; 0 if it vanishes."""
+    sizes = np.zeros(2)
+    for which, field in enumerate((small, large)):
+        for k in range(field.size):
+            sizes[which] += abs(field[k].real) + abs(field[k].imag)
+    if sizes[0] == 0.0:
+        return 0.0
+    if not np.isfinite(sizes[0] + sizes[1]):
+        # Nothing to balance: what is not finite stays so, and the stepper rejects the step.
+        return 1.0
+    return 2.0 ** round(np.log2(sizes[1]) - np.log2(sizes[0]))
+
+
+@njit
+def _density_and_slope(density, slope, scale, size):  # type: ignore[no-untyped-def]
+    """Nodal values of (f + i scale Phi') / size."""
+    packed = np.zeros(size, np.complex128)
+    for k in range(density.size):
+        packed[k] = density[k]
+    for k in range(1, density.size):
+        packed[size - k] = density[k].conjugate()
+    for m in range(1, slope.size):
+        packed[m] += 1j * scale * slope[m]
+        packed[size - m] += 1j * scale * slope[m].conjugate()
+    return np.fft.ifft(packed)
+
+
+@njit
+def _derivative(flux, max_degree, factor):  # type: ignore[no-untyped-def]
+    """Coefficients ik flux_k, times a factor."""
+    modal = np.fft.rfft(flux)
+    out = np.empty(max_degree + 1, np.complex128)
+    for k in range(max_degree + 1):
+        out[k] = complex(-factor * k * modal[k].imag, factor * k * modal[k].real)
+    return out
+
+
+@njit
+def _transform_flux(density, slope, max_degree, sizes):  # type: ignore[no-untyped-def]
+    """Product with a polynomial velocity, on the first size that is free of aliasing."""
+    scale = _balance(slope, density)
+    if scale == 0.0:
+        # Uniform stays uniform to the bit: rounding would grow.
+        return np.zeros(max_degree + 1, np.complex128)
+    size = sizes[-1]
+    for candidate in sizes:
+        if candidate > 2 * max_degree + slope.size - 1:
+            size = candidate
+            break
+    packed = _density_and_slope(density, slope, scale, size)
+    flux = np.empty(size)
+    for j in range(size):
+        flux[j] = packed[j].real * packed[j].imag
+    return _derivative(flux, max_degree, size / scale)
+
+
+@njit
+def _polynomial_flux(density, potential, max_degree, sizes):  # type: ignore[no-untyped-def]
+    slope = _slope(potential)
+    if slope.size - 1 <= _CONVOLUTION_DEGREE:
+        return convolve_flux(density, slope, max_degree)
+    return _transform_flux(density, slope, max_degree, sizes)
+
+
+@njit
+def _quotient_flux(density, potential, partition, max_degree, size):  # type: ignore[no-untyped-def]
+    slope = _slope(potential)
+    scale = _balance(slope, density)
+    if scale == 0.0:
+        return np.zeros(max_degree + 1, np.complex128)
+    packed = _density_and_slope(density, slope, scale, size)
+    modal = np.zeros(size // 2 + 1, np.complex128)
+    modal[: partition.size] = partition
+    z = np.fft.irfft(modal, size)
+    floor = PARTITION_FLOOR / size
+    flux = np.empty(size)
+    for j in range(size):
+        flux[j] = packed[j].real * packed[j].imag / max(z[j], floor)
+    return _derivative(flux, max_degree, 1.0 / scale)

@@ -1,0 +1,116 @@
+"""The circle S^1: angles, Fourier coefficients, transforms.
+
+Basis e^{ik theta}, orthonormal for d theta / 2 pi. Fields are real, so only k >= 0 is stored:
+g(theta) = Re[g_0 + 2 sum_{k>=1} g_k e^{ik theta}]. Moments are c_k = int e^{-ik theta} dmu.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.manifolds.circle.grid import CircleGrid
+
+_MASS_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Circle:
+    """Circle of radius 1; points are angles in radians, coefficients complex (K + 1,).
+
+    Examples
+    --------
+    >>> Circle().moments(np.array([0.0, np.pi]), None, 2).real.round(12)
+    array([1., 0., 1.])
+    """
+
+    name: str = "circle"
+    dimension: int = 1
+
+    def check_points(self, points: FloatArray) -> FloatArray:
+        """Angles as a contiguous float array of shape (n,), n >= 1, finite."""
+        angles = np.ascontiguousarray(points, dtype=np.float64)
+        if angles.ndim != 1 or len(angles) == 0:
+            raise ValueError(f"points have shape {angles.shape}, expected angles of shape (n,).")
+        if not np.all(np.isfinite(angles)):
+            first = int(np.flatnonzero(~np.isfinite(angles))[0])
+            raise ValueError(f"point {first} is {angles[first]}, expected finite angles.")
+        return angles
+
+    def check_coefficients(self, coefficients: ModalArray) -> ComplexArray:
+        """Coefficients of a density: complex (K + 1,), finite, c_0 = 1."""
+        c = np.array(coefficients, dtype=np.complex128)
+        if c.ndim != 1 or len(c) == 0:
+            raise ValueError(f"coefficients have shape {c.shape}, expected (max_degree + 1,).")
+        if not np.all(np.isfinite(c)):
+            raise ValueError("coefficients of a density must be finite.")
+        if abs(c[0] - 1.0) > _MASS_TOLERANCE:
+            raise ValueError(f"coefficient of degree 0 is {c[0]:.12g}, expected the mass 1.")
+        return c
+
+    def degree_of(self, coefficients: ModalArray) -> int:
+        """Largest degree K of an array of shape (K + 1,)."""
+        return len(coefficients) - 1
+
+    def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
+        """Coefficients cut, or filled with zeros, to shape (max_degree + 1,)."""
+        resized = np.zeros(max_degree + 1, dtype=np.complex128)
+        kept = min(len(coefficients), max_degree + 1)
+        resized[:kept] = coefficients[:kept]
+        return resized
+
+    def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
+        """Zonal convolution: product degree by degree, cut to the shorter."""
+        count = min(len(multipliers), len(coefficients))
+        return np.asarray(multipliers[:count] * coefficients[:count])
+
+    def inner(self, first: ModalArray, second: ModalArray) -> float:
+        """Inner product int f g dtheta / 2 pi of two real fields."""
+        count = min(len(first), len(second))
+        products = (first[:count] * np.conj(second[:count])).real
+        return float(products[0] + 2.0 * products[1:].sum())
+
+    def largest_by_degree(self, coefficients: ModalArray) -> FloatArray:
+        """Modulus of each coefficient."""
+        return np.abs(coefficients)
+
+    def order_parameter(self, moments: ModalArray) -> float:
+        """Modulus of c_1, the length of the mean vector."""
+        return float(np.abs(moments[1]))
+
+    def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Arc length between angles, at most pi."""
+        difference = np.abs(np.asarray(first) - np.asarray(second)) % (2.0 * np.pi)
+        return np.minimum(difference, 2.0 * np.pi - difference)
+
+    def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Independent uniform angles in [0, 2 pi)."""
+        return 2.0 * np.pi * rng.random(count)
+
+    def grid(self, max_degree: int) -> CircleGrid:
+        """Equispaced grid on which products of two fields of max_degree are exact."""
+        return CircleGrid(max_degree)
+
+    def moments(
+        self, points: FloatArray, weights: FloatArray | None, max_degree: int
+    ) -> ComplexArray:
+        """Moments sum_j w_j e^{-ik theta_j}, k = 0 ... max_degree."""
+        from meanfield.manifolds.circle import points as circle_points
+
+        return circle_points.moments(points, weights, max_degree)
+
+    def evaluate(self, coefficients: ModalArray, points: FloatArray) -> FloatArray:
+        """Values of the real field at angles."""
+        from meanfield.manifolds.circle import points as circle_points
+
+        return circle_points.evaluate(coefficients, points)
+
+    def gradient(
+        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+    ) -> FloatArray:
+        """Derivative of the real field at angles, divided by the field `divisor` if given."""
+        from meanfield.manifolds.circle import points as circle_points
+
+        return circle_points.gradient(coefficients, points, divisor)

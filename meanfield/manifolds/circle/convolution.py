@@ -1,0 +1,109 @@
+"""The density's right-hand side without a grid, for velocities of low degree.
+
+A velocity that is a trigonometric polynomial of degree H multiplies a density of degree K by
+a banded convolution of their coefficients,
+
+    (f v)_k = sum_{|m| <= H} v_m f_{k-m},
+
+free of aliasing by construction, at 4 (2H + 1) K multiplications. Eight taps a pass over
+contiguous real and imaginary parts keep the processor's vector units busy; up to H of about
+40 that is faster than the transforms at every K (tests/benchmarks/density_rhs.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.compute.compiled import njit
+from meanfield.compute.elementary import wide_vectors
+
+_TAPS = 8
+
+
+@njit
+def convolve_flux(density, velocity, max_degree):  # type: ignore[no-untyped-def]
+    """Coefficients 0 ... max_degree of d/dtheta (f v), from those of f and of v."""
+    reach = velocity.size - 1
+    taps = (2 * reach + _TAPS) // _TAPS * _TAPS
+    # Coefficients v_m, m = -reach ... reach, filled up with zeros.
+    velocity_real, velocity_imag = np.zeros(taps), np.zeros(taps)
+    for m in range(reach + 1):
+        real, imag = velocity[m].real, velocity[m].imag
+        velocity_real[reach - m], velocity_imag[reach - m] = real, -imag
+        velocity_real[reach + m], velocity_imag[reach + m] = real, imag
+    # f_k stands at index taps + k; what lies outside its degrees is zero.
+    count = max_degree + 1
+    known = min(density.size, count + reach)
+    real_part, imag_part = np.zeros(taps + count + reach), np.zeros(taps + count + reach)
+    for k in range(known):
+        real_part[taps + k], imag_part[taps + k] = density[k].real, density[k].imag
+    for k in range(1, min(taps, density.size - 1) + 1):
+        real_part[taps - k], imag_part[taps - k] = density[k].real, -density[k].imag
+    flux_real, flux_imag = np.zeros(count), np.zeros(count)
+    for tap in range(0, taps, _TAPS):
+        _add_taps(
+            flux_real, flux_imag, real_part, imag_part, velocity_real, velocity_imag,
+            tap, taps + reach - tap,
+        )  # fmt: skip
+    out = np.empty(count, np.complex128)
+    for k in range(count):
+        out[k] = complex(-k * flux_imag[k], k * flux_real[k])
+    return out
+
+
+@njit(fastmath={"contract"})
+def _add_taps(xs, ys, re, im, vr, vi, tap, start):  # type: ignore[no-untyped-def]
+    """Add sum_{j < 8} v[tap + j] f[start - j + k] to x + iy, for every k.
+
+    Separate slices and scalars, not an inner loop: so the compiler sees that k is the
+    direction in which to vectorise.
+    """
+    wide_vectors()
+    n = xs.size
+    a0, a1, a2, a3 = vr[tap], vr[tap + 1], vr[tap + 2], vr[tap + 3]
+    a4, a5, a6, a7 = vr[tap + 4], vr[tap + 5], vr[tap + 6], vr[tap + 7]
+    b0, b1, b2, b3 = vi[tap], vi[tap + 1], vi[tap + 2], vi[tap + 3]
+    b4, b5, b6, b7 = vi[tap + 4], vi[tap + 5], vi[tap + 6], vi[tap + 7]
+    r0, s0 = re[start : start + n], im[start : start + n]
+    r1, s1 = re[start - 1 : start - 1 + n], im[start - 1 : start - 1 + n]
+    r2, s2 = re[start - 2 : start - 2 + n], im[start - 2 : start - 2 + n]
+    r3, s3 = re[start - 3 : start - 3 + n], im[start - 3 : start - 3 + n]
+    r4, s4 = re[start - 4 : start - 4 + n], im[start - 4 : start - 4 + n]
+    r5, s5 = re[start - 5 : start - 5 + n], im[start - 5 : start - 5 + n]
+    r6, s6 = re[start - 6 : start - 6 + n], im[start - 6 : start - 6 + n]
+    r7, s7 = re[start - 7 : start - 7 + n], im[start - 7 : start - 7 + n]
+    for k in range(n):
+        x, y = xs[k], ys[k]
+        x += a0 * r0[k]
+        x -= b0 * s0[k]
+        y += a0 * s0[k]
+        y += b0 * r0[k]
+        x += a1 * r1[k]
+        x -= b1 * s1[k]
+        y += a1 * s1[k]
+        y += b1 * r1[k]
+        x += a2 * r2[k]
+        x -= b2 * s2[k]
+        y += a2 * s2[k]
+        y += b2 * r2[k]
+        x += a3 * r3[k]
+        x -= b3 * s3[k]
+        y += a3 * s3[k]
+        y += b3 * r3[k]
+        x += a4 * r4[k]
+        x -= b4 * s4[k]
+        y += a4 * s4[k]
+        y += b4 * r4[k]
+        x += a5 * r5[k]
+        x -= b5 * s5[k]
+        y += a5 * s5[k]
+        y += b5 * r5[k]
+        x += a6 * r6[k]
+        x -= b6 * s6[k]
+        y += a6 * s6[k]
+        y += b6 * r6[k]
+        x += a7 * r7[k]
+        x -= b7 * s7[k]
+        y += a7 * s7[k]
+        y += b7 * r7[k]
+        xs[k], ys[k] = x, y

@@ -1,0 +1,1 @@
+"""Exact distances on the circle."""

@@ -1,0 +1,160 @@
+"""The public distance on the circle: closed forms, kinds of input, errors."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.transport.circle.wasserstein import wasserstein_circle
+
+CIRCLE = mf.Circle()
+UNIFORM = mf.Density(CIRCLE, [1.0])
+DIRAC = mf.Measure(CIRCLE, [0.3])
+
+
+@pytest.mark.parametrize("corners", [1, 2, 3, 10, 1000])
+def test_w1_of_a_regular_polygon_to_uniform(corners: int) -> None:
+    """W_1 = pi / (2 k), a Dirac for k = 1."""
+    polygon = mf.Measure(CIRCLE, 0.3 + 2.0 * np.pi * np.arange(corners) / corners)
+    found = wasserstein_circle(polygon, UNIFORM, p=1)
+    # Angles are rounded by 5e-16.
+    assert found == pytest.approx(np.pi / (2 * corners), abs=1e-15, rel=1e-14)
+
+
+@pytest.mark.parametrize("corners", [1, 2, 3, 10, 1000])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_w2_of_a_regular_polygon_to_uniform(corners: int, weighted: bool) -> None:
+    """W_2^2 = pi^2 / (3 k^2), a Dirac for k = 1; the weights are those of a split corner."""
+    angles = 0.3 + 2.0 * np.pi * np.arange(corners) / corners
+    weights = None
+    if weighted:
+        angles = np.append(angles, angles[0])
+        weights = np.append(np.full(corners, 1.0 / corners), 0.25 / corners)
+        weights[0] *= 0.75
+    found = wasserstein_circle(mf.Measure(CIRCLE, angles, weights), UNIFORM, p=2)
+    assert found**2 == pytest.approx(np.pi**2 / (3 * corners**2), rel=1e-12)
+
+
+def test_w2_to_uniform_is_a_sum_over_moments() -> None:
+    """W_2(mu, uniform)^2 = 2 sum |c_k|^2 / k^2 for points: moments and arcs must agree.
+
+    |c_k|^2 repeats with period 360 for angles on a grid of 1 degree, and the sum of 1 / k^2
+    over k = r mod 360 is psi'(r / 360) / 360^2.
+    """
+    from scipy.special import polygamma
+
+    rng = np.random.default_rng(2)
+    degrees, weights = rng.integers(0, 360, 20), rng.dirichlet(np.ones(20))
+    measure = mf.Measure(CIRCLE, np.radians(degrees), weights)
+    k = np.arange(1, 361)
+    squares = np.abs(np.exp(-2j * np.pi * (np.outer(k, degrees) % 360) / 360) @ weights) ** 2
+    expected = 2.0 * np.sum(squares * polygamma(1, k / 360)) / 360**2
+    assert wasserstein_circle(measure, UNIFORM, p=2) ** 2 == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 100])
+def test_mean_w2_of_uniform_tokens_is_exact_for_every_n(n: int) -> None:
+    """E W_2(n iid uniform angles, uniform)^2 = pi^2 / (3 n), within 3 standard errors."""
+    rng = np.random.default_rng(n)
+    squares = [
+        wasserstein_circle(mf.Measure(CIRCLE, CIRCLE.random_points(n, rng)), UNIFORM, p=2) ** 2
+        for _ in range(2000)
+    ]
+    error = np.std(squares) / np.sqrt(len(squares))
+    # One token: the distance does not depend on where it is, and the error is rounding.
+    assert abs(np.mean(squares) - np.pi**2 / (3 * n)) <= 3.0 * error + 1e-14
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_distance_does_not_depend_on_the_order_of_its_arguments(p: int) -> None:
+    """Points and a density are sorted out by kind."""
+    measure = mf.Measure(CIRCLE, [0.1, 2.0, 3.0], [0.2, 0.3, 0.5])
+    density = mf.Density(CIRCLE, [1.0, 0.2 + 0.1j])
+    assert wasserstein_circle(measure, density, p) == wasserstein_circle(density, measure, p)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("kind", ["points", "density", "uniform"])
+def test_distance_to_itself_is_zero(p: int, kind: str) -> None:
+    """Rounding left in a square root would be 1e-8."""
+    rng = np.random.default_rng(1)
+    measure = {
+        "points": mf.Measure(CIRCLE, rng.uniform(0, 9, 30), rng.dirichlet(np.ones(30))),
+        "density": mf.Density(CIRCLE, [1.0, 0.3j, 0.1]),
+        "uniform": UNIFORM,
+    }[kind]
+    assert wasserstein_circle(measure, measure, p) == 0.0
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("other", ["weighted", "density"])
+def test_equal_weights_given_or_not_are_the_same(p: int, other: str) -> None:
+    """Equal weights take a faster path, which must see them."""
+    second = {
+        "weighted": mf.Measure(CIRCLE, [0.5, 2.5], [0.9, 0.1]),
+        "density": mf.Density(CIRCLE, [1.0, 0.4]),
+    }[other]
+    angles = [3.0, 1.0, 2.0]
+    given = wasserstein_circle(mf.Measure(CIRCLE, angles, np.full(3, 1 / 3)), second, p)
+    assert given == wasserstein_circle(mf.Measure(CIRCLE, angles), second, p)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_angles_count_modulo_a_turn(p: int) -> None:
+    """Trajectories leave [0, 2 pi), by many turns and by rounding."""
+    angles = np.array([0.0, 1.0, 4.0])
+    away = mf.Measure(CIRCLE, angles + 2.0 * np.pi * np.array([0, -3, 5]) - np.array([1e-17, 0, 0]))
+    for second in (mf.Density(CIRCLE, [1.0, 0.4]), mf.Measure(CIRCLE, [0.5, 2.0])):
+        expected = wasserstein_circle(mf.Measure(CIRCLE, angles), second, p)
+        assert wasserstein_circle(away, second, p) == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize("p", [0, 3, 1.5, "1", None])
+def test_distance_rejects_other_exponents(p: object) -> None:
+    """Only W_1 and W_2 are implemented."""
+    with pytest.raises(ValueError, match=r"p = .* is not known, expected 1 or 2"):
+        wasserstein_circle(DIRAC, UNIFORM, p)
+
+
+@pytest.mark.parametrize("wrong", [np.array([0.1, 0.2]), "dirac", None])
+def test_distance_rejects_what_is_no_measure(wrong: object) -> None:
+    """A bare array might be angles or coefficients."""
+    with pytest.raises(TypeError, match="second is a .*, expected a Measure or a Density"):
+        wasserstein_circle(DIRAC, wrong)
+    with pytest.raises(TypeError, match="first is a .*, expected a Measure or a Density"):
+        wasserstein_circle(wrong, DIRAC)
+
+
+def test_distance_rejects_other_manifolds() -> None:
+    """Angles of one manifold are no angles of another."""
+    elsewhere = mf.Measure(mf.Circle(name="sphere", dimension=2), [0.1])
+    with pytest.raises(ValueError, match="second lives on the sphere, expected the circle"):
+        wasserstein_circle(DIRAC, elsewhere)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_distance_rejects_negative_densities(p: int) -> None:
+    """Beyond truncation a negative density is no measure, and has no distance."""
+    with pytest.raises(ValueError, match="second density is negative"):
+        wasserstein_circle(DIRAC, mf.Density(CIRCLE, [1.0, 0.7]), p)
+
+
+@pytest.mark.parametrize(
+    ("points", "weights", "message"),
+    [
+        ([0.0, np.nan], None, "point 1 is nan, expected finite angles"),
+        ([np.inf], None, "point 0 is inf, expected finite angles"),
+        ([0.0, 1.0], [0.5, 0.5 + 2e-9], "weights sum to 1.000000002"),
+        ([0.0, 1.0], [1.5, -0.5], "weights must be finite and not negative"),
+        ([[0.0, 1.0]], None, "expected angles of shape"),
+    ],
+)
+def test_points_that_are_no_measure_never_arrive(points, weights, message: str) -> None:
+    """The distance checks nothing of this: the value types must."""
+    with pytest.raises(ValueError, match=message):
+        mf.Measure(CIRCLE, points, weights)
+
+
+def test_density_without_mass_one_never_arrives() -> None:
+    """The distance takes c_0 = 1 for granted."""
+    with pytest.raises(ValueError, match="coefficient of degree 0 is 1.1"):
+        mf.Density(CIRCLE, [1.1, 0.2])

@@ -1,0 +1,255 @@
+"""Distances on the circle between two densities.
+
+The oracles share nothing with the package: cumulative distributions are summed term by term,
+quantiles bracketed, zeros found on a fine grid.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import ive, ndtri
+
+import meanfield as mf
+from meanfield.transport.circle.cdf import local_polynomials
+from meanfield.transport.circle.w2_densities import w2_densities
+from meanfield.transport.circle.wasserstein import wasserstein_circle
+
+CIRCLE = mf.Circle()
+TURN = 2.0 * np.pi
+
+
+def von_mises(concentration: float, mean: float, max_degree: int | None = None) -> np.ndarray:
+    """Coefficients I_k(kappa) / I_0(kappa) e^{-ik mean}, to rounding."""
+    k = np.arange(1 + (max_degree or int(10 * np.sqrt(concentration) + 20)))
+    return ive(k, concentration) / ive(0, concentration) * np.exp(-1j * k * mean)
+
+
+def mixture(*components: tuple[float, float, float]) -> np.ndarray:
+    """Coefficients of a mixture of (weight, concentration, mean)."""
+    degree = max(int(10 * np.sqrt(c) + 20) for _, c, _ in components)
+    return sum(w * von_mises(c, mean, degree) for w, c, mean in components)
+
+
+def distribution(coefficients: np.ndarray, theta: np.ndarray | float) -> np.ndarray:
+    """F(theta), zero on average without its linear part."""
+    k = np.arange(1, len(coefficients))
+    theta = np.asarray(theta)
+    terms = np.exp(1j * theta[..., None] * k) @ (coefficients[1:] / (1j * k))
+    return theta / TURN + terms.real / np.pi
+
+
+def value(coefficients: np.ndarray, theta: np.ndarray | float) -> np.ndarray:
+    """Density at theta."""
+    k = np.arange(1, len(coefficients))
+    return 1.0 + 2.0 * (np.exp(1j * np.asarray(theta)[..., None] * k) @ coefficients[1:]).real
+
+
+def least(cost: Callable[[float], float]) -> float:
+    """Square root of the least cost; flat there: 1e-8 in the cut is 1e-14 in the cost."""
+    found = minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded", options={"xatol": 1e-8})
+    return float(np.sqrt(found.fun))
+
+
+@pytest.mark.parametrize("concentration", [0.1, 3.0, 30.0, 3000.0])
+def test_general_w2_of_densities_equals_the_closed_form_to_uniform(concentration: float) -> None:
+    """W_2(mu, uniform)^2 = 2 sum |c_k|^2 / k^2, which the general path does not know."""
+    coefficients = von_mises(concentration, 2.0)
+    k = np.arange(1, len(coefficients))
+    expected = np.sqrt(2.0 * np.sum(np.abs(coefficients[1:]) ** 2 / k**2))
+    uniform = local_polynomials(np.array([1.0]))
+    rows = local_polynomials(coefficients)
+    assert w2_densities(rows, uniform) == pytest.approx(expected, abs=1e-13)
+    assert w2_densities(uniform, rows) == pytest.approx(expected, abs=1e-13)
+
+
+def test_w2_of_densities_equals_quantile_quadrature() -> None:
+    """The coordinate x + y must give what the map x -> y gives where that is smooth.
+
+    J(alpha) = int (T - x)^2 f dx / 2 pi with G(T) = F(x) + alpha, periodic in x.
+    """
+    first, second = von_mises(1.5, 0.4), mixture((0.5, 2.0, 3.0), (0.5, 1.0, 5.0))
+    x = np.arange(300) * TURN / 300
+    levels, density = distribution(first, x), value(first, x)
+
+    def cost(alpha: float) -> float:
+        low, high = x - 2 * TURN, x + 2 * TURN
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            above = distribution(second, middle) > levels + alpha
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return float(np.mean((0.5 * (low + high) - x) ** 2 * density))
+
+    expected = least(cost)
+    found = wasserstein_circle(mf.Density(CIRCLE, first), mf.Density(CIRCLE, second), p=2)
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_w2_of_densities_is_right_where_quantiles_jump() -> None:
+    """Clusters of unequal masses tear mass apart: both quantile functions jump in the bulk.
+
+    The clusters are Gaussians of standard deviation 1e-3, up to 1e-6 of that, on an arc shorter
+    than pi: their quantile functions are known, and integrated between the jumps.
+    """
+    width = 1e-3
+    first = [(0.3, 1.0), (0.7, 3.0)]
+    second = [(0.5, 1.2), (0.5, 3.5)]
+    found = wasserstein_circle(
+        *(
+            mf.Density(CIRCLE, mixture(*((w, width**-2, mean) for w, mean in clusters)))
+            for clusters in (first, second)
+        ),
+        p=2,
+    )
+    atoms = wasserstein_circle(
+        mf.Measure(CIRCLE, [1.0, 3.0], [0.3, 0.7]), mf.Measure(CIRCLE, [1.2, 3.5], [0.5, 0.5]), p=2
+    )
+    expected = gaussian_clusters_w2(first, second, width)
+    assert abs(atoms - expected) > 1e-5  # the width of the clusters is felt
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def gaussian_clusters_w2(first: list, second: list, width: float) -> float:
+    """W_2 on the line between mixtures of far-apart Gaussians, (mass, mean) in increasing order.
+
+    The integral over levels s by the double-exponential rule on every interval without a jump:
+    s = a + (b - a) / (1 + e^{-2u}), u = pi/2 sinh t, whose ends may be logarithmic.
+    """
+    t = np.linspace(-4.0, 4.0, 801)
+    u = 0.5 * np.pi * np.sinh(t)
+    from_start, to_end = 1.0 / (1.0 + np.exp(-2.0 * u)), 1.0 / (1.0 + np.exp(2.0 * u))
+    jacobian = np.pi * np.cosh(t) * from_start * to_end * (t[1] - t[0])
+    levels = sorted({0.0, 1.0, first[0][0], second[0][0]})
+    total = 0.0
+    for a, b in zip(levels[:-1], levels[1:], strict=True):
+        positions = []
+        for (mass, mean), (_, other_mean) in (first, second):
+            start, end, centre = (0.0, mass, mean) if b <= mass else (mass, 1.0, other_mean)
+            # Both tails without cancellation.
+            below = (a - start + (b - a) * from_start) / (end - start)
+            above = (end - b + (b - a) * to_end) / (end - start)
+            positions.append(centre + width * np.where(below < 0.5, ndtri(below), -ndtri(above)))
+        total += (b - a) * ((positions[0] - positions[1]) ** 2 @ jacobian)
+    return float(np.sqrt(total))
+
+
+def test_w1_of_densities_equals_the_integral_between_zeros() -> None:
+    """Median and zeros of a smooth F - G, found by scanning a fine grid."""
+    first, second = mixture((0.5, 30.0, 1.0), (0.5, 3.0, 3.0)), von_mises(12.0, 4.0, 90)
+    degree = min(len(first), len(second))
+    first, second = first[:degree], second[:degree]
+    k = np.arange(1, degree)
+    jumps = (first - second)[1:] / (1j * k) / np.pi
+
+    def gap(theta: float) -> float:
+        return float(np.sum(jumps * np.exp(1j * k * theta)).real)
+
+    def primitive(theta: float) -> float:
+        return float(np.sum(jumps * np.exp(1j * k * theta) / (1j * k)).real)
+
+    grid = np.linspace(0.0, TURN, 2001)
+    on_grid = np.array([gap(t) for t in grid])
+
+    def zeros(alpha: float) -> list[float]:
+        changes = np.flatnonzero((on_grid[:-1] > alpha) != (on_grid[1:] > alpha))
+        return [brentq(lambda t: gap(t) - alpha, grid[i], grid[i + 1], xtol=1e-15) for i in changes]
+
+    def integrals(alpha: float) -> tuple[float, float]:
+        ends = zeros(alpha)
+        ends.append(ends[0] + TURN)
+        area = balance = 0.0
+        for a, b in zip(ends[:-1], ends[1:], strict=True):
+            area += abs(primitive(b) - primitive(a) - alpha * (b - a))
+            balance += np.copysign(b - a, gap(0.5 * (a + b)) - alpha)
+        return area, balance
+
+    alpha = brentq(
+        lambda a: integrals(a)[1], on_grid.min() + 1e-3, on_grid.max() - 1e-3, xtol=1e-15
+    )
+    found = wasserstein_circle(mf.Density(CIRCLE, first), mf.Density(CIRCLE, second), p=1)
+    assert found == pytest.approx(integrals(alpha)[0], abs=1e-13)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("concentration", [400.0, 2e4])
+def test_rotating_a_concentrated_density_costs_the_angle(p: int, concentration: float) -> None:
+    """On an arc shorter than pi the circle is a line, and a translation is optimal."""
+    first = mf.Density(CIRCLE, von_mises(concentration, 6.2))
+    second = mf.Density(CIRCLE, von_mises(concentration, 6.5))
+    assert wasserstein_circle(first, second, p) == pytest.approx(0.3, abs=1e-12)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_distance_of_equal_densities_is_zero(p: int) -> None:
+    """Also when one is stored to a higher degree."""
+    coefficients = von_mises(5.0, 1.0)
+    padded = np.concatenate([coefficients, np.zeros(10)])
+    first, second = mf.Density(CIRCLE, coefficients), mf.Density(CIRCLE, padded)
+    assert wasserstein_circle(first, second, p) == 0.0
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("seed", range(8))
+def test_distance_is_invariant_under_rotation(p: int, seed: int) -> None:
+    """Cells, cut and starting points of every search lie elsewhere after a rotation.
+
+    Densities |q|^2 of random polynomials q, which nearly vanish in places, clusters, and points.
+    """
+    rng = np.random.default_rng(seed)
+    q = rng.normal(size=9) + 1j * rng.normal(size=9)
+    squared = np.correlate(q, q, "full")[8:]
+    clusters = mixture((0.2, 300.0, 1.0), (0.8, 40.0, 4.0))
+    points = rng.uniform(0.0, TURN, 20)
+    angle = rng.uniform(-5.0, 5.0)
+
+    def placed(turned: float) -> list:
+        return [
+            *(
+                mf.Density(CIRCLE, c / c[0].real * np.exp(-1j * turned * np.arange(len(c))))
+                for c in (squared, clusters)
+            ),
+            mf.Measure(CIRCLE, points + turned),
+        ]
+
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        here, there = placed(0.0), placed(angle)
+        expected = wasserstein_circle(here[i], here[j], p)
+        # Phases up to degree 190 times 5 are rounded by 1e-13.
+        assert wasserstein_circle(there[i], there[j], p) == pytest.approx(expected, abs=3e-13)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_points_and_densities_obey_the_triangle_inequality(p: int) -> None:
+    """The three algorithms, for points, for densities and for both, must measure one thing."""
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        triple = [
+            mf.Measure(CIRCLE, rng.uniform(0.0, TURN, 5)),
+            mf.Density(CIRCLE, von_mises(rng.uniform(0.1, 50.0), rng.uniform(0.0, TURN))),
+            mf.Density(CIRCLE, von_mises(rng.uniform(0.1, 50.0), rng.uniform(0.0, TURN))),
+            mf.Measure(CIRCLE, rng.uniform(0.0, TURN, 3), rng.dirichlet(np.ones(3))),
+        ]
+        for i, j, k in ((0, 1, 2), (1, 0, 2), (0, 1, 3), (1, 0, 3), (1, 3, 2)):
+            sides = [
+                wasserstein_circle(triple[a], triple[b], p) for a, b in ((i, j), (j, k), (i, k))
+            ]
+            assert sides[2] <= sides[0] + sides[1] + 1e-13
+
+
+def test_finely_quantised_density_is_as_far_as_itself() -> None:
+    """W_2 from n atoms in the middle of quantile cells is that from the density, nearly.
+
+    Moving mass inside its cell changes W_2 at first order by its mean only, which is almost 0;
+    the rest is of second order, d^2 / W_2 with d the distance from density to atoms.
+    """
+    density = mf.Density(CIRCLE, von_mises(3.0, 1.0))
+    other = mf.Density(CIRCLE, von_mises(1.0, 4.0))
+    grid = np.linspace(0.0, TURN, 20_001)
+    levels = distribution(density.coefficients, grid)
+    atoms = np.interp(levels[0] + (np.arange(2000) + 0.5) / 2000, levels, grid)
+    measure = mf.Measure(CIRCLE, atoms)
+    near = wasserstein_circle(measure, density, p=2)
+    assert near < 5e-3
+    exact = wasserstein_circle(density, other, p=2)
+    assert wasserstein_circle(measure, other, p=2) == pytest.approx(exact, abs=near**2 / exact)
