@@ -16,7 +16,7 @@ from meanfield.initial import (
     von_mises_fisher,
 )
 from meanfield.kernels import Kernel, exponential, linear, zonal
-from meanfield.manifolds import Circle, Hypersphere
+from meanfield.manifolds import Circle, Hypersphere, Sphere
 from meanfield.measures import Density, Measure
 from meanfield.outputs.run_file import load
 from meanfield.problem import Problem
@@ -32,13 +32,14 @@ from meanfield.theory.stability import (
     switching_threshold,
     switching_thresholds,
 )
-from meanfield.transport import wasserstein
+from meanfield.transport import Bracket, sobolev_distance, wasserstein
 
 __version__ = "0.1.0"
 
 __all__ = [
     "SA",
     "USA",
+    "Bracket",
     "Circle",
     "Density",
     "Flow",
@@ -49,6 +50,7 @@ __all__ = [
     "Problem",
     "Run",
     "SimulationError",
+    "Sphere",
     "convergence_study",
     "critical_diffusivity",
     "dominant_degree",
@@ -65,6 +67,7 @@ __all__ = [
     "sample_tokens",
     "sampled",
     "simulate",
+    "sobolev_distance",
     "switching_threshold",
     "switching_thresholds",
     "uniform",

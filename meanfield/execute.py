@@ -146,7 +146,8 @@ def _continuation(config: Config, path: Path) -> tuple[tuple[Checkpoint, str] | 
         return None, config.times
     remaining = config.times[config.times > run.time[-1]]
     count = float(run.observables["clusters/count"][-1])
-    if config.stop == "one_cluster" and is_one_cluster(config.problem, run.moments[-1], count):
+    moments = config.problem.space.packed(run.moments[-1])
+    if config.stop == "one_cluster" and is_one_cluster(config.problem, moments, count):
         remaining = remaining[:0]
     if len(remaining) == 0 and run.status.startswith((RUNNING, "interrupted")):
         # Everything was saved; only the last word was missing.

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 # A density may be negative by the rounding of its series, not more.
 _NEGATIVE_TOLERANCE = 1e-10
-# Largest value of a trigonometric polynomial <= grid maximum / cos(pi / (2 q)) on a grid q
-# times finer than its degree needs (Ehlich and Zeller 1964): q = 4.
-_OVERSAMPLING = 4
-_SAMPLING_MARGIN = 1.0 / np.cos(np.pi / (2 * _OVERSAMPLING))
+
+
+Mean = float | Sequence[float] | FloatArray | None
+"""Where a law is centred: an angle, a vector, or None for the manifold's own origin."""
 
 
 @dataclass(frozen=True)
@@ -58,18 +58,20 @@ def uniform() -> Law:
     >>> uniform()
     uniform()
     """
-    return Law("uniform", lambda manifold: _from_modes(manifold, []))
+    return Law("uniform", lambda manifold: Density(manifold, manifold.from_modes([])))
 
 
 def perturbed_uniform(modes: Sequence[Sequence[float]]) -> Law:
     """Uniform density with a few modes added.
 
-    On the circle f(theta) = 1 + sum_i [A_i cos(k_i theta) + B_i sin(k_i theta)].
+    On the circle f(theta) = 1 + sum_i [A_i cos(k_i theta) + B_i sin(k_i theta)], on the sphere
+    f(x) = 1 + sum_i A_i Y_{l_i m_i}(x) with real harmonics of mean square 1, without
+    Condon-Shortley phase; m < 0 is the sine type.
 
     Parameters
     ----------
-    modes : sequence of (k, cosine, sine) on the circle
-        Degrees k >= 1 with their amplitudes relative to uniform.
+    modes : sequence of (k, cosine, sine) on the circle, of (l, m, amplitude) on the sphere
+        Degrees >= 1 with their amplitudes relative to uniform.
 
     Raises
     ------
@@ -84,15 +86,17 @@ def perturbed_uniform(modes: Sequence[Sequence[float]]) -> Law:
     """
     return Law(
         "perturbed_uniform",
-        lambda manifold: checked_positive(_from_modes(manifold, modes)),
+        lambda manifold: checked_positive(Density(manifold, manifold.from_modes(modes))),
         {"modes": modes},
     )
 
 
-def von_mises_fisher(concentration: float, mean: float = 0.0) -> Law:
+def von_mises_fisher(concentration: float, mean: Mean = None) -> Law:
     """Von Mises-Fisher density proportional to exp(concentration * <x, mean>).
 
-    On the circle c_k = I_k(kappa) / I_0(kappa) e^{-ik mean}; `mean` is an angle in radians.
+    Its moments are those of a Dirac at `mean` times a_l / a_0, the multipliers of the exponential
+    kernel: on the circle c_k = I_k(kappa) / I_0(kappa) e^{-ik mean}. `mean` is an angle in
+    radians or a vector, by default the angle 0 or the north pole.
 
     Examples
     --------
@@ -100,17 +104,17 @@ def von_mises_fisher(concentration: float, mean: float = 0.0) -> Law:
     >>> von_mises_fisher(2.0).build(mf.Circle()).coefficients[1].real.round(6)
     np.float64(0.697775)
     """
-    parameters = {"concentration": concentration, "mean": mean}
+    parameters = {"concentration": concentration} | ({} if mean is None else {"mean": mean})
     return Law("von_mises_fisher", _mixture_builder([(1.0, mean, concentration)]), parameters)
 
 
-def mixture(components: Sequence[tuple[float, float, float]]) -> Law:
+def mixture(components: Sequence[tuple[float, Mean, float]]) -> Law:
     """Mixture of von Mises-Fisher densities.
 
     Parameters
     ----------
     components : sequence of (weight, mean, concentration)
-        Weights sum to 1 within 1e-9.
+        Weights sum to 1 within 1e-9; means as in `von_mises_fisher`.
 
     Raises
     ------
@@ -154,9 +158,8 @@ def from_points(points: FloatArray, weights: FloatArray | None = None, name: str
 def sample_tokens(density: Density, count: int, rng: np.random.Generator) -> FloatArray:
     """Independent tokens from a density, by rejection from the uniform measure.
 
-    Exact for every manifold: a uniform proposal x is kept with probability f(x) / bound, the
-    bound being the largest value on a grid four times finer than the degree needs, divided
-    by cos(pi/8).
+    Exact: a uniform proposal x is kept with probability f(x) / bound, the bound being proven
+    (`Manifold.extremes`).
 
     Examples
     --------
@@ -168,7 +171,7 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator) -> Flo
     manifold = density.manifold
     if density.max_degree == 0:
         return manifold.random_points(count, rng)
-    bound = float(_nodal(density)[1].max()) * _SAMPLING_MARGIN
+    _, _, bound = manifold.extremes(density.coefficients)
     kept: list[FloatArray] = []
     missing = count
     while missing > 0:
@@ -188,57 +191,44 @@ def checked_positive(density: Density, remedy: str = "Reduce the amplitudes") ->
     ValueError
         If a value on a fine grid is below -1e-10.
     """
-    points, values = _nodal(density)
-    lowest = int(np.argmin(values))
-    if values[lowest] < -_NEGATIVE_TOLERANCE:
-        raise ValueError(
-            f"density is negative: {values[lowest]:.4g} at {np.round(points[lowest], 4)}. {remedy}."
-        )
+    lowest, where, _ = density.manifold.extremes(density.coefficients)
+    if lowest < -_NEGATIVE_TOLERANCE:
+        raise ValueError(f"density is negative: {lowest:.4g} at {np.round(where, 4)}. {remedy}.")
     return density
 
 
-def _nodal(density: Density) -> tuple[FloatArray, FloatArray]:
-    degree = max(density.max_degree, 1)
-    grid = density.manifold.grid(_OVERSAMPLING * degree)
-    return grid.points, grid.to_nodal(density.coefficients)
-
-
-def _from_modes(manifold: Manifold, modes: Sequence[Sequence[float]]) -> Density:
-    for mode in modes:
-        if not np.all(np.isfinite(mode)):
-            raise ValueError(f"mode {list(mode)} must be finite.")
-        if len(mode) != 3 or mode[0] != int(mode[0]) or mode[0] < 1:
-            raise ValueError(f"mode {list(mode)} must be [k, cosine, sine] with an integer k >= 1.")
-    c = np.zeros(1 + max([int(k) for k, _, _ in modes], default=0), dtype=np.complex128)
-    c[0] = 1.0
-    for k, cosine, sine in modes:
-        # A cos + B sin = Re[(A - iB) e^{ik theta}] = Re[2 c_k e^{ik theta}].
-        c[int(k)] += 0.5 * (cosine - 1j * sine)
-    return Density(manifold, c)
-
-
 def _mixture_builder(
-    components: Sequence[tuple[float, float, float]],
+    components: Sequence[tuple[float, Mean, float]],
 ) -> Callable[[Manifold], Density]:
     weights = np.array([weight for weight, _, _ in components], dtype=np.float64)
     if len(weights) == 0 or np.any(weights < 0) or abs(weights.sum() - 1.0) > 1e-9:
         raise ValueError(f"weights of a mixture sum to {weights.sum():.12g}, expected 1.")
     for _, mean, concentration in components:
-        if not np.isfinite(mean) or not np.isfinite(concentration) or concentration < 0:
-            raise ValueError(
-                f"concentration must be finite and >= 0, got {concentration} at mean {mean}."
-            )
+        if mean is not None and not np.all(np.isfinite(mean)):
+            raise ValueError(f"mean must be finite, got {mean}.")
+        if not np.isfinite(concentration) or concentration < 0:
+            raise ValueError(f"concentration must be finite and >= 0, got {concentration}.")
 
     def build(manifold: Manifold) -> Density:
         kernels = [exponential(kappa) for _, _, kappa in components if kappa > 0]
         degree = max([kernel.degree(manifold.dimension) for kernel in kernels], default=0)
-        total = np.zeros(degree + 1, dtype=np.complex128)
+        if degree > manifold.largest_degree:
+            raise ValueError(
+                f"concentration = {max(kappa for _, _, kappa in components):g} needs degree "
+                f"{degree} on the {manifold.name}, at most {manifold.largest_degree}: reduce it."
+            )
+        total = manifold.resize(manifold.from_modes([]), degree)
+        total[0] = 0.0
         for weight, (_, mean, kappa) in zip(weights / weights.sum(), components, strict=True):
-            if kappa == 0:
-                total[0] += weight
-                continue
-            a = exponential(kappa).attention_multipliers(manifold.dimension, degree)
-            total += weight * a / a[0] * np.exp(-1j * np.arange(degree + 1) * mean)
+            centre = manifold.check_points(np.array([manifold.origin if mean is None else mean]))
+            spread = np.zeros(degree + 1)
+            spread[0] = 1.0
+            if kappa > 0:
+                a = exponential(kappa).attention_multipliers(manifold.dimension, degree)
+                spread = a / a[0]
+            dirac = manifold.moments(centre, None, degree)
+            total += manifold.convolve(weight * spread, dirac)
+        total[0] = 1.0
         return Density(manifold, total)
 
     return build

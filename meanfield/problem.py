@@ -9,6 +9,7 @@ Time is scaled time: the kernel is a(s) = exp(beta s - |beta|), largest value 1.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -75,7 +76,9 @@ class Problem:
             On spheres that are for theory only.
         """
         if isinstance(self.manifold, Hypersphere):
-            raise ValueError(f"{self.manifold.name} is for theory only; evolve on the circle.")
+            raise ValueError(
+                f"{self.manifold.name} is for theory only; evolve on the circle or the sphere."
+            )
         return cast(Manifold, self.manifold)
 
     @property
@@ -89,7 +92,11 @@ class Problem:
         return max(self.kernel_degree, 12 if self.manifold.dimension == 1 else 8)
 
     def initial_measure(self) -> Density | Measure:
-        """The measure at time 0."""
+        """The measure at time 0, built once."""
+        return self._initial_measure
+
+    @cached_property
+    def _initial_measure(self) -> Density | Measure:
         return self.initial.build(self.space)
 
     def __repr__(self) -> str:

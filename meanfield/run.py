@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.manifolds import MANIFOLDS, Manifold
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, observe
 from meanfield.problem import Problem
@@ -35,7 +36,8 @@ class Run:
     time : ndarray, shape (n_saves,)
         Given, scaled time.
     moments : ndarray, shape (n_saves, K + 1) on the circle
-        Given. int conj(Y_l) dmu.
+        Given. int conj(Y_l) dmu, complex. On the sphere real, shape (n_saves, 2, L + 1, L + 1), as
+        pyshtools lays out coefficients (4-pi normalised, no Condon-Shortley phase).
     observables : dict of str to ndarray, first axis n_saves
         Given. Cluster masses and centres are padded with NaN.
     diagnostics : dict of str to ndarray, shape (n_saves,)
@@ -71,6 +73,20 @@ class Run:
     def status(self) -> str:
         """'completed', 'running', or the reason of the stop."""
         return str(self.attributes.get("status", COMPLETED))
+
+    @property
+    def manifold(self) -> Manifold:
+        """Manifold on which it ran."""
+        return MANIFOLDS[str(self.attributes["manifold"])]()
+
+    def packed_moments(self) -> ModalArray:
+        """Moments as `Manifold` and `Interaction` take them, shape (n_saves, n)."""
+        return np.array([self.manifold.packed(moments) for moments in self.moments])
+
+    def sizes_by_degree(self) -> FloatArray:
+        """Size of the moments of each degree, shape (n_saves, degrees); unchanged by rotations."""
+        space = self.manifold
+        return np.array([space.sizes_by_degree(moments) for moments in self.packed_moments()])
 
     def to_xarray(self) -> xarray.Dataset:
         """Dataset with time, moments, observables and diagnostics; needs xarray installed."""
@@ -128,7 +144,7 @@ def collect(
     names = sorted({name for s in snapshots for name in s.diagnostics})
     return Run(
         time=np.array([s.time for s in snapshots]),
-        moments=np.array([s.moments for s in snapshots]),
+        moments=np.array([problem.space.spread(s.moments) for s in snapshots]),
         observables={
             name: padded([row[name] for row in observed]) for name in (observed or [{}])[0]
         },
@@ -143,7 +159,7 @@ def collect(
 
 
 def padded(rows: list[FloatArray]) -> FloatArray:
-    """Stack rows of different lengths, filled with NaN.
+    """Stack rows of different lengths along their first axis, filled with NaN.
 
     Examples
     --------
@@ -153,7 +169,7 @@ def padded(rows: list[FloatArray]) -> FloatArray:
     """
     if all(row.ndim == 0 for row in rows):
         return np.array(rows)
-    table = np.full((len(rows), max(len(row) for row in rows)), np.nan)
+    table = np.full((len(rows), max(len(row) for row in rows), *rows[0].shape[1:]), np.nan)
     for i, row in enumerate(rows):
         table[i, : len(row)] = row
     return table

@@ -19,7 +19,7 @@ class Checkpoint:
     time : float
         Scaled time.
     state : ndarray
-        State vector of the representation.
+        State vector of the representation, one-dimensional.
     step : float or None
         Step that the stepper tries next; None lets it choose.
     steps, rejected, evaluations : int
@@ -45,7 +45,7 @@ class Snapshot:
     measure : Density or Measure
         The state as a measure.
     moments : ndarray
-        Moments up to the problem's `moment_degree`.
+        Moments up to the problem's `moment_degree`, packed as the manifold likes.
     representation : str
         Name of the representation that carries it.
     diagnostics : dict of str to float

@@ -219,7 +219,7 @@ def test_numerics_page_has_the_crossovers_of_the_code() -> None:
 
     text = page("numerics.md")
     for value in (
-        particles.__globals__["FEW_TOKENS"],
+        *particles.__globals__["FEW_TOKENS"].values(),
         circle_points._MOMENTS_BY_CELLS,
         circle_points._VALUES_BY_CELLS,
         circle_advection._CONVOLUTION_DEGREE,

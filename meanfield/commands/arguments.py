@@ -7,7 +7,7 @@ import math
 
 from meanfield.flows import Flow
 from meanfield.kernels import KERNELS
-from meanfield.manifolds import Circle, Hypersphere
+from meanfield.manifolds import manifold_of
 from meanfield.problem import Problem
 
 
@@ -39,36 +39,6 @@ def problem_of(options: argparse.Namespace) -> Problem:
     """Problem from the options of `add_problem_arguments`."""
     flow = Flow(options.normalized, options.strength, options.diffusivity)
     return Problem(manifold_of(options.manifold), KERNELS[options.kernel](options.beta), flow)
-
-
-def manifold_of(name: str) -> Circle | Hypersphere:
-    """Manifold by name.
-
-    Raises
-    ------
-    ValueError
-        If the name is not circle, sphere or sphere:D with D >= 2.
-
-    Examples
-    --------
-    >>> manifold_of("sphere:4")
-    Hypersphere(dimension=3)
-    """
-    if name in ("circle", "sphere:2"):
-        return Circle()
-    if name == "sphere":
-        return Hypersphere(2)
-    prefix, _, ambient = name.partition(":")
-    if (
-        prefix == "sphere"
-        and ambient.isascii()
-        and ambient.isdigit()
-        and 2 <= int(ambient) <= 10**6
-    ):
-        return Hypersphere(int(ambient) - 1)
-    raise ValueError(
-        f"--manifold {name} is not known. Known: circle, sphere, sphere:D with 2 <= D <= 1000000."
-    )
 
 
 def finite(text: str) -> float:

@@ -56,9 +56,11 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _size(config: Config, representation: Representation) -> str:
+    space = config.problem.space
     measure = representation.measure(representation.state)
     if isinstance(measure, Density):
-        return f"degree {measure.max_degree} growing to {config.options.max_degree} as needed"
+        largest = config.options.max_degree or space.default_max_degree
+        return f"degree {measure.max_degree} growing to {largest} as needed"
     return f"{len(measure.points)} tokens"
 
 

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from meanfield.commands.arguments import add_json, add_threads, positive
 from meanfield.commands.comparison_report import report, report_json
 from meanfield.commands.memory import check_comparison_memory
@@ -85,21 +87,21 @@ def _run(
 ) -> None:
     """Run what is missing and record it."""
     plan = _plan(config)
-    distances = plan.empty()
+    found = plan.empty()
     if stored is not None:
-        kept = stored.distances
-        if kept.shape[2:] != distances.shape[2:]:
+        kept = np.stack([stored.distances, stored.widths], axis=-1)
+        if kept.shape[2:] != found.shape[2:]:
             raise OutputError(f"{path} ends at another time. Use --overwrite to start again.")
         for i, n in enumerate(stored.tokens):
-            distances[plan.tokens.index(n), : kept.shape[1]] = kept[i]
-    missing = plan.missing(distances)
+            found[plan.options.tokens.index(n), : kept.shape[1]] = kept[i]
+    missing = plan.missing(found)
     cores = threads()
     workers = max(1, min(workers or cores, len(missing)))
     share = max(1, cores // workers)
     attributes = _attributes(config, stored)
     with worker_pool(workers, share) as executor:
         results = finished_systems(missing, executor)
-        with closing(record_comparison(path, plan, distances, results, attributes)) as stream:
+        with closing(record_comparison(path, plan, found, results, attributes)) as stream:
             for _ in shown(
                 stream,
                 sum(_work(system) for system in missing),
@@ -126,11 +128,8 @@ def _plan(config: Config) -> Comparison:
         return comparison(
             config.problem,
             config.times,
+            config.compare,
             source=source,
-            tokens=config.compare.tokens,
-            repetitions=config.compare.repetitions,
-            metric=config.compare.metric,
-            seed=config.compare.seed,
             tolerance=config.options.tolerance,
             max_degree=config.options.max_degree,
         )

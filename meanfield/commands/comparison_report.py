@@ -48,6 +48,7 @@ def report_json(study: ConvergenceStudy, path: Path) -> str:
             "repetitions": study.distances.shape[1],
             "mean_distance": study.mean_distance,
             "standard_error": study.standard_error,
+            "mean_width": study.mean_width,
             "exponent": study.exponent,
             "exponent_interval": study.exponent_interval,
             "exponent_time": study.exponent_time,
@@ -66,7 +67,7 @@ def report_json(study: ConvergenceStudy, path: Path) -> str:
 
 def _headline_table(study: ConvergenceStudy) -> str:
     at, metric = study.headline, study.metric
-    header = ["n", f"mean {metric}", "s.e.", f"sqrt(n) {metric}", "onset time"]
+    header = ["n", f"mean {metric}", "s.e.", f"sqrt(n) {metric}", "onset time", "known within"]
     rows = [
         [
             int(n),
@@ -74,15 +75,20 @@ def _headline_table(study: ConvergenceStudy) -> str:
             f"{error:.2g}",
             f"{mean * np.sqrt(n):.4g}",
             f"{onset:.5g}" if np.isfinite(onset) else "-",
+            f"{100 * width:.2g} %",
         ]
-        for n, mean, error, onset in zip(
+        for n, mean, error, width, onset in zip(
             study.tokens,
             study.mean_distance[:, at],
             study.standard_error[:, at],
+            study.mean_width[:, at],
             study.onset_times,
             strict=True,
         )
     ]
+    if not np.any(study.widths > 0):
+        # Exact distances need no column that says so.
+        header, rows = header[:-1], [row[:-1] for row in rows]
     return table(header, rows)
 
 

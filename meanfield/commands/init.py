@@ -13,7 +13,7 @@ TEMPLATE = """\
 title = "Clusters on the circle"
 
 [problem]
-manifold = "circle"
+manifold = "circle"           # "circle" | "sphere"
 kernel = "exponential"        # "exponential" | "linear" (Kuramoto) | "zonal" (your own)
 beta = 9.0                    # inverse temperature
 normalized = false            # false: USA; true: SA (softmax)
@@ -23,11 +23,12 @@ strength = 1.0                # -1.0 repels
 name = "perturbed_uniform"    # "uniform" | "von_mises_fisher" | "mixture" | "sampled" |
                               # "tokens" | "atoms" | "file"
 modes = [[1, 0.01, 0.0], [3, 0.02, -0.01], [4, 0.0, 0.02]]   # [k, cosine, sine]
+                              # on the sphere: [l, m, amplitude]
 
 [representation]
 name = "auto"                 # "auto" | "density" | "particles"
 tolerance = 1e-10
-# max_degree = 4096           # density: largest degree
+# max_degree = 4096           # density: largest degree (default on the sphere: 1023)
 # tokens = 1000               # particles: how many to draw from the initial density
 # seed = 0
 

@@ -18,7 +18,12 @@ _ARRAYS = 45
 def estimated_memory(config: Config) -> float:
     """Peak memory of a run in bytes; of a density, at its largest degree."""
     tokens = particle_count(config)
-    state = 16 * (config.options.max_degree + 1) if tokens is None else 8 * tokens
+    space = config.problem.space
+    if tokens is None:
+        degree = config.options.max_degree or space.default_max_degree
+        state = space.resize(space.from_modes([]), degree).nbytes
+    else:
+        state = tokens * _point_bytes(config)
     waiting = min(len(config.times) * state, PENDING_BYTES + state)
     return _BASE + _ARRAYS * state + (waiting if config.output.state == "all" else 0)
 
@@ -53,7 +58,14 @@ def check_comparison_memory(config: Config) -> None:
         As `check_memory`.
     """
     tokens = max(config.compare.tokens)
-    _refuse(f"{config.source.name}: [compare] {tokens}", _BASE + _ARRAYS * 8.0 * tokens)
+    _refuse(
+        f"{config.source.name}: [compare] {tokens}",
+        _BASE + _ARRAYS * float(_point_bytes(config)) * tokens,
+    )
+
+
+def _point_bytes(config: Config) -> int:
+    return 24 if config.problem.space.point_axes else 8
 
 
 def _refuse(what: str, needed: float) -> None:

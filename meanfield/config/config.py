@@ -29,9 +29,10 @@ from meanfield.config.tables import (
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
-from meanfield.representations.density import DEFAULT_MAX_DEGREE
 from meanfield.representations.options import DEFAULT_TOLERANCE
 from meanfield.simulate import save_times
+from meanfield.studies.metrics import METRICS
+from meanfield.studies.options import StudyOptions
 from meanfield.theory.time_units import TIME_UNITS, time_unit
 
 _MANY_TOKENS = 1_000_000
@@ -42,7 +43,7 @@ _MOST_TOKENS = 10**10
 REPRESENTATION_KEYS = {
     "name": Key(one_of("auto", *REPRESENTATIONS), "auto"),
     "tolerance": Key(number, DEFAULT_TOLERANCE),
-    "max_degree": Key(integer, DEFAULT_MAX_DEGREE),
+    "max_degree": Key(integer, None),
     "tokens": Key(integer, None),
     "seed": Key(integer, 0),
 }
@@ -54,11 +55,12 @@ TIME_KEYS = {
     "first": Key(number, None),
     "stop": Key(one_of("one_cluster"), None),
 }
+_STUDY = StudyOptions()
 COMPARE_KEYS = {
-    "tokens": Key(list_of(integer, least=1), [100, 1000, 10000]),
-    "repetitions": Key(integer, 20),
-    "metric": Key(one_of("W1", "W2"), "W1"),
-    "seed": Key(integer, 0),
+    "tokens": Key(list_of(integer, least=1), list(_STUDY.tokens)),
+    "repetitions": Key(integer, _STUDY.repetitions),
+    "metric": Key(one_of(*METRICS), _STUDY.metric),
+    "seed": Key(integer, _STUDY.seed),
 }
 SECTION_KEYS = {
     "problem": PROBLEM_KEYS,
@@ -68,39 +70,6 @@ SECTION_KEYS = {
     "compare": COMPARE_KEYS,
 }
 """Sections with the same keys in every run file; those of [initial] depend on its name."""
-
-
-@dataclass(frozen=True)
-class Compare:
-    """Section [compare].
-
-    Attributes
-    ----------
-    tokens : tuple of int
-        Given. Sizes of the particle systems.
-    repetitions : int
-        Given. Independent systems of each size.
-    metric : str
-        Given. "W1" or "W2".
-    seed : int
-        Given.
-    """
-
-    tokens: tuple[int, ...]
-    repetitions: int
-    metric: str
-    seed: int
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        if min(self.tokens) < 2:
-            raise ValueError(f"tokens must all be at least 2, got {min(self.tokens)}.")
-        if list(self.tokens) != sorted(set(self.tokens)):
-            raise ValueError("tokens must be increasing.")
-        if self.repetitions < 2:
-            raise ValueError(f"repetitions must be at least 2, got {self.repetitions}.")
-        if self.seed < 0:
-            raise ValueError(f"seed must not be negative, got {self.seed}.")
 
 
 @dataclass(frozen=True)
@@ -123,7 +92,7 @@ class Config:
         Given. "one_cluster" ends the run early.
     output : Output
         Derived.
-    compare : Compare
+    compare : StudyOptions
         Derived.
     tables : dict
         Given. The TOML document with all overrides applied.
@@ -136,7 +105,7 @@ class Config:
     times: FloatArray
     stop: str | None
     output: Output
-    compare: Compare
+    compare: StudyOptions
     tables: dict[str, Any]
 
     @property
@@ -223,7 +192,8 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None) -> Config:
     path = output_path(f"{where}: [output]", source, output["path"], given, inputs)
     state = output["state"] or _default_state(problem, options)
     with located(f"{where}: [compare]"):
-        compare = Compare(**(values["compare"] | {"tokens": tuple(values["compare"]["tokens"])}))
+        sizes = {"tokens": tuple(values["compare"]["tokens"])}
+        compare = StudyOptions(**(values["compare"] | sizes))
     return Config(
         source,
         title,

@@ -14,6 +14,7 @@ from meanfield.config.kernel_file import kernel_function
 from meanfield.config.tables import (
     Key,
     boolean,
+    either,
     integer,
     list_of,
     number,
@@ -48,8 +49,7 @@ PROBLEM_KEYS = {
     "diffusivity": Key(number, 0.0),
 }
 
-# Laws that a hand wrote stay far below; memory and time of a law are proportional to these.
-_LARGEST_DEGREE = 2**16
+# Laws that a hand wrote stay far below; memory and time of a law are proportional to this.
 _MOST_TOKENS = 10**8
 # The kernels' own range; below the smallest the law is uniform to the last bit.
 _CONCENTRATIONS = (1e-300, 1e8)
@@ -130,9 +130,10 @@ def _law(section: str, folder: Path, table: Any, bare: Problem) -> Law:
 
 
 def _perturbed_uniform(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+    largest = bare.space.largest_degree
     for mode in values["modes"]:
-        if mode and mode[0] > _LARGEST_DEGREE:
-            raise ValueError(f"modes holds degree {mode[0]:g}, expected at most {_LARGEST_DEGREE}.")
+        if mode and mode[0] > largest:
+            raise ValueError(f"modes holds degree {mode[0]:g}, expected at most {largest}.")
     return perturbed_uniform(values["modes"])
 
 
@@ -142,8 +143,9 @@ def _sampled(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
         degree = 2 * (dominant_degree(bare) or 1)
     if not 1 <= tokens <= _MOST_TOKENS:
         raise ValueError(f"tokens = {tokens} must lie between 1 and {_MOST_TOKENS}.")
-    if not 1 <= degree <= _LARGEST_DEGREE:
-        raise ValueError(f"max_degree = {degree} must lie between 1 and {_LARGEST_DEGREE}.")
+    largest = bare.space.largest_degree
+    if not 1 <= degree <= largest:
+        raise ValueError(f"max_degree = {degree} must lie between 1 and {largest}.")
     if seed < 0:
         raise ValueError(f"seed = {seed} must not be negative.")
     return sampled(tokens, seed, degree)
@@ -151,12 +153,37 @@ def _sampled(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
 
 def _mixture(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
     parts = values["components"]
-    return mixture([(part["weight"], part["mean"], part["concentration"]) for part in parts])
+    return mixture(
+        [(part["weight"], _mean(part["mean"], bare), part["concentration"]) for part in parts]
+    )
+
+
+def _von_mises_fisher(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+    return von_mises_fisher(values["concentration"], _mean(values["mean"], bare))
+
+
+def _mean(value: Any, bare: Problem) -> Any:
+    """Angle on the circle, vector of three numbers on the sphere."""
+    wanted = "an angle" if bare.manifold.dimension == 1 else "a vector [x, y, z]"
+    fits = isinstance(value, list) == (bare.manifold.dimension > 1)
+    if value is not None and not fits:
+        raise ValueError(f"mean = {shown(value)} must be {wanted} on the {bare.manifold.name}.")
+    return value
 
 
 def _atoms(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
     weights = None if values["weights"] is None else np.array(values["weights"])
-    return from_points(np.array(values["angles"]), weights, "atoms")
+    wanted, other = ("angles", "points") if bare.manifold.dimension == 1 else ("points", "angles")
+    if values[wanted] is None or values[other] is not None:
+        raise ValueError(f"atoms on the {bare.manifold.name} are given by {wanted} = [...] alone.")
+    return from_points(np.array(values[wanted]), weights, "atoms")
+
+
+def _vector(value: Any) -> list[float]:
+    components = list_of(number)(value)
+    if len(components) != 3:
+        raise TypeError("must be a vector of three numbers")
+    return components
 
 
 def _concentration(value: Any) -> float:
@@ -169,7 +196,7 @@ def _concentration(value: Any) -> float:
 
 _COMPONENT_KEYS = {
     "weight": Key(number),
-    "mean": Key(number, 0.0),
+    "mean": Key(either(number, _vector), None),
     "concentration": Key(_concentration),
 }
 
@@ -188,8 +215,8 @@ INITIAL: dict[str, tuple[dict[str, Key], Callable[[dict[str, Any], Path, Problem
         _perturbed_uniform,
     ),
     "von_mises_fisher": (
-        {"concentration": Key(_concentration), "mean": Key(number, 0.0)},
-        lambda v, folder, bare: von_mises_fisher(v["concentration"], v["mean"]),
+        {"concentration": Key(_concentration), "mean": Key(either(number, _vector), None)},
+        _von_mises_fisher,
     ),
     "mixture": ({"components": Key(list_of(_component, least=1))}, _mixture),
     "sampled": (
@@ -199,7 +226,11 @@ INITIAL: dict[str, tuple[dict[str, Key], Callable[[dict[str, Any], Path, Problem
     "file": ({"path": Key(string)}, last_state_of_run),
     "tokens": ({"file": Key(string)}, tokens_from_file),
     "atoms": (
-        {"angles": Key(list_of(number, least=1)), "weights": Key(list_of(number), None)},
+        {
+            "angles": Key(list_of(number, least=1), None),
+            "points": Key(list_of(_vector, least=1), None),
+            "weights": Key(list_of(number), None),
+        },
         _atoms,
     ),
 }

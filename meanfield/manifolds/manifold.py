@@ -3,13 +3,17 @@
 Bases are orthonormal with respect to sigma, the uniform probability measure. A field or
 density g has modal coefficients g_l; a real field is evaluated as sum_l g_l Y_l. Moments of
 a measure are m_l = int conj(Y_l) dmu, so moments and coefficients of a density coincide.
+Inside the package coefficients are one-dimensional complex arrays, packed as the manifold
+likes; `spread` gives them one axis an index, as files and users see them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 
@@ -51,6 +55,10 @@ class Grid(Protocol):
         """Quadrature weights for sigma, shape (n,), summing to 1."""
         ...
 
+    def squared_norm(self, vectors: FloatArray) -> FloatArray:
+        """Squared length of nodal vectors, shape (n,)."""
+        ...
+
     def to_nodal(self, coefficients: ModalArray) -> FloatArray:
         """Values at the nodes."""
         ...
@@ -77,12 +85,53 @@ class Grid(Protocol):
 class Manifold(RoundSphere, Protocol):
     """A manifold on which measures evolve."""
 
+    @property
+    def modal_axes(self) -> tuple[str, ...]:
+        """Names of the axes of spread coefficients."""
+        ...
+
+    @property
+    def point_axes(self) -> tuple[str, ...]:
+        """Names of the axes of one point; none where a point is a number."""
+        ...
+
+    @property
+    def default_max_degree(self) -> int:
+        """Degree to which a density may grow unless told otherwise."""
+        ...
+
+    @property
+    def largest_degree(self) -> int:
+        """Largest degree of an initial density; memory grows with it."""
+        ...
+
+    @property
+    def origin(self) -> FloatArray | float:
+        """Point at which laws are centred unless told otherwise."""
+        ...
+
     def check_points(self, points: FloatArray) -> FloatArray:
         """Points as this manifold stores them; ValueError if they are none."""
         ...
 
     def check_coefficients(self, coefficients: ModalArray) -> ModalArray:
         """Coefficients of a density as this manifold stores them; ValueError if they are none."""
+        ...
+
+    def from_modes(self, modes: Sequence[Sequence[float]]) -> ModalArray:
+        """Coefficients of 1 + a sum of modes as run files write them; ValueError if malformed."""
+        ...
+
+    def spread(self, coefficients: ModalArray) -> ModalArray:
+        """Coefficients with the axes `modal_axes`."""
+        ...
+
+    def packed(self, array: ModalArray) -> ModalArray:
+        """Inverse of `spread`."""
+        ...
+
+    def extremes(self, coefficients: ModalArray) -> tuple[float, FloatArray | float, float]:
+        """Lowest value on a fine grid, where it is, and a bound above all values."""
         ...
 
     def degree_of(self, coefficients: ModalArray) -> int:
@@ -101,8 +150,11 @@ class Manifold(RoundSphere, Protocol):
         """Real inner product int f g dsigma of two real fields; cut to the shorter."""
         ...
 
-    def largest_by_degree(self, coefficients: ModalArray) -> FloatArray:
-        """Largest modulus among the coefficients of each degree, shape (max_degree + 1,)."""
+    def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
+        """Size of each degree, shape (max_degree + 1,): unchanged by rotations.
+
+        At least the largest modulus among the coefficients of the degree.
+        """
         ...
 
     def order_parameter(self, moments: ModalArray) -> float:
@@ -111,6 +163,14 @@ class Manifold(RoundSphere, Protocol):
 
     def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Geodesic distance of points, elementwise."""
+        ...
+
+    def retract(self, points: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Points moved onto the manifold, and their lengths before; None where all are on it."""
+        ...
+
+    def squared_norm(self, vectors: FloatArray) -> FloatArray:
+        """Squared length of tangent vectors at scattered points, shape (n,)."""
         ...
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
@@ -135,6 +195,28 @@ class Manifold(RoundSphere, Protocol):
         self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
     ) -> FloatArray:
         """Gradient of a field at scattered points, divided by the field `divisor` if given."""
+        ...
+
+    def pairwise_velocity(
+        self, points: FloatArray, weights: FloatArray | None, beta: float, normalized: bool
+    ) -> FloatArray:
+        """Velocity of points in their own exponential field, summed pair by pair."""
+        ...
+
+    def dense(
+        self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
+    ) -> npt.NDArray[np.bool_]:
+        """Whether the mass within `radius` of each point reaches the threshold."""
+        ...
+
+    def linked(self, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
+        """Group number of every point; points closer than `radius` share a group."""
+        ...
+
+    def mean_points(
+        self, points: FloatArray, mass: FloatArray, group: npt.NDArray[np.int64], count: int
+    ) -> FloatArray:
+        """Mean point of each of `count` groups; NaN where the mean vector is rounding."""
         ...
 
 

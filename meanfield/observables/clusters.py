@@ -19,10 +19,11 @@ _RADIUS = 0.25
 _SPARSE = 0.1
 _LEAST_MASS = 0.01
 _LEAST_TOKENS = 3
-# A group whose mean vector is this short against its mass has no centre: uniform has none.
-_NO_CENTRE = 1e-9
-# Nodes within one radius when a density becomes points: groups then end within r / 16.
-_NODES_PER_RADIUS = 16
+# Degree of the grid on which a density becomes points, times the radius; a grid has three nodes a
+# degree on a great circle: groups end within r / 24 on the circle, r / 8 on the sphere.
+_DEGREES_PER_RADIUS = {1: 16.0 * math.pi, 2: 16.0 * math.pi / 3.0}
+# Largest degree of such a grid on the sphere: some 2 million nodes, a fraction of a second.
+_LARGEST_DEGREE = 666
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +34,9 @@ class Clusters:
     ----------
     mass : ndarray, shape (count,)
         Derived. Mass of each; together at most 1.
-    centre : ndarray, shape (count,) on the circle
-        Derived. Mean angle of each, in (-pi, pi]; NaN where the mean vector is rounding.
+    centre : ndarray, shape (count,) on the circle, (count, 3) on the sphere
+        Derived. Mean angle of each, in (-pi, pi], or unit vector; NaN where the mean vector is
+        rounding.
     """
 
     mass: FloatArray
@@ -58,7 +60,7 @@ def cluster_radius(beta: float) -> float:
 
 
 def clusters(measure: Density | Measure, beta: float) -> Clusters:
-    """Clusters of a measure on the circle.
+    """Clusters of a measure.
 
     Parameters
     ----------
@@ -79,65 +81,44 @@ def clusters(measure: Density | Measure, beta: float) -> Clusters:
     array([0.6, 0.4])
     """
     radius = cluster_radius(beta)
+    space = measure.manifold
     least = _LEAST_MASS
+    mass: FloatArray | None
     if isinstance(measure, Density):
-        angles, mass = _nodes(measure, radius)
+        points, mass, radius = _nodes(measure, radius)
     else:
-        angles, mass = _sorted(measure)
-        if measure.weights is None:
-            least = max(_LEAST_MASS, _LEAST_TOKENS / len(angles))
-    dense = _mass_within(angles, mass, radius) >= _SPARSE * radius / np.pi
-    angles, mass = angles[dense], mass[dense]
-    if len(angles) == 0:
-        return Clusters(np.zeros(0), np.zeros(0))
-    group = _linked(angles, radius)
-    total = np.asarray(np.bincount(group, mass), dtype=np.float64)
-    mean = np.bincount(group, mass * np.cos(angles)) + 1j * np.bincount(
-        group, mass * np.sin(angles)
-    )
+        points, mass = measure.points, measure.weights
+        if mass is None:
+            least = max(_LEAST_MASS, _LEAST_TOKENS / len(points))
+    threshold = _SPARSE * _uniform_mass(space.dimension, radius)
+    dense = space.dense(points, mass, radius, threshold)
+    weights = np.full(len(points), 1.0 / len(points)) if mass is None else mass
+    points, weights = points[dense], weights[dense]
+    if len(points) == 0:
+        return Clusters(np.zeros(0), np.zeros((0, *points.shape[1:])))
+    group = space.linked(points, radius)
+    total = np.asarray(np.bincount(group, weights), dtype=np.float64)
     # The last comparison allows the rounding of a sum of equal weights.
     kept = np.flatnonzero(total >= least * (1.0 - 1e-12))
     kept = kept[np.argsort(-total[kept], kind="stable")]
-    centre = np.where(np.abs(mean) > _NO_CENTRE * total, np.angle(mean), np.nan)
-    return Clusters(total[kept], centre[kept])
+    return Clusters(total[kept], space.mean_points(points, weights, group, len(total))[kept])
 
 
-def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray]:
-    """Grid that resolves both the density and the radius, with its masses."""
-    degree = max(density.max_degree, int(np.ceil(np.pi * _NODES_PER_RADIUS / radius)))
-    grid = density.manifold.grid(degree)
+def _uniform_mass(dimension: int, radius: float) -> float:
+    """Mass of the uniform measure within a radius of a point, on the circle or the sphere."""
+    return radius / math.pi if dimension == 1 else math.sin(0.5 * radius) ** 2
+
+
+def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray, float]:
+    """Grid that resolves the density and the radius, with its masses, and the radius used.
+
+    Where that would be too many nodes, the radius is that of a few nodes instead.
+    """
+    space = density.manifold
+    degree = max(density.max_degree, math.ceil(_DEGREES_PER_RADIUS[space.dimension] / radius))
+    if space.dimension > 1 and degree > _LARGEST_DEGREE:
+        degree = max(density.max_degree, _LARGEST_DEGREE)
+        radius = max(radius, _DEGREES_PER_RADIUS[space.dimension] / degree)
+    grid = space.grid(degree)
     mass = np.maximum(grid.to_nodal(density.coefficients), 0.0) * grid.weights
-    return grid.points, mass / mass.sum()
-
-
-def _sorted(measure: Measure) -> tuple[FloatArray, FloatArray]:
-    """Angles in [0, 2 pi) in increasing order, with their masses."""
-    angles = measure.points % (2 * np.pi)
-    if measure.weights is None:
-        # Sorting values is several times faster than sorting indices.
-        return np.sort(angles), measure.mass
-    order = np.argsort(angles, kind="stable")
-    return angles[order], measure.weights[order]
-
-
-def _mass_within(angles: FloatArray, mass: FloatArray, radius: float) -> FloatArray:
-    """Mass within `radius` of every point; angles sorted in [0, 2 pi)."""
-    low = int(np.searchsorted(angles, radius, side="right"))
-    high = int(np.searchsorted(angles, 2 * np.pi - radius, side="left"))
-    # The points within reach of the cut are repeated on its other side.
-    around = np.concatenate([angles[high:] - 2 * np.pi, angles, angles[:low] + 2 * np.pi])
-    around_mass = np.concatenate([mass[high:], mass, mass[:low]])
-    cumulative = np.concatenate([[0.0], np.cumsum(around_mass)])
-    right = np.searchsorted(around, angles + radius, side="right")
-    left = np.searchsorted(around, angles - radius, side="left")
-    return np.asarray(cumulative[right] - cumulative[left])
-
-
-def _linked(angles: FloatArray, radius: float) -> FloatArray:
-    """Group number of every point; neighbours closer than `radius` share a group."""
-    starts = np.diff(angles) >= radius
-    group = np.concatenate([[0], np.cumsum(starts)])
-    wraps = angles[0] + 2 * np.pi - angles[-1] < radius
-    if wraps:
-        group[group == group[-1]] = group[0]
-    return np.asarray(group)
+    return grid.points, mass / mass.sum(), radius

@@ -7,10 +7,10 @@ import numpy as np
 from meanfield.measures import Density, Measure
 
 # f log f is no polynomial, and where f touches zero its spectrum ends slowly: the degree of the
-# grid doubles until two values agree this well, or up to a limit.
+# grid doubles until two values agree this well, or on enough nodes.
 _AGREEMENT = 1e-13
 _FIRST_DEGREE = 32
-_LARGEST_DEGREE = 2**17
+_MOST_NODES = 2**19
 
 
 def entropy(measure: Density | Measure) -> float:
@@ -27,19 +27,20 @@ def entropy(measure: Density | Measure) -> float:
     """
     if isinstance(measure, Measure):
         return float("nan")
-    degree = max(2 * measure.max_degree, _FIRST_DEGREE)
-    coarse = _quadrature(measure, degree)
+    degree = max(measure.max_degree, _FIRST_DEGREE)
+    coarse, _ = _quadrature(measure, degree)
     while True:
         degree *= 2
-        fine = _quadrature(measure, degree)
-        if abs(fine - coarse) <= _AGREEMENT * (1.0 + abs(fine)) or degree >= _LARGEST_DEGREE:
+        fine, nodes = _quadrature(measure, degree)
+        if abs(fine - coarse) <= _AGREEMENT * (1.0 + abs(fine)) or nodes >= _MOST_NODES:
             return fine
         coarse = fine
 
 
-def _quadrature(density: Density, degree: int) -> float:
+def _quadrature(density: Density, degree: int) -> tuple[float, int]:
+    """Entropy on the grid of a degree, and its number of nodes."""
     from scipy.special import xlogy
 
     grid = density.manifold.grid(degree)
     values = np.maximum(grid.to_nodal(density.coefficients), 0.0)
-    return -float(grid.weights @ xlogy(values, values))
+    return -float(grid.weights @ xlogy(values, values)), len(values)

@@ -26,4 +26,4 @@ def resolution(measure: Density | Measure) -> float:
     """
     if isinstance(measure, Measure):
         return float("nan")
-    return spectral_tail(measure.manifold.largest_by_degree(measure.coefficients))
+    return spectral_tail(measure.manifold.sizes_by_degree(measure.coefficients))

@@ -3,7 +3,8 @@
     /time                    (n_times,) scaled time, 0 first
     /tokens                  (n_sizes,) sizes of the particle systems
     /repetition              (repetitions,) their numbers
-    /distances               (n_sizes, repetitions, n_times) W_p in radians, NaN where not yet run
+    /distances               (n_sizes, repetitions, n_times) in radians, NaN where not yet run
+    /widths                  the same: width of the interval in which each is known to lie
     /onset_time              (n_sizes,) ln n / (2 lambda_max)
     /mean_distance, /standard_error, /amplification     (n_sizes, n_times)
     /exponent, /prefactor, /linear_amplification        (n_times,)
@@ -37,12 +38,13 @@ from meanfield.studies.particle_systems import System
 if TYPE_CHECKING:
     import h5py
 
-COMPARISON_FORMAT_VERSION = 1
+COMPARISON_FORMAT_VERSION = 2
 # A flush costs some milliseconds: at most about one per cent of the time.
 _FLUSH_SECONDS = 1.0
 
 _AXES: dict[str, tuple[str, ...]] = {
     "distances": ("tokens", "repetition", "time"),
+    "widths": ("tokens", "repetition", "time"),
     "onset_time": ("tokens",),
     "mean_distance": ("tokens", "time"),
     "standard_error": ("tokens", "time"),
@@ -57,11 +59,11 @@ _AXES: dict[str, tuple[str, ...]] = {
 def record_comparison(
     path: Path,
     plan: Comparison,
-    distances: FloatArray,
+    found: FloatArray,
     results: Iterable[tuple[System, FloatArray]],
     attributes: dict[str, Any],
 ) -> Generator[System, None, None]:
-    """Take down results as they come, into `distances` and into the file.
+    """Take down results as they come, into `found` and into the file.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def record_comparison(
         The file; written at once and then about every second.
     plan : Comparison
         What the results belong to.
-    distances : ndarray, shape (n_sizes, repetitions, n_times)
+    found : ndarray, shape (n_sizes, repetitions, n_times, 2)
         What is known already; filled in place.
     results : iterable of (System, ndarray)
         From `finished_systems`.
@@ -88,7 +90,7 @@ def record_comparison(
     """
 
     def flush(status: str) -> None:
-        study = plan.study(distances)
+        study = plan.study(found)
         write_comparison(
             path, replace(study, attributes=study.attributes | attributes | {"status": status})
         )
@@ -97,15 +99,15 @@ def record_comparison(
     flushed = clock.perf_counter()
     try:
         for system, row in results:
-            plan.place(distances, system, row)
+            plan.place(found, system, row)
             if clock.perf_counter() - flushed > _FLUSH_SECONDS:
                 flush(RUNNING)
                 flushed = clock.perf_counter()
             yield system
     except BaseException as error:
         cause = "interrupted" if isinstance(error, KeyboardInterrupt | GeneratorExit) else "failed"
-        done = int(np.isfinite(distances).all(axis=2).sum())
-        total = len(plan.tokens) * plan.repetitions
+        done = int(np.isfinite(found).all(axis=(2, 3)).sum())
+        total = len(plan.options.tokens) * plan.options.repetitions
         flush(f"{cause} with {done} of {total} particle systems finished")
         raise
     flush(COMPLETED)
@@ -121,6 +123,7 @@ def write_comparison(path: Path, study: ConvergenceStudy) -> None:
     """
     values = {
         "distances": study.distances,
+        "widths": study.widths,
         "onset_time": study.onset_times,
         "mean_distance": study.mean_distance,
         "standard_error": study.standard_error,
@@ -203,6 +206,7 @@ def load_comparison(path: str | os.PathLike[str]) -> ConvergenceStudy:
                 file["onset_time"][()],
                 str(attributes["note"]),
                 attributes,
+                widths=file["widths"][()],
             )
         except (KeyError, OSError, RuntimeError, IndexError) as error:
             raise ValueError(f"{name} is damaged: {error}.") from None

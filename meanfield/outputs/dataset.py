@@ -3,7 +3,7 @@
 Variables:
 
     coordinates   time, degree; cluster where clusters were found
-    moments       (time, degree) complex
+    moments       (time, degree) complex on the circle, (time, kind, degree, order) on the sphere
     observables   by name; clusters_count, clusters_mass, clusters_centre
     diagnostics   as diagnostics_<name>
     growth_rates  (degree), as far as the moments go; NaN where no rate is stored
@@ -35,7 +35,7 @@ def to_xarray(run: Run) -> xarray.Dataset:
     Parameters
     ----------
     run : Run
-        On the circle. Its states are not copied; they stay in `run.measures`.
+        Its states are not copied; they stay in `run.measures`.
 
     Returns
     -------
@@ -63,12 +63,16 @@ def to_xarray(run: Run) -> xarray.Dataset:
     except ImportError:
         raise ValueError("to_xarray needs xarray: pip install meanfield[xarray].") from None
     time = xarray.Variable("time", run.time, _time_attributes(run))
-    moments = np.asarray(run.moments)
+    space, moments = run.manifold, np.asarray(run.moments)
     variables = {
-        "moments": (("time", "degree"), moments, {"long_name": "moments int conj(Y_l) dmu"}),
+        "moments": (
+            ("time", *space.modal_axes),
+            moments,
+            {"long_name": "moments int conj(Y_l) dmu"},
+        ),
         "growth_rates": (
             "degree",
-            _to_length(run.growth_rates, moments.shape[1]),
+            _to_length(run.growth_rates, moments.shape[-1]),
             {"long_name": "growth rates of the uniform state", "units": "1 / scaled time"},
         ),
         "representation": (
@@ -78,15 +82,15 @@ def to_xarray(run: Run) -> xarray.Dataset:
         ),
     }
     for name, values in run.observables.items():
-        axes = ("time", "cluster")[: values.ndim]
+        axes = ("time", "cluster", *space.point_axes)[: values.ndim]
         details = {"long_name": _LONG_NAMES.get(name, name)}
         if name in _UNITS:
             details["units"] = _UNITS[name]
         variables[name.replace("/", "_")] = (axes, values, details)
     for name, values in run.diagnostics.items():
         variables[f"diagnostics_{name}"] = ("time", values, {"long_name": name.replace("_", " ")})
-    coordinates: dict[str, Any] = {"time": time, "degree": np.arange(moments.shape[1])}
-    width = max((v.shape[1] for v in run.observables.values() if v.ndim == 2), default=0)
+    coordinates: dict[str, Any] = {"time": time, "degree": np.arange(moments.shape[-1])}
+    width = max((v.shape[1] for v in run.observables.values() if v.ndim > 1), default=0)
     if width:
         coordinates["cluster"] = np.arange(width)
     # NetCDF knows no booleans.

@@ -1,14 +1,17 @@
 """The run file (HDF5): its layout, described here and nowhere else, and how to read it.
 
     /time                   (n_saves,) scaled time, with units, paper_time_factor, growth_rate_max
-    /moments                (n_saves, K + 1) complex on the circle: int e^{-ik theta} dmu
+    /moments                circle (n_saves, K + 1) complex: int e^{-ik theta} dmu
+                            sphere (n_saves, 2, L + 1, L + 1) real: int Y_lm dmu, laid out as
+                            in pyshtools (4-pi normalised, no Condon-Shortley phase)
     /observables/<name>     (n_saves,); clusters/count (n_saves,), clusters/mass and /centre padded
-    /density/coefficients   (n_kept, L + 1) complex, zeros above /density/degree; /density/save the
-                            index into /time of each kept row
-    /measure/points, weights, save    the same for points; weights only where they are not equal
+    /density/coefficients   (n_kept, ...) with the axes of moments, zeros above /density/degree;
+                            /density/save the index into /time of each kept row
+    /measure/points, weights, save    the same for points: angles (n_kept, n) or vectors
+                            (n_kept, n, 3); weights only where they are not equal
     /diagnostics/<name>     (n_saves,); representation as text
     /stability/growth_rates (n_degrees,) of the uniform state
-    /checkpoint/state       where to go on from; the group has time, step, counts as attributes
+    /checkpoint/state       where to go on from, one-dimensional; time, step, counts as attributes
     attributes              format_version, meanfield_version, config, seed, created, status, ...
 
 Every axis has its dimension scale, so that xarray opens the file with engine="h5netcdf"; time is
@@ -155,7 +158,7 @@ def _read_measures(
 def _densities(space: Manifold, group: h5py.Group, kept: _Indices) -> Iterator[Density]:
     degrees = group["degree"][()][kept]
     for degree, row in zip(degrees, _rows(group["coefficients"], kept), strict=True):
-        yield Density(space, row[: degree + 1])
+        yield Density(space, space.resize(space.packed(row), int(degree)))
 
 
 def _points(space: Manifold, group: h5py.Group, kept: _Indices) -> Iterator[Measure]:

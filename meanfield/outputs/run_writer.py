@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.manifolds import Manifold
 from meanfield.measures import Density, Measure
 from meanfield.outputs.run_file import FORMAT_VERSION
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -34,7 +35,7 @@ class Row:
     time : float
         Given, scaled time.
     moments : ndarray
-        Given.
+        Given, with the manifold's `modal_axes`.
     representation : str
         Given.
     diagnostics : dict of str to float
@@ -43,6 +44,8 @@ class Row:
         Given. Observables: numbers, or arrays of any length.
     state : Density or Measure, or None
         Given. None where the state is not kept.
+    manifold : Manifold
+        Given.
     """
 
     time: float
@@ -51,17 +54,20 @@ class Row:
     diagnostics: dict[str, float]
     observed: dict[str, FloatArray]
     state: Density | Measure | None
+    manifold: Manifold
 
 
 def row(snapshot: Snapshot, observed: dict[str, FloatArray], keep_state: bool) -> Row:
     """Row of a snapshot and of what was observed of it."""
+    space = snapshot.measure.manifold
     return Row(
         snapshot.time,
-        snapshot.moments,
+        space.spread(snapshot.moments),
         snapshot.representation,
         snapshot.diagnostics,
         observed,
         snapshot.measure if keep_state else None,
+        space,
     )
 
 
@@ -70,7 +76,9 @@ def nbytes(row: Row) -> int:
     state = row.state
     if state is None:
         return 0
-    return state.coefficients.nbytes if isinstance(state, Density) else state.points.nbytes
+    if isinstance(state, Measure):
+        return state.points.nbytes
+    return int(state.manifold.spread(state.coefficients).nbytes)
 
 
 def room(rows: Sequence[Row]) -> int:
@@ -107,10 +115,13 @@ def append(file: h5py.File, rows: Sequence[Row]) -> None:
     first = len(file["time"])
     file["time"].resize((first + len(rows),))
     file["time"][first:] = [row.time for row in rows]
-    _put(file, "moments", first, [row.moments for row in rows], "time", "degree")
+    _put(
+        file, "moments", first, [row.moments for row in rows], "time", *rows[0].manifold.modal_axes
+    )
+    cluster = ("observables/clusters/cluster", "observables/clusters/axis")
     for name in rows[0].observed:
         found = [row.observed[name] for row in rows]
-        _put(file, f"observables/{name}", first, found, "time", "observables/clusters/cluster")
+        _put(file, f"observables/{name}", first, found, "time", *cluster)
     for name in sorted({name for row in rows for name in row.diagnostics}):
         numbers = [np.asarray(row.diagnostics.get(name, np.nan)) for row in rows]
         _put(file, f"diagnostics/{name}", first, numbers, "time")
@@ -127,15 +138,19 @@ def append_states(file: h5py.File, states: Sequence[tuple[int, Density | Measure
     densities = [(row, m) for row, m in states if isinstance(m, Density)]
     if densities:
         first = _put_saves(file, "density", [row for row, _ in densities])
-        coefficients = [m.coefficients for _, m in densities]
-        _put(file, "density/coefficients", first, coefficients, "density/save", "density/mode")
+        space = densities[0][1].manifold
+        coefficients = [space.spread(m.coefficients) for _, m in densities]
+        # density/degree is the degree of each row.
+        axes = [f"density/{'mode' if axis == 'degree' else axis}" for axis in space.modal_axes]
+        _put(file, "density/coefficients", first, coefficients, "density/save", *axes, gap=0.0)
         degrees = [np.asarray(m.max_degree) for _, m in densities]
         _put(file, "density/degree", first, degrees, "density/save")
     points = [(row, m) for row, m in states if isinstance(m, Measure)]
     if points:
         first = _put_saves(file, "measure", [row for row, _ in points])
         save, token = "measure/save", "measure/token"
-        _put(file, "measure/points", first, [m.points for _, m in points], save, token)
+        axes = [f"measure/{axis}" for axis in points[0][1].manifold.point_axes]
+        _put(file, "measure/points", first, [m.points for _, m in points], save, token, *axes)
         weights = [m.weights for _, m in points if m.weights is not None]
         if weights:
             _put(file, "measure/weights", first, weights, save, token)
@@ -174,16 +189,18 @@ def _put(
     first: int,
     values: Sequence[np.ndarray[Any, Any]],
     *scales: str,
+    gap: float = np.nan,
 ) -> None:
     """Write rows of a dataset that grows downwards and, if rows lengthen, along their axes.
 
-    `scales` are the dimension scales of the rows and of each axis of a row.
+    `scales` are the dimension scales of the rows and of each axis of a row; `gap` fills what
+    shorter rows leave free.
     """
     import h5py
 
     text = values[0].dtype.kind == "U"
     dtype = h5py.string_dtype() if text else values[0].dtype
-    fill = None if text else np.array(np.nan if dtype.kind == "f" else 0, dtype)[()]
+    fill = None if text else np.array(0 if dtype.kind == "i" else gap, dtype)[()]
     shape = np.max([value.shape for value in values], axis=0).astype(int).tolist()
     if name not in file:
         axes = [min(max(length, 1), _WIDEST_CHUNK) for length in shape]

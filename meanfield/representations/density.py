@@ -20,7 +20,6 @@ from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
 
-DEFAULT_MAX_DEGREE = 4096
 _FIRST_DEGREE = 64
 # The degree doubles when the tail passes this share of the tolerance: the truncation then
 # never reaches the tolerance in the moments.
@@ -61,7 +60,7 @@ class DensityRepresentation:
     problem: Problem
     state: ModalArray
     tolerance: float
-    max_degree: int = DEFAULT_MAX_DEGREE
+    max_degree: int
     interaction: Interaction = field(init=False)
     grid: Grid = field(init=False)
     linear_rate: float = field(init=False)
@@ -94,7 +93,7 @@ class DensityRepresentation:
 
     def tail(self, state: State) -> float:
         """Largest modulus in the top tenth of the degrees; the mass is 1."""
-        return spectral_tail(self.problem.space.largest_by_degree(state))
+        return spectral_tail(self.problem.space.sizes_by_degree(state))
 
     def largest_step(self, state: State) -> float:
         """Courant limit: step * degree * max|v| below the stability limit of the stepper.
@@ -105,8 +104,9 @@ class DensityRepresentation:
         mean_field = self.interaction.field(state)
         velocity = self.grid.gradient(mean_field.potential)
         if mean_field.partition is not None:
-            velocity /= np.maximum(self.grid.to_nodal(mean_field.partition), PARTITION_FLOOR)
-        fastest = float(np.abs(velocity).max())
+            partition = self.grid.to_nodal(mean_field.partition)
+            velocity = velocity / np.maximum(partition, PARTITION_FLOOR)
+        fastest = float(np.sqrt(self.grid.squared_norm(velocity).max()))
         if fastest == 0:
             return np.inf
         courant = _COURANT / (self.grid.max_degree * fastest)
@@ -143,9 +143,11 @@ class DensityRepresentation:
         derivative = self.rhs(0.0, state)
         strength = self.problem.flow.strength
         rate = self.problem.space.inner(mean_field.potential, derivative) / strength
-        squared = self.grid.gradient(mean_field.potential) ** 2
+        squared = self.grid.squared_norm(self.grid.gradient(mean_field.potential))
         if mean_field.partition is not None:
-            squared /= np.maximum(self.grid.to_nodal(mean_field.partition), PARTITION_FLOOR)
+            squared = squared / np.maximum(
+                self.grid.to_nodal(mean_field.partition), PARTITION_FLOOR
+            )
         dissipation = float(self.grid.weights @ (values * squared)) / strength
         return {
             "tail": self.tail(state),
@@ -161,9 +163,9 @@ def density(
     measure: Density | Measure,
     *,
     tolerance: float,
-    max_degree: int = DEFAULT_MAX_DEGREE,
+    max_degree: int | None = None,
 ) -> DensityRepresentation:
-    """Density representation of an initial density.
+    """Density representation of an initial density; max_degree by default the manifold's.
 
     Raises
     ------
@@ -180,6 +182,8 @@ def density(
         raise ValueError(
             f"diffusivity = {problem.flow.diffusivity:g} cannot be evolved yet; use 0."
         )
+    if max_degree is None:
+        max_degree = problem.space.default_max_degree
     degrees = {"initial density": measure.max_degree, "kernel": problem.kernel_degree}
     for owner, degree in degrees.items():
         if degree > max_degree:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meanfield.representations.density import DEFAULT_MAX_DEGREE
-
 DEFAULT_TOLERANCE = 1e-10
 TOLERANCE_RANGE = (1e-13, 1e-2)
 
@@ -21,8 +19,8 @@ class Options:
     tolerance : float
         Given. Relative and absolute tolerance of a time step, and the size of the spectral
         tail up to which a density counts as resolved. From 1e-13 to 1e-2.
-    max_degree : int
-        Given. Largest degree of a density.
+    max_degree : int or None
+        Given. Largest degree of a density; None is 4096 on the circle, 1023 on the sphere.
     tokens : int or None
         Given. Number of particles drawn from an initial density.
     seed : int
@@ -36,7 +34,7 @@ class Options:
 
     name: str = "auto"
     tolerance: float = DEFAULT_TOLERANCE
-    max_degree: int = DEFAULT_MAX_DEGREE
+    max_degree: int | None = None
     tokens: int | None = None
     seed: int = 0
 
@@ -47,7 +45,7 @@ class Options:
             raise ValueError(
                 f"tolerance must lie between {low:g} and {high:g}, got {self.tolerance:g}."
             )
-        if self.max_degree < 1:
+        if self.max_degree is not None and self.max_degree < 1:
             raise ValueError(f"max_degree must be at least 1, got {self.max_degree}.")
         if self.tokens is not None and self.tokens < 1:
             raise ValueError(f"tokens must be at least 1, got {self.tokens}.")

@@ -2,8 +2,8 @@
 
     dx_i/dt = v(x_i),    v = strength grad Phi / Z,    mu = sum_j w_j delta_{x_j}
 
-The field comes from the moments, at a cost linear in n. Fewer than 100 tokens are summed
-pair by pair: that is faster there, and it keeps relative accuracy when clusters have become so
+The field comes from the moments, at a cost linear in n. Few tokens are summed pair by pair: that
+is faster there, and it keeps relative accuracy when clusters have become so
 far apart that their attraction is below the rounding of the moments (1e-18).
 """
 
@@ -20,8 +20,9 @@ from meanfield.interaction import Interaction, interaction
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 
-# Measured crossover of the pairwise sum and the moments (tests/benchmarks/circle_velocity.py).
-FEW_TOKENS = 100
+# By dimension: measured crossover of the pairwise sum and the moments
+# (tests/benchmarks/circle_velocity.py, sphere_velocity.py).
+FEW_TOKENS = {1: 100, 2: 700}
 
 # DOP853 is stable on the negative axis down to -6.4, and damps at -5 (|R(-5)| = 0.057).
 _STABLE = 5.0
@@ -36,8 +37,9 @@ class ParticleRepresentation:
     ----------
     problem : Problem
         Given.
-    state : ndarray
-        Given. Points; on the circle unwrapped angles (n,), so that windings are kept.
+    state : ndarray, one-dimensional
+        Given. On the circle unwrapped angles (n,), so that windings are kept; on the sphere vectors
+        (3 n,), of which only the directions count.
     weights : ndarray, shape (n,), or None
         Given. None means equal.
     interaction : Interaction
@@ -55,20 +57,24 @@ class ParticleRepresentation:
         object.__setattr__(self, "interaction", interaction(self.problem))
 
     def rhs(self, time: float, state: State) -> State:
-        """Velocity of every token."""
-        if len(state) < FEW_TOKENS and self.problem.kernel.name in ("exponential", "linear"):
-            return self._pairwise(state)
-        space = self.problem.space
-        moments = space.moments(state, self.weights, self.interaction.degree)
-        return self.interaction.field(moments).velocity(state)
+        """Velocity of every token.
+
+        On the sphere d x/dt = |x| v(x / |x|): directions then follow v exactly, whatever a step
+        does to the lengths, and a method keeps its order.
+        """
+        points, lengths = self.problem.space.retract(self._unflattened(state))
+        velocity = self._velocity(points)
+        if lengths is not None:
+            velocity = velocity * lengths[:, None]
+        return np.ravel(velocity)
 
     def measure(self, state: State) -> Measure:
         """Empirical measure of the tokens."""
-        return Measure(self.problem.space, state, self.weights)
+        return Measure(self.problem.space, self._points(state), self.weights)
 
     def moments(self, state: State, max_degree: int) -> ModalArray:
         """Moments of the empirical measure."""
-        return self.problem.space.moments(state, self.weights, max_degree)
+        return self.problem.space.moments(self._points(state), self.weights, max_degree)
 
     def largest_step(self, state: State) -> float:
         """Stability limit of tokens that have met.
@@ -100,24 +106,30 @@ class ParticleRepresentation:
     def diagnostics(self, state: State) -> dict[str, float]:
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
         space, felt = self.problem.space, self.interaction
-        velocity = self.rhs(0.0, state)
-        squared = velocity**2
+        points = self._points(state)
+        squared = space.squared_norm(self._velocity(points))
         if felt.attention_multipliers is not None:
-            mean_field = felt.field(space.moments(state, self.weights, felt.degree))
-            assert_partition = mean_field.partition
-            if assert_partition is not None:
-                squared = squared * space.evaluate(assert_partition, state)
+            partition = felt.field(space.moments(points, self.weights, felt.degree)).partition
+            if partition is not None:
+                squared = squared * space.evaluate(partition, points)
         mean = squared.mean() if self.weights is None else self.weights @ squared
         return {"energy_dissipation": float(mean) / self.problem.flow.strength}
 
-    def _pairwise(self, angles: FloatArray) -> FloatArray:
-        from meanfield.manifolds.circle.pairs import exponential_velocity_circle
+    def _unflattened(self, state: State) -> FloatArray:
+        return state.reshape(-1, 3) if self.problem.space.point_axes else state
 
-        flow = self.problem.flow
-        velocity = exponential_velocity_circle(
-            angles, self.weights, self.problem.kernel.beta, flow.normalized
-        )
-        return flow.strength * velocity
+    def _points(self, state: State) -> FloatArray:
+        return self.problem.space.retract(self._unflattened(state))[0]
+
+    def _velocity(self, points: FloatArray) -> FloatArray:
+        space, flow, kernel = self.problem.space, self.problem.flow, self.problem.kernel
+        few = len(points) < FEW_TOKENS[space.dimension]
+        if few and kernel.name in ("exponential", "linear"):
+            return flow.strength * space.pairwise_velocity(
+                points, self.weights, kernel.beta, flow.normalized
+            )
+        moments = space.moments(points, self.weights, self.interaction.degree)
+        return self.interaction.field(moments).velocity(points)
 
 
 def particles(
@@ -139,8 +151,8 @@ def particles(
             f"diffusivity = {problem.flow.diffusivity:g} cannot be evolved yet; use 0."
         )
     if isinstance(measure, Measure):
-        return ParticleRepresentation(problem, measure.points, measure.weights)
+        return ParticleRepresentation(problem, measure.points.ravel(), measure.weights)
     if tokens is None or tokens < 1:
         raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
     points = sample_tokens(measure, tokens, np.random.default_rng(seed))
-    return ParticleRepresentation(problem, points, None)
+    return ParticleRepresentation(problem, points.ravel(), None)

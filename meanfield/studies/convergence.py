@@ -16,11 +16,11 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
-from meanfield.representations.density import DEFAULT_MAX_DEGREE
 from meanfield.representations.options import DEFAULT_TOLERANCE, Options
 from meanfield.run import problem_attributes
 from meanfield.simulate import save_times
 from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.options import StudyOptions
 from meanfield.studies.particle_systems import (
     ProblemSource,
     Reference,
@@ -30,9 +30,6 @@ from meanfield.studies.particle_systems import (
 )
 from meanfield.theory.stability import growth_rate_max, onset_time
 from meanfield.theory.time_units import time_unit
-
-METRICS = {"W1": 1, "W2": 2}
-"""Distances that a study knows, and their p."""
 
 
 def convergence_study(
@@ -45,7 +42,7 @@ def convergence_study(
     metric: str = "W1",
     seed: int = 0,
     tolerance: float = DEFAULT_TOLERANCE,
-    max_degree: int = DEFAULT_MAX_DEGREE,
+    max_degree: int | None = None,
     unit: str = "scaled",
     executor: Executor | None = None,
 ) -> ConvergenceStudy:
@@ -65,7 +62,7 @@ def convergence_study(
         Independent systems of each size. Each draws from a generator seeded by (seed, size,
         repetition) and by nothing else.
     metric : str
-        "W1" or "W2".
+        "W1", "W2" or "sobolev" (see `meanfield.transport.sobolev_distance`).
     seed : int
         Seed of the study.
     tolerance, max_degree : float, int
@@ -107,18 +104,15 @@ def convergence_study(
     plan = comparison(
         made,
         save_times(until, save) * time_unit(made, unit),
+        StudyOptions(tuple(int(n) for n in tokens), repetitions, metric, seed),
         source=problem,
-        tokens=tokens,
-        repetitions=repetitions,
-        metric=metric,
-        seed=seed,
         tolerance=tolerance,
         max_degree=max_degree,
     )
-    distances = plan.empty()
-    for system, row in finished_systems(plan.missing(distances), executor):
-        plan.place(distances, system, row)
-    return plan.study(distances)
+    results = plan.empty()
+    for system, row in finished_systems(plan.missing(results), executor):
+        plan.place(results, system, row)
+    return plan.study(results)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,14 +127,8 @@ class Comparison:
         Given. What particle systems make their problem from, see `System`.
     reference : Reference
         Given.
-    tokens : tuple of int
-        Given. Increasing, at least 2.
-    repetitions : int
-        Given. At least 2.
-    metric : str
-        Given. "W1" or "W2".
-    seed : int
-        Given. Not negative.
+    options : StudyOptions
+        Given.
     tolerance : float
         Given.
     """
@@ -148,17 +136,18 @@ class Comparison:
     problem: Problem
     source: Problem | ProblemSource
     reference: Reference
-    tokens: tuple[int, ...]
-    repetitions: int
-    metric: str
-    seed: int
+    options: StudyOptions
     tolerance: float
 
     def empty(self) -> FloatArray:
-        """Distances before anything is run: NaN, shape (n_sizes, repetitions, n_times)."""
-        return np.full((len(self.tokens), self.repetitions, len(self.reference.times)), np.nan)
+        """Results before anything is run: NaN, shape (n_sizes, repetitions, n_times, 2).
 
-    def missing(self, distances: FloatArray) -> list[System]:
+        The last axis holds distance and width, as `system_distances` gives them.
+        """
+        sizes = (len(self.options.tokens), self.options.repetitions, len(self.reference.times))
+        return np.full((*sizes, 2), np.nan)
+
+    def missing(self, results: FloatArray) -> list[System]:
         """Systems that are still to be run.
 
         By repetition, large systems first: what an interrupt leaves is balanced, and the
@@ -168,48 +157,46 @@ class Comparison:
             System(
                 self.source,
                 self.reference,
-                self.tokens[i],
+                self.options.tokens[i],
                 repetition,
-                self.seed,
-                METRICS[self.metric],
+                self.options.seed,
+                self.options.metric,
                 self.tolerance,
             )
-            for repetition in range(self.repetitions)
-            for i in reversed(range(len(self.tokens)))
-            if np.isnan(distances[i, repetition]).any()
+            for repetition in range(self.options.repetitions)
+            for i in reversed(range(len(self.options.tokens)))
+            if np.isnan(results[i, repetition]).any()
         ]
 
-    def place(self, distances: FloatArray, system: System, row: FloatArray) -> None:
-        """Write the distances of one system where they belong."""
-        distances[self.tokens.index(system.tokens), system.repetition] = row
+    def place(self, results: FloatArray, system: System, row: FloatArray) -> None:
+        """Write the results of one system where they belong."""
+        results[self.options.tokens.index(system.tokens), system.repetition] = row
 
-    def study(self, distances: FloatArray) -> ConvergenceStudy:
+    def study(self, results: FloatArray) -> ConvergenceStudy:
         """Study of the distances measured so far."""
         return ConvergenceStudy(
             self.reference.times,
-            np.array(self.tokens),
-            distances.copy(),
-            self.metric,
+            np.array(self.options.tokens),
+            results[..., 0].copy(),
+            self.options.metric,
             growth_rate_max(self.problem),
-            np.array([onset_time(self.problem, n) for n in self.tokens]),
+            np.array([onset_time(self.problem, n) for n in self.options.tokens]),
             self.reference.note,
-            problem_attributes(self.problem) | {"seed": self.seed},
+            problem_attributes(self.problem) | {"seed": self.options.seed},
+            widths=results[..., 1].copy(),
         )
 
 
 def comparison(
     problem: Problem,
     times: FloatArray,
+    options: StudyOptions,
     *,
     source: Problem | ProblemSource,
-    tokens: Sequence[int],
-    repetitions: int,
-    metric: str,
-    seed: int,
     tolerance: float,
-    max_degree: int,
+    max_degree: int | None,
 ) -> Comparison:
-    """Check what is asked, run the density, and say which particle systems to run.
+    """Run the density, and say which particle systems to run.
 
     `times` are scaled times, `source` is what particle systems make their problem from; the
     rest is as in `convergence_study`.
@@ -219,18 +206,9 @@ def comparison(
     TypeError, ValueError, SimulationError
         As `convergence_study`.
     """
-    if len(tokens) == 0 or min(tokens) < 2:
-        raise ValueError(f"tokens must all be at least 2, got {list(tokens)}.")
-    if list(tokens) != sorted(set(tokens)):
-        raise ValueError(f"tokens must be increasing, got {list(tokens)}.")
-    if repetitions < 2:
-        raise ValueError(f"repetitions must be at least 2, got {repetitions}.")
-    if metric not in METRICS:
-        raise ValueError(f"metric {metric!r} is not known. Known: {', '.join(METRICS)}.")
-    # Seed, tolerance and degree have the ranges that they have in a run.
-    checked = Options(tolerance=tolerance, max_degree=max_degree, seed=seed)
+    # Tolerance and degree have the ranges that they have in a run.
+    checked = Options(tolerance=tolerance, max_degree=max_degree)
     reference = density_reference(
         problem, times, tolerance=checked.tolerance, max_degree=checked.max_degree
     )
-    sizes = tuple(int(n) for n in tokens)
-    return Comparison(problem, source, reference, sizes, repetitions, metric, seed, tolerance)
+    return Comparison(problem, source, reference, options, tolerance)

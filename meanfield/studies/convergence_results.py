@@ -33,9 +33,9 @@ class ConvergenceStudy:
     tokens : ndarray of int, shape (n_sizes,)
         Given. Sizes n, increasing.
     distances : ndarray, shape (n_sizes, repetitions, n_times)
-        Given. W_p in radians; NaN where a system has not been run.
+        Given. In radians; NaN where a system has not been run.
     metric : str
-        Given. "W1" or "W2".
+        Given. "W1", "W2" or "sobolev".
     growth_rate_max : float
         Given. lambda_max, the largest growth rate of uniform.
     onset_times : ndarray, shape (n_sizes,)
@@ -44,6 +44,9 @@ class ConvergenceStudy:
         Given. What fell short, if anything.
     attributes : dict
         Given. Facts of the problem; from a file also title, seed, status, ...
+    widths : ndarray, shape (n_sizes, repetitions, n_times)
+        Given. Width of the interval in which each distance is known to lie; 0 where it is exact,
+        as on the circle.
     mean_distance, standard_error : ndarray, shape (n_sizes, n_times)
         Derived. Over the repetitions.
     exponents, prefactors : ndarray, shape (n_times,)
@@ -67,6 +70,7 @@ class ConvergenceStudy:
     onset_times: FloatArray
     note: str = ""
     attributes: dict[str, Any] = field(default_factory=dict)
+    widths: FloatArray = field(default_factory=lambda: np.zeros(()))
     mean_distance: FloatArray = field(init=False)
     standard_error: FloatArray = field(init=False)
     exponents: FloatArray = field(init=False)
@@ -78,6 +82,7 @@ class ConvergenceStudy:
 
     def __post_init__(self) -> None:
         """Derive everything from the distances."""
+        object.__setattr__(self, "widths", np.broadcast_to(self.widths, self.distances.shape))
         counts = np.isfinite(self.distances).sum(axis=1)
         with np.errstate(all="ignore"):
             mean = np.nansum(self.distances, axis=1) / counts
@@ -97,6 +102,12 @@ class ConvergenceStudy:
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def mean_width(self) -> FloatArray:
+        """Mean width of the brackets over that of the distances, shape (n_sizes, n_times)."""
+        with np.errstate(all="ignore"):
+            return np.asarray(np.nansum(self.widths, axis=1) / np.nansum(self.distances, axis=1))
 
     @property
     def exponent(self) -> float:

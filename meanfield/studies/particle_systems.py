@@ -2,8 +2,8 @@
 
 mu^n_t is the empirical measure of n tokens drawn independently from the initial density f_0,
 f_t the solution of the mean-field equation from f_0. A `System` is one such particle system,
-as plain data; `system_distances` runs it and measures W_p(mu^n_t, f_t) at the saved times, here
-or in another process.
+as plain data; `system_distances` runs it and measures its distance to f_t at the saved times,
+here or in another process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations import density, particles
 from meanfield.simulate import SimulationError, trajectory
-from meanfield.transport import wasserstein
+from meanfield.studies.metrics import METRICS
 
 ProblemSource = Callable[[], Problem]
 """Makes the problem anew. A Problem holds functions and cannot travel to another process."""
@@ -47,7 +47,7 @@ class Reference:
 
 
 def density_reference(
-    problem: Problem, times: FloatArray, *, tolerance: float, max_degree: int
+    problem: Problem, times: FloatArray, *, tolerance: float, max_degree: int | None
 ) -> Reference:
     """Density run from the problem's initial density.
 
@@ -119,8 +119,8 @@ class System:
     seed : int
         Given. Seed of the study; that of the system is derived from all three numbers, and
         depends on nothing else.
-    p : int
-        Given. Which distance W_p.
+    metric : str
+        Given. Which distance: a name in `METRICS`.
     tolerance : float
         Given. Of the time step.
     """
@@ -130,7 +130,7 @@ class System:
     tokens: int
     repetition: int
     seed: int
-    p: int
+    metric: str
     tolerance: float
 
     def rng(self) -> np.random.Generator:
@@ -140,11 +140,12 @@ class System:
 
 
 def system_distances(system: System) -> FloatArray:
-    """Run one particle system and measure W_p to the density at every time of the reference.
+    """Run one particle system and measure its distance to the density at every reference time.
 
     Returns
     -------
-    ndarray, shape (n_times,)
+    ndarray, shape (n_times, 2)
+        Distance, and the width of the interval in which it is known to lie: 0 where it is exact.
 
     Raises
     ------
@@ -158,7 +159,7 @@ def system_distances(system: System) -> FloatArray:
     stream = trajectory(problem, start, reference.times, tolerance=system.tolerance)
     return np.array(
         [
-            wasserstein(snapshot.measure, there, system.p)
+            METRICS[system.metric](snapshot.measure, there)
             for snapshot, there in zip(stream, reference.densities, strict=True)
         ]
     )
@@ -179,7 +180,7 @@ def finished_systems(
 
     Yields
     ------
-    System, ndarray of shape (n_times,)
+    System, ndarray of shape (n_times, 2)
 
     Raises
     ------
@@ -190,21 +191,10 @@ def finished_systems(
         for system in systems:
             yield system, system_distances(system)
         return
-    futures = {executor.submit(_attempt, system): system for system in systems}
+    futures = {executor.submit(system_distances, system): system for system in systems}
     try:
         for future in as_completed(futures):
-            outcome = future.result()
-            if isinstance(outcome, tuple):
-                raise SimulationError(*outcome)
-            yield futures[future], outcome
+            yield futures[future], future.result()
     finally:
         for future in futures:
             future.cancel()
-
-
-def _attempt(system: System) -> FloatArray | tuple[float, int, str]:
-    """Distances, or the facts of a failure: the error itself cannot travel between processes."""
-    try:
-        return system_distances(system)
-    except SimulationError as error:
-        return error.time, error.step, error.reason

@@ -1,24 +1,32 @@
-"""Wasserstein distances between measures: `wasserstein`, and one module a manifold behind it."""
+"""Distances between measures: `wasserstein`, and one folder a manifold behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from meanfield.measures import Density, Measure
+from meanfield.transport.bracket import Bracket
 from meanfield.transport.circle.wasserstein import wasserstein_circle
+from meanfield.transport.sobolev import sobolev_distance
+from meanfield.transport.sphere.wasserstein import wasserstein_sphere
 
-__all__ = ["WASSERSTEIN", "wasserstein"]
+__all__ = ["WASSERSTEIN", "Bracket", "sobolev_distance", "wasserstein"]
 
-WASSERSTEIN: dict[str, Callable[[Measure | Density, Measure | Density, int], float]] = {
+WASSERSTEIN: dict[str, Callable[..., float | Bracket]] = {
     "circle": wasserstein_circle,
+    "sphere": wasserstein_sphere,
 }
 """Distance by the name of the manifold."""
 
 
-def wasserstein(first: Measure | Density, second: Measure | Density, p: int = 1) -> float:
+def wasserstein(
+    first: Measure | Density, second: Measure | Density, p: int = 1, *, cost: str = "geodesic"
+) -> float | Bracket:
     """Wasserstein distance W_p of two measures on the same manifold, p = 1 or 2.
 
-        W_p(mu, nu)^p = min over couplings of int d(x, y)^p,    d the geodesic distance.
+        W_p(mu, nu)^p = min over couplings of int d(x, y)^p
+
+    with d the geodesic distance, or on the sphere the chord |x - y|.
 
     Parameters
     ----------
@@ -26,22 +34,28 @@ def wasserstein(first: Measure | Density, second: Measure | Density, p: int = 1)
         In any combination.
     p : int
         1 or 2.
+    cost : str
+        "geodesic", or "chordal" on the sphere.
 
     Returns
     -------
-    float
-        W_p itself, not its power, in radians: at most pi.
+    float on the circle, Bracket on the sphere
+        W_p itself, not its power, in radians: at most pi. A `Bracket` holds lower, value and
+        upper: the distance lies between the first and the last.
 
     Raises
     ------
     TypeError
         If one is neither a Measure nor a Density.
     ValueError
-        If they live on different manifolds, or on one without a distance, or p is not 1 or 2.
+        If they live on different manifolds, or on one without a distance, or p is not 1 or 2, or
+        the cost is not known there.
 
     See Also
     --------
-    meanfield.transport.circle.wasserstein.wasserstein_circle : what is exact there, and its cost.
+    meanfield.transport.circle.wasserstein.wasserstein_circle : exact, and what it costs.
+    meanfield.transport.sphere.wasserstein.wasserstein_sphere : what is exact, how brackets arise.
+    sobolev_distance : cheap, spectral, another number.
 
     Examples
     --------
@@ -57,14 +71,17 @@ def wasserstein(first: Measure | Density, second: Measure | Density, p: int = 1)
             raise TypeError(
                 f"{name} is a {type(measure).__name__}, expected a Measure or a Density."
             )
-    if first.manifold.name != second.manifold.name:
+    manifold = first.manifold.name
+    if manifold != second.manifold.name:
         raise ValueError(
-            f"first lives on the {first.manifold.name}, second on the {second.manifold.name}: "
+            f"first lives on the {manifold}, second on the {second.manifold.name}: "
             "a distance needs one manifold."
         )
-    if first.manifold.name not in WASSERSTEIN:
+    if manifold not in WASSERSTEIN:
         known = ", ".join(sorted(WASSERSTEIN))
-        raise ValueError(
-            f"no Wasserstein distance is known on the {first.manifold.name}. Known: {known}."
-        )
-    return WASSERSTEIN[first.manifold.name](first, second, p)
+        raise ValueError(f"no Wasserstein distance is known on the {manifold}. Known: {known}.")
+    if manifold == "circle":
+        if cost != "geodesic":
+            raise ValueError(f'cost = {cost!r} is not known on the circle. Known: "geodesic".')
+        return WASSERSTEIN[manifold](first, second, p)
+    return WASSERSTEIN[manifold](first, second, p, cost=cost)

@@ -76,7 +76,7 @@ MISTAKES = [
     ("initial.modes=[[]]", "[initial] mode [] must be [k, cosine, sine]"),
     (
         "initial.modes=[[1e12, 0.1, 0]]",
-        "[initial] modes holds degree 1e+12, expected at most 65536",
+        "[initial] modes holds degree 1e+12, expected at most 131072",
     ),
     (
         "initial.modes=[[1, nan, 0]]",
@@ -119,12 +119,12 @@ MISTAKES = [
         '[output] observables = ["mass"] holds "mass", which is not known',
     ),
     ("output.path=3", "[output] path = 3 must be a string."),
-    ("compare.tokens=[1, 5]", "[compare] tokens must all be at least 2, got 1."),
-    ("compare.tokens=[5, 3]", "[compare] tokens must be increasing."),
+    ("compare.tokens=[1, 5]", "[compare] tokens must all be at least 2, got [1, 5]."),
+    ("compare.tokens=[5, 3]", "[compare] tokens must be increasing, got [5, 3]."),
     ("compare.tokens=[]", "[compare] tokens = [] must be a list of at least 1."),
     ("compare.repetitions=1", "[compare] repetitions must be at least 2, got 1."),
     ("compare.seed=-2", "[compare] seed must not be negative, got -2."),
-    ("compare.metric=W3", '[compare] metric = "W3" is not known. Known: W1, W2.'),
+    ("compare.metric=W3", '[compare] metric = "W3" is not known. Known: W1, W2, sobolev.'),
     ("title=3", "title = 3 must be a string of one printable line."),
 ]
 
@@ -155,7 +155,7 @@ LAWS = {
     "weights must be finite and not negative.": (
         '[initial]\nname = "atoms"\nangles = [0, 1]\nweights = [2, -1]\n'
     ),
-    "angles is missing.": '[initial]\nname = "atoms"\n',
+    "atoms on the circle are given by angles = [...] alone.": '[initial]\nname = "atoms"\n',
     "weights of a mixture sum to 0.5, expected 1.": (
         '[initial]\nname = "mixture"\ncomponents = [{weight = 0.5, concentration = 1}]\n'
     ),
@@ -169,8 +169,8 @@ LAWS = {
         '[initial]\nname = "von_mises_fisher"\nconcentration = -1\n'
     ),
     "tokens = 0 must lie between 1 and 100000000.": '[initial]\nname = "sampled"\ntokens = 0\n',
-    "max_degree = 70000 must lie between 1 and 65536.": (
-        '[initial]\nname = "sampled"\ntokens = 5\nmax_degree = 70000\n'
+    "max_degree = 140000 must lie between 1 and 131072.": (
+        '[initial]\nname = "sampled"\ntokens = 5\nmax_degree = 140000\n'
     ),
     "seed = -1 must not be negative.": '[initial]\nname = "sampled"\ntokens = 5\nseed = -1\n',
     "density is negative": '[initial]\nname = "sampled"\ntokens = 5\nmax_degree = 8\n',

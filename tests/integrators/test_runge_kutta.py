@@ -19,7 +19,7 @@ def kuramoto(degree: int = 160) -> tuple[DensityRepresentation, np.ndarray]:
     """Right-hand side whose solution is c_k = r(t)^k e^{-ik angle}, from r_0 = 0.3."""
     start = (0.3 * np.exp(-1j * ANGLE)) ** np.arange(degree + 1)
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
-    return DensityRepresentation(problem, start, tolerance=1.0), start
+    return DensityRepresentation(problem, start, tolerance=1.0, max_degree=4096), start
 
 
 def error_with_fixed_steps(method: str, count: int) -> float:

@@ -18,11 +18,20 @@ from meanfield.outputs.comparison_file import (
 from meanfield.simulate import SimulationError
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.options import StudyOptions
 from meanfield.studies.particle_systems import System, finished_systems
 
 LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
-EXACT = ("times", "tokens", "distances", "onset_times", "mean_distance", "exponent_intervals")
+EXACT = (
+    "times",
+    "tokens",
+    "distances",
+    "widths",
+    "onset_times",
+    "mean_distance",
+    "exponent_intervals",
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +40,8 @@ def plan() -> Comparison:
     return comparison(
         PROBLEM,
         np.array([0.0, 1.0]),
+        StudyOptions((5, 8), repetitions=2),
         source=PROBLEM,
-        tokens=(5, 8),
-        repetitions=2,
-        metric="W1",
-        seed=0,
         tolerance=1e-6,
         max_degree=64,
     )
@@ -44,10 +50,10 @@ def plan() -> Comparison:
 @pytest.fixture(scope="module")
 def study(plan: Comparison) -> ConvergenceStudy:
     """What they measure."""
-    distances = plan.empty()
-    for system, row in finished_systems(plan.missing(distances)):
-        plan.place(distances, system, row)
-    return plan.study(distances)
+    found = plan.empty()
+    for system, row in finished_systems(plan.missing(found)):
+        plan.place(found, system, row)
+    return plan.study(found)
 
 
 def test_study_comes_back(study: ConvergenceStudy, tmp_path: Path) -> None:
@@ -84,7 +90,7 @@ def test_what_is_finished_is_kept(plan: Comparison, tmp_path: Path, error: BaseE
         for count, system in enumerate(plan.missing(plan.empty())):
             if count == 3:
                 raise error
-            yield system, np.full(2, 1.0 + count)
+            yield system, np.full((2, 2), 1.0 + count)
 
     stream = record_comparison(tmp_path / "c.h5", plan, plan.empty(), broken(), {})
     with pytest.raises(type(error)):
@@ -97,11 +103,11 @@ def test_what_is_finished_is_kept(plan: Comparison, tmp_path: Path, error: BaseE
 
 def test_finished_study_is_completed(plan: Comparison, tmp_path: Path) -> None:
     """A finished file would be resumed for ever."""
-    distances = plan.empty()
-    results = finished_systems(plan.missing(distances))
-    list(record_comparison(tmp_path / "c.h5", plan, distances, results, {}))
+    found = plan.empty()
+    results = finished_systems(plan.missing(found))
+    list(record_comparison(tmp_path / "c.h5", plan, found, results, {}))
     assert load_comparison(tmp_path / "c.h5").attributes["status"] == "completed"
-    assert plan.missing(distances) == []
+    assert plan.missing(found) == []
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
@@ -110,7 +116,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
     with h5py.File(tmp_path / "run.h5", "w") as file:
         file.attrs["format_version"] = 1
-    with pytest.raises(ValueError, match="run.h5 is not a comparison of format 1"):
+    with pytest.raises(ValueError, match="run.h5 is not a comparison of format 2"):
         load_comparison(tmp_path / "run.h5")
     (tmp_path / "text.h5").write_text("nothing")
     with pytest.raises(ValueError, match="text.h5 is not a readable HDF5 file"):

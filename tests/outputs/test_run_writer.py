@@ -29,6 +29,7 @@ def row(time: float, **options: Any) -> Row:
         {name: np.asarray(value, float) for name, value in options.items()}
         or {"energy": np.array(time)},
         state,
+        CIRCLE,
     )
 
 

@@ -67,7 +67,7 @@ def test_runs_by_pairs_and_by_moments_agree(flow: str, monkeypatch: pytest.Monke
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), FLOWS[flow], mf.from_points(x))
     ends = []
     for few in (1000, 0):
-        monkeypatch.setattr(sys.modules[ParticleRepresentation.__module__], "FEW_TOKENS", few)
+        monkeypatch.setattr(sys.modules[ParticleRepresentation.__module__], "FEW_TOKENS", {1: few})
         carrier = particles(problem, problem.initial_measure())
         (last,) = trajectory(problem, carrier, [5.0], tolerance=1e-12)
         ends.append(last.measure.points)

@@ -56,7 +56,7 @@ def test_doubling_run_equals_the_run_on_the_largest_degree(flow: str) -> None:
     assert run.diagnostics["degree"][0] == 64
     assert run.diagnostics["degree"][-1] >= 128
     state = mf.Circle().resize(problem.initial_measure().coefficients, 1024)
-    large = DensityRepresentation(problem, state, tolerance=1e-12)
+    large = DensityRepresentation(problem, state, tolerance=1e-12, max_degree=4096)
     fixed = [s.moments for s in trajectory(problem, large, times, tolerance=1e-12)]
     np.testing.assert_allclose(run.moments, fixed, rtol=0, atol=2e-11)
 

@@ -6,14 +6,17 @@ g(theta) = Re[g_0 + 2 sum_{k>=1} g_k e^{ik theta}]. Moments are c_k = int e^{-ik
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.manifolds.circle.grid import CircleGrid
 
 _MASS_TOLERANCE = 1e-9
+_OVERSAMPLING = 4
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,11 @@ class Circle:
 
     name: str = "circle"
     dimension: int = 1
+    modal_axes: tuple[str, ...] = ("degree",)
+    point_axes: tuple[str, ...] = ()
+    default_max_degree: int = 4096
+    largest_degree: int = 2**17
+    origin: float = 0.0
 
     def check_points(self, points: FloatArray) -> FloatArray:
         """Angles as a contiguous float array of shape (n,), n >= 1, finite."""
@@ -49,6 +57,42 @@ class Circle:
         if abs(c[0] - 1.0) > _MASS_TOLERANCE:
             raise ValueError(f"coefficient of degree 0 is {c[0]:.12g}, expected the mass 1.")
         return c
+
+    def from_modes(self, modes: Sequence[Sequence[float]]) -> ComplexArray:
+        """Coefficients of 1 + sum_i [A_i cos(k_i theta) + B_i sin(k_i theta)]."""
+        for mode in modes:
+            if not np.all(np.isfinite(mode)):
+                raise ValueError(f"mode {list(mode)} must be finite.")
+            if len(mode) != 3 or mode[0] != int(mode[0]) or mode[0] < 1:
+                raise ValueError(
+                    f"mode {list(mode)} must be [k, cosine, sine] with an integer k >= 1."
+                )
+        c = np.zeros(1 + max([int(k) for k, _, _ in modes], default=0), dtype=np.complex128)
+        c[0] = 1.0
+        for k, cosine, sine in modes:
+            # A cos + B sin = Re[(A - iB) e^{ik theta}] = Re[2 c_k e^{ik theta}].
+            c[int(k)] += 0.5 * (cosine - 1j * sine)
+        return c
+
+    def spread(self, coefficients: ModalArray) -> ModalArray:
+        """Coefficients as they are: one index, one axis."""
+        return coefficients
+
+    def packed(self, array: ModalArray) -> ModalArray:
+        """Coefficients as they are."""
+        return array
+
+    def extremes(self, coefficients: ModalArray) -> tuple[float, float, float]:
+        """Lowest value on a grid four times finer than the degree needs, where, and a bound.
+
+        A trigonometric polynomial is at most its maximum on a grid q times finer than its degree
+        needs, divided by cos(pi / (2 q)) (Ehlich and Zeller 1964).
+        """
+        grid = self.grid(_OVERSAMPLING * max(len(coefficients) - 1, 1))
+        values = grid.to_nodal(coefficients)
+        lowest = int(np.argmin(values))
+        bound = float(values.max()) / np.cos(np.pi / (2 * _OVERSAMPLING))
+        return float(values[lowest]), float(grid.points[lowest]), bound
 
     def degree_of(self, coefficients: ModalArray) -> int:
         """Largest degree K of an array of shape (K + 1,)."""
@@ -72,7 +116,7 @@ class Circle:
         products = (first[:count] * np.conj(second[:count])).real
         return float(products[0] + 2.0 * products[1:].sum())
 
-    def largest_by_degree(self, coefficients: ModalArray) -> FloatArray:
+    def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
         """Modulus of each coefficient."""
         return np.abs(coefficients)
 
@@ -84,6 +128,14 @@ class Circle:
         """Arc length between angles, at most pi."""
         difference = np.abs(np.asarray(first) - np.asarray(second)) % (2.0 * np.pi)
         return np.minimum(difference, 2.0 * np.pi - difference)
+
+    def retract(self, points: FloatArray) -> tuple[FloatArray, None]:
+        """Angles as they are: every number is one."""
+        return points, None
+
+    def squared_norm(self, vectors: FloatArray) -> FloatArray:
+        """Square of each velocity."""
+        return vectors**2
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Independent uniform angles in [0, 2 pi)."""
@@ -114,3 +166,33 @@ class Circle:
         from meanfield.manifolds.circle import points as circle_points
 
         return circle_points.gradient(coefficients, points, divisor)
+
+    def pairwise_velocity(
+        self, points: FloatArray, weights: FloatArray | None, beta: float, normalized: bool
+    ) -> FloatArray:
+        """Velocity of angles in their own exponential field, summed pair by pair."""
+        from meanfield.manifolds.circle.pairs import exponential_velocity_circle
+
+        return exponential_velocity_circle(points, weights, beta, normalized)
+
+    def dense(
+        self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
+    ) -> npt.NDArray[np.bool_]:
+        """Whether the mass within `radius` of each angle reaches the threshold."""
+        from meanfield.manifolds.circle import neighbourhoods
+
+        return neighbourhoods.dense(points, mass, radius, threshold)
+
+    def linked(self, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
+        """Group number of every angle; angles closer than `radius` share a group."""
+        from meanfield.manifolds.circle import neighbourhoods
+
+        return neighbourhoods.linked(points, radius)
+
+    def mean_points(
+        self, points: FloatArray, mass: FloatArray, group: npt.NDArray[np.int64], count: int
+    ) -> FloatArray:
+        """Mean angle of each group; NaN where the mean vector is rounding."""
+        from meanfield.manifolds.circle import neighbourhoods
+
+        return neighbourhoods.mean_points(points, mass, group, count)

@@ -70,6 +70,10 @@ class CircleGrid:
         """Equal weights 1 / size."""
         return np.full(self.size, 1.0 / self.size)
 
+    def squared_norm(self, vectors: FloatArray) -> FloatArray:
+        """Square of each nodal velocity."""
+        return vectors**2
+
     def to_nodal(self, coefficients: ComplexArray) -> FloatArray:
         """Values at the nodes of a field of any degree below size / 2."""
         return np.asarray(np.fft.irfft(coefficients, self.size, norm="forward"))

@@ -22,6 +22,7 @@ from meanfield.outputs.plots.curves import label_ends
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
 from meanfield.outputs.plots.style import MUTED, facts_title, style, title_above
 from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.metrics import LABELS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,4 +160,4 @@ def _power(n: int) -> str:
 
 
 def _ylabel(study: ConvergenceStudy) -> str:
-    return f"mean $W_{study.metric[1]}(\\mu^n_t, f_t)$"
+    return f"mean ${LABELS[study.metric]}(\\mu^n_t, f_t)$"

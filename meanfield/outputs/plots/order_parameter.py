@@ -7,7 +7,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds import MANIFOLDS
 from meanfield.outputs.plots.energy import points_if_few
 from meanfield.outputs.plots.style import ORDER, set_title
 from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
@@ -34,5 +33,4 @@ def on_axes(run: Run, axes: Axes) -> None:
 
 def order_parameter(run: Run) -> FloatArray:
     """Order parameter at the saved times, from the moments: they are always stored."""
-    manifold = MANIFOLDS[str(run.attributes["manifold"])]()
-    return np.array([manifold.order_parameter(moments) for moments in run.moments])
+    return np.array([run.manifold.order_parameter(moments) for moments in run.packed_moments()])

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds import MANIFOLDS
 from meanfield.outputs.plots.curves import label_ends
 from meanfield.outputs.plots.energy import points_if_few
 from meanfield.outputs.plots.style import (
@@ -39,7 +38,7 @@ def draw(run: Run, figure: Figure) -> None:
 def on_axes(run: Run, axes: Axes, *, height: float) -> None:
     """Moments of the first degrees and their linear predictions on axes of a height in inches."""
     kept = shown(run)
-    times, sizes = run.time[kept], sizes_by_degree(run)[kept]
+    times, sizes = run.time[kept], run.sizes_by_degree()[kept]
     degrees, dominant = shown_degrees(run)
     positive = sizes[:, degrees][sizes[:, degrees] > _FLOOR]
     low = max(_FLOOR, 0.5 * float(positive.min())) if len(positive) else _FLOOR
@@ -67,15 +66,9 @@ def on_axes(run: Run, axes: Axes, *, height: float) -> None:
     axes.legend(loc="lower right")
 
 
-def sizes_by_degree(run: Run) -> FloatArray:
-    """Largest modulus of the moments of each degree, shape (n_saves, degrees)."""
-    manifold = MANIFOLDS[str(run.attributes["manifold"])]()
-    return np.array([manifold.largest_by_degree(moments) for moments in run.moments])
-
-
 def shown_degrees(run: Run) -> tuple[list[int], int | None]:
     """The first degrees and the one that grows fastest; the latter alone, too."""
-    highest = sizes_by_degree(run).shape[1] - 1
+    highest = run.sizes_by_degree().shape[1] - 1
     degrees = list(range(1, min(_FIRST_DEGREES, highest) + 1))
     fastest = int(np.argmax(run.growth_rates))
     if run.growth_rates[fastest] <= 0 or fastest > highest:
@@ -88,7 +81,7 @@ def linear_prediction(run: Run, degree: int) -> FloatArray:
 
     NaN where the rate is not stored or the degree starts at zero.
     """
-    start = sizes_by_degree(run)[0, degree]
+    start = run.sizes_by_degree()[0, degree]
     if degree >= len(run.growth_rates) or not start > _FLOOR:
         return np.full(len(run.time), np.nan)
     with np.errstate(over="ignore", under="ignore"):

@@ -41,10 +41,8 @@ def wasserstein_circle(first: Measure | Density, second: Measure | Density, p: i
 
     Raises
     ------
-    TypeError
-        If one is neither a Measure nor a Density.
     ValueError
-        If p is not 1 or 2, a measure does not live on the circle, or a density is negative.
+        If p is not 1 or 2, or a density is negative.
 
     References
     ----------
@@ -63,10 +61,13 @@ def wasserstein_circle(first: Measure | Density, second: Measure | Density, p: i
     >>> round(wasserstein_circle(dirac, mf.Measure(mf.Circle(), [-0.2]), p=2), 12)
     0.5
     """
+    from meanfield.transport.circle.cdf import check_density
+
     if p not in (1, 2):
         raise ValueError(f"p = {p!r} is not known, expected 1 or 2.")
-    _check(first, "first")
-    _check(second, "second")
+    for name, measure in (("first", first), ("second", second)):
+        if isinstance(measure, Density):
+            check_density(measure.coefficients, name)
     if isinstance(first, Measure):
         if isinstance(second, Measure):
             return _between_points(first, second, p)
@@ -74,17 +75,6 @@ def wasserstein_circle(first: Measure | Density, second: Measure | Density, p: i
     if isinstance(second, Measure):
         return _points_to_density(second, first.coefficients, p)
     return _between_densities(first.coefficients, second.coefficients, p)
-
-
-def _check(measure: Measure | Density, name: str) -> None:
-    if not isinstance(measure, Measure | Density):
-        raise TypeError(f"{name} is a {type(measure).__name__}, expected a Measure or a Density.")
-    if measure.manifold.dimension != 1:
-        raise ValueError(f"{name} lives on the {measure.manifold.name}, expected the circle.")
-    if isinstance(measure, Density):
-        from meanfield.transport.circle.cdf import check_density
-
-        check_density(measure.coefficients, name)
 
 
 def _between_points(first: Measure, second: Measure, p: int) -> float:

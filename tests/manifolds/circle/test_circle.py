@@ -16,7 +16,7 @@ def test_table_lists_the_circle_and_it_has_the_protocol() -> None:
     manifold: Manifold = CIRCLE
     promised = [name for name in vars(Manifold) if not name.startswith("_")]
     assert promised
-    assert all(callable(getattr(manifold, name)) for name in promised)
+    assert all(hasattr(manifold, name) for name in promised)
     assert (manifold.name, manifold.dimension) == ("circle", 1)
 
 

@@ -115,22 +115,6 @@ def test_distance_rejects_other_exponents(p: object) -> None:
         wasserstein_circle(DIRAC, UNIFORM, p)
 
 
-@pytest.mark.parametrize("wrong", [np.array([0.1, 0.2]), "dirac", None])
-def test_distance_rejects_what_is_no_measure(wrong: object) -> None:
-    """A bare array might be angles or coefficients."""
-    with pytest.raises(TypeError, match="second is a .*, expected a Measure or a Density"):
-        wasserstein_circle(DIRAC, wrong)
-    with pytest.raises(TypeError, match="first is a .*, expected a Measure or a Density"):
-        wasserstein_circle(wrong, DIRAC)
-
-
-def test_distance_rejects_other_manifolds() -> None:
-    """Angles of one manifold are no angles of another."""
-    elsewhere = mf.Measure(mf.Circle(name="sphere", dimension=2), [0.1])
-    with pytest.raises(ValueError, match="second lives on the sphere, expected the circle"):
-        wasserstein_circle(DIRAC, elsewhere)
-
-
 @pytest.mark.parametrize("p", [1, 2])
 def test_distance_rejects_negative_densities(p: int) -> None:
     """Beyond truncation a negative density is no measure, and has no distance."""

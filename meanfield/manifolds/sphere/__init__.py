@@ -1,0 +1,1 @@
+"""The sphere: unit vectors, spherical harmonics, sums over tokens."""

@@ -1,0 +1,151 @@
+"""Gauss-Legendre rings: where fields on the sphere have values, and ducc0's transforms there.
+
+n rings at the nodes of Gauss's rule integrate polynomials of degree 2n - 1 exactly, and rings of
+more than p equispaced points those of degree p. Synthesis gives values and gradients; its
+adjoint with the quadrature weights is analysis.
+
+One call of ducc0 transforms a batch. Its results here are the same to the bit for any number
+of threads, unlike those at scattered points: it is the rings that are shared among threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import ducc0
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.compute.threads import threads
+from meanfield.manifolds.sphere.coefficients import degree_of
+from meanfield.manifolds.sphere.margin import arguments, with_margin, without_margin
+
+# Harmonics orthonormal for sigma are sqrt(4 pi) times ducc0's.
+_SCALE = np.sqrt(4.0 * np.pi)
+# Smaller transforms take less time than it takes to wake another thread.
+_LEAST_THREADED_DEGREE = 64
+
+
+@dataclass(frozen=True)
+class Rings:
+    """Rings whose quadrature is exact for polynomials up to one degree.
+
+    Attributes
+    ----------
+    exact_degree : int
+        Given.
+    count, length : int
+        Derived. Rings, and points of each.
+    """
+
+    exact_degree: int
+
+    @cached_property
+    def count(self) -> int:
+        """Number of rings."""
+        return self.exact_degree // 2 + 1
+
+    @cached_property
+    def length(self) -> int:
+        """Points per ring: above exact_degree, even, and fast to transform."""
+        half = (self.exact_degree + 2) // 2
+        return 2 * int(ducc0.fft.good_size(half, True))
+
+    @cached_property
+    def colatitudes(self) -> FloatArray:
+        """Angles theta of the rings from the north pole."""
+        return np.asarray(ducc0.misc.GL_thetas(self.count))
+
+    @cached_property
+    def ring_weights(self) -> FloatArray:
+        """Quadrature weight for sigma of a point of each ring."""
+        weights = ducc0.misc.GL_weights(self.count, self.length)
+        return np.asarray(weights) / (4.0 * np.pi)
+
+    @cached_property
+    def _layout(self) -> dict[str, npt.NDArray[Any]]:
+        return {
+            "theta": self.colatitudes,
+            "nphi": np.full(self.count, self.length, dtype=np.uint64),
+            "phi0": np.zeros(self.count),
+            "ringstart": self.length * np.arange(self.count, dtype=np.uint64),
+        }
+
+    @cached_property
+    def _synthesis_factor(self) -> FloatArray:
+        return np.full(self.count, _SCALE)
+
+    @cached_property
+    def _analysis_factor(self) -> FloatArray:
+        return np.asarray(self.ring_weights * _SCALE)
+
+    @cached_property
+    def _divergence_factor(self) -> FloatArray:
+        # int conj(Y) div F dsigma = -int F . grad conj(Y) dsigma
+        return -self._analysis_factor
+
+    def values(self, coefficients: ComplexArray) -> FloatArray:
+        """Values of fields: (..., count of coefficients) to (..., n)."""
+        degree = degree_of(coefficients)
+        found: FloatArray = ducc0.sht.synthesis(
+            alm=with_margin(coefficients, degree),
+            **arguments(degree),
+            ringfactor=self._synthesis_factor,
+            nthreads=_threads(degree),
+            **self._layout,
+        )
+        return found[..., 0, :]
+
+    def gradients(self, coefficients: ComplexArray) -> FloatArray:
+        """Components (d/dtheta, d/dphi / sin theta): (..., count) to (..., 2, n)."""
+        degree = degree_of(coefficients)
+        if degree == 0:
+            return np.zeros((*coefficients.shape[:-1], 2, self.count * self.length))
+        found: FloatArray = ducc0.sht.synthesis_deriv1(
+            alm=np.ascontiguousarray(coefficients, dtype=np.complex128)[..., None, :],
+            lmax=degree,
+            ringfactor=self._synthesis_factor,
+            nthreads=_threads(degree),
+            **self._layout,
+        )
+        return found
+
+    def analysis(self, values: FloatArray, max_degree: int) -> ComplexArray:
+        """Coefficients up to max_degree of values: (..., n) to (..., count)."""
+        found: ComplexArray = ducc0.sht.adjoint_synthesis(
+            map=values[..., None, :],
+            **arguments(max_degree),
+            ringfactor=self._analysis_factor,
+            nthreads=_threads(max_degree),
+            **self._layout,
+        )
+        return without_margin(found, max_degree)
+
+    def divergence(self, vectors: FloatArray, max_degree: int) -> ComplexArray:
+        """Coefficients up to max_degree of the divergence: (..., 2, n) to (..., count)."""
+        if max_degree == 0:
+            return np.zeros((*vectors.shape[:-2], 1), dtype=np.complex128)
+        found: ComplexArray = ducc0.sht.adjoint_synthesis(
+            map=vectors,
+            lmax=max_degree,
+            spin=1,
+            mode="DERIV1",
+            ringfactor=self._divergence_factor,
+            nthreads=_threads(max_degree),
+            **self._layout,
+        )
+        found[..., 0, 0] = 0.0
+        return found[..., 0, :]
+
+
+@lru_cache(maxsize=32)
+def rings(exact_degree: int) -> Rings:
+    """Rings of an exactness, kept once made: their nodes take longer than a small transform."""
+    return Rings(exact_degree)
+
+
+def _threads(degree: int) -> int:
+    return threads() if degree >= _LEAST_THREADED_DEGREE else 1

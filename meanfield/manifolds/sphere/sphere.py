@@ -1,0 +1,227 @@
+"""The sphere S^2: unit vectors, spherical harmonics, transforms.
+
+Basis: complex harmonics orthonormal for sigma, packed by order as in `coefficients`. Files and
+users see pyshtools' arrays of real 4-pi-normalised harmonics. Moments are
+m_lm = int conj(Y_lm) dmu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.manifolds.sphere import coefficients as packing
+
+if TYPE_CHECKING:
+    from meanfield.manifolds.sphere.grid import SphereGrid
+
+_MASS_TOLERANCE = 1e-9
+# What rounding leaves where a coefficient of order 0 should be real.
+_REAL_TOLERANCE = 1e-12
+# Lengths this near to 1 are 1: points once normalised keep their bits.
+_UNIT = 8 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """Sphere of radius 1; points are unit vectors (n, 3), coefficients packed complex.
+
+    Examples
+    --------
+    >>> poles = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]])
+    >>> Sphere().moments(poles, None, 1).real.round(12) + 0.0
+    array([1., 0., 0.])
+    """
+
+    name: str = "sphere"
+    dimension: int = 2
+    modal_axes: tuple[str, ...] = ("kind", "degree", "order")
+    point_axes: tuple[str, ...] = ("axis",)
+    default_max_degree: int = 1023
+    largest_degree: int = 2047
+
+    @property
+    def origin(self) -> FloatArray:
+        """Where laws have their mean unless told otherwise: the north pole."""
+        return np.array([0.0, 0.0, 1.0])
+
+    def check_points(self, points: FloatArray) -> FloatArray:
+        """Unit vectors of shape (n, 3), n >= 1, of vectors of any length but zero."""
+        vectors = np.ascontiguousarray(points, dtype=np.float64)
+        if vectors.ndim != 2 or vectors.shape[1] != 3 or len(vectors) == 0:
+            raise ValueError(f"points have shape {vectors.shape}, expected vectors (n, 3).")
+        largest = np.abs(vectors).max(axis=1)
+        wrong = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
+        if len(wrong):
+            first = int(wrong[0])
+            raise ValueError(
+                f"point {first} is {vectors[first].tolist()}, expected a finite vector, not zero."
+            )
+        with np.errstate(over="ignore"):
+            lengths = np.sqrt((vectors * vectors).sum(axis=1))
+        if np.all(np.abs(lengths - 1.0) <= _UNIT):
+            return vectors
+        # Scaled first: neither huge nor tiny vectors overflow or vanish when squared.
+        scaled = vectors / largest[:, None]
+        scaled /= np.sqrt((scaled * scaled).sum(axis=1))[:, None]
+        near = np.abs(lengths - 1.0) <= _UNIT
+        return np.where(near[:, None], vectors, scaled)
+
+    def check_coefficients(self, coefficients: Any) -> ComplexArray:
+        """Coefficients of a density: finite, mass 1, real where the order is 0.
+
+        Packed complex, pyshtools' array (2, L + 1, L + 1), or a pyshtools.SHCoeffs.
+        """
+        if packing.is_shcoeffs(coefficients):
+            c = packing.from_shcoeffs(coefficients)
+        else:
+            given = np.asarray(coefficients)
+            c = packing.packed(given) if given.ndim == 3 else given.astype(np.complex128)
+        if c.ndim != 1:
+            raise ValueError(
+                f"coefficients have shape {c.shape}, expected (2, L + 1, L + 1) as pyshtools has "
+                "them, or packed ((L + 1)(L + 2) / 2,)."
+            )
+        degree = packing.degree_of(c)
+        if not np.all(np.isfinite(c)):
+            raise ValueError("coefficients of a density must be finite.")
+        if abs(c[0].real - 1.0) > _MASS_TOLERANCE:
+            raise ValueError(f"coefficient of degree 0 is {c[0].real:.12g}, expected the mass 1.")
+        imaginary = np.abs(c[: degree + 1].imag)
+        if imaginary.max() > _REAL_TOLERANCE * np.abs(c).max():
+            worst = int(imaginary.argmax())
+            raise ValueError(
+                f"coefficient of degree {worst} and order 0 is {c[worst]:.6g}, expected it real."
+            )
+        c[: degree + 1] = c[: degree + 1].real
+        return c
+
+    def degree_of(self, coefficients: ModalArray) -> int:
+        """Largest degree L of (L + 1)(L + 2) / 2 coefficients."""
+        return packing.degree_of(coefficients)
+
+    def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
+        """Coefficients cut, or filled with zeros, to `max_degree`."""
+        return packing.resize(coefficients, max_degree)
+
+    def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
+        """Zonal convolution: product degree by degree, cut to the shorter."""
+        return packing.convolve(multipliers, coefficients)
+
+    def inner(self, first: ModalArray, second: ModalArray) -> float:
+        """Inner product int f g dsigma of two real fields."""
+        return packing.inner(first, second)
+
+    def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
+        """Size of each degree, sqrt(sum_m C_lm^2 + S_lm^2): no rotation changes it."""
+        return np.asarray(np.sqrt(packing.power_by_degree(coefficients)))
+
+    def spread(self, coefficients: ModalArray) -> FloatArray:
+        """Array (2, L + 1, L + 1) of real coefficients as pyshtools has it, for files."""
+        return packing.spread(coefficients)
+
+    def packed(self, array: FloatArray) -> ModalArray:
+        """Coefficients of an array (2, L + 1, L + 1): inverse of `spread`."""
+        return packing.packed(array)
+
+    def from_modes(self, modes: Sequence[Sequence[float]]) -> ModalArray:
+        """Coefficients of 1 + sum of modes [l, m, amplitude].
+
+        Amplitudes of real 4-pi-normalised harmonics without Condon-Shortley phase; m < 0 is the
+        sine. A mode named twice counts twice.
+        """
+        return packing.from_modes(modes)
+
+    def order_parameter(self, moments: ModalArray) -> float:
+        """Length of the mean vector, sqrt(sum_m |m_1m|^2 / 3) over m = -1, 0, 1."""
+        return float(np.sqrt(packing.power_by_degree(packing.resize(moments, 1))[1] / 3.0))
+
+    def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Angle between unit vectors (..., 3), exact to rounding near 0 and near pi."""
+        one, other = np.asarray(first), np.asarray(second)
+        chord = np.sqrt(((one - other) ** 2).sum(axis=-1))
+        cochord = np.sqrt(((one + other) ** 2).sum(axis=-1))
+        return np.asarray(2.0 * np.arctan2(chord, cochord))
+
+    def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Independent uniform points: directions of normal vectors."""
+        return self.retract(rng.standard_normal((count, 3)))[0]
+
+    def retract(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Points divided by their lengths, and the lengths."""
+        lengths = np.sqrt((points * points).sum(axis=-1))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return points / lengths[..., None], lengths
+
+    def squared_norm(self, vectors: FloatArray) -> FloatArray:
+        """Squared length of tangent vectors, (n, 3) to (n,)."""
+        return np.asarray((vectors * vectors).sum(axis=-1))
+
+    def grid(self, max_degree: int) -> SphereGrid:
+        """Gauss-Legendre grid on which products of two fields of max_degree are exact."""
+        from meanfield.manifolds.sphere.grid import SphereGrid
+
+        return SphereGrid(max_degree)
+
+    def moments(
+        self, points: FloatArray, weights: FloatArray | None, max_degree: int
+    ) -> ComplexArray:
+        """Moments sum_j w_j conj(Y_lm(x_j)), l = 0 ... max_degree."""
+        from meanfield.manifolds.sphere import points as sphere_points
+
+        return sphere_points.moments(points, weights, max_degree)
+
+    def evaluate(self, coefficients: ModalArray, points: FloatArray) -> FloatArray:
+        """Values of the real field at points."""
+        from meanfield.manifolds.sphere import points as sphere_points
+
+        return sphere_points.evaluate(coefficients, points)
+
+    def gradient(
+        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+    ) -> FloatArray:
+        """Tangent gradient of the field at points, divided by the field `divisor` if given."""
+        from meanfield.manifolds.sphere import points as sphere_points
+
+        return sphere_points.gradient(coefficients, points, divisor)
+
+    def extremes(self, coefficients: ModalArray) -> tuple[float, FloatArray, float]:
+        """Lowest value on a fine grid, where it is, and a bound that no value exceeds."""
+        from meanfield.manifolds.sphere.extremes import extremes
+
+        return extremes(coefficients)
+
+    def pairwise_velocity(
+        self, points: FloatArray, weights: FloatArray | None, beta: float, normalized: bool
+    ) -> FloatArray:
+        """Velocity of the exponential kernel summed over pairs."""
+        from meanfield.manifolds.sphere.pairs import exponential_velocity_sphere
+
+        return exponential_velocity_sphere(points, weights, beta, normalized)
+
+    def dense(
+        self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
+    ) -> npt.NDArray[np.bool_]:
+        """Whether the mass within `radius` of each point reaches the threshold."""
+        from meanfield.manifolds.sphere import neighbourhoods
+
+        return neighbourhoods.dense(points, mass, radius, threshold)
+
+    def linked(self, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
+        """Group of each point, where points nearer than `radius` are linked."""
+        from meanfield.manifolds.sphere import neighbourhoods
+
+        return neighbourhoods.linked(points, radius)
+
+    def mean_points(
+        self, points: FloatArray, mass: FloatArray, group: npt.NDArray[np.int64], count: int
+    ) -> FloatArray:
+        """Mean point of each group."""
+        from meanfield.manifolds.sphere import neighbourhoods
+
+        return neighbourhoods.mean_points(points, mass, group, count)

@@ -1,0 +1,1 @@
+"""Certified distances on the sphere."""

@@ -1,0 +1,166 @@
+"""A density as masses in small cells, refined where its mass has far to go inside a cell.
+
+Cells are squares of `keys`, with great circles for sides. Their mass and barycentre are integrals
+of f and x f, by a product of Gauss-Legendre rules with as many nodes as integrate the highest
+degree of f across the cell; their reach is to one of the corners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.transport.sphere.cells import Cells, integer_masses, sorted_cells
+from meanfield.transport.sphere.keys import DEPTH, face_density, face_points, key_of_square
+
+IntArray = npt.NDArray[np.int64]
+Evaluate = Callable[[FloatArray], FloatArray]
+
+_NEGATIVE = 1e-10  # what transforms leave where a density vanishes
+_QUADRATURE = 1e-13
+_COARSEST = 3
+_WIDEST = 8.0  # degree times width of a cell: 12 nodes a side
+_MASS_ERROR = 1e-8
+_POINTS = 2**20  # at a time
+
+
+def density_cells(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> Cells:
+    """Cells of a density, about `count` of them unless its degree asks for more.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Density at points of shape (n, 3).
+    degree : int
+        Largest degree of the density.
+    count : int
+        Cells wanted; those with most mass x (mean square distance)^(p/2) are divided first.
+    p : int
+        1 or 2.
+    name : str
+        Of the density, for errors.
+
+    Raises
+    ------
+    ValueError
+        If a value is below -1e-10 (relative to the largest, if that is above 1).
+    """
+    level = _COARSEST
+    while 0.5 * np.pi / 2**level * degree > _WIDEST:
+        level += 1
+    side = np.arange(2**level)
+    face, first, second = (
+        grid.ravel() for grid in np.meshgrid(np.arange(6), side, side, indexing="ij")
+    )
+    levels = np.full(len(face), level)
+    mass, barycentre = _integrals(evaluate, degree, levels, face, first, second, name)
+    while True:
+        room = (count - len(mass)) // 3
+        spread = mass * np.maximum(1.0 - np.linalg.norm(barycentre, axis=1), 0.0) ** (0.5 * p)
+        spread[levels == DEPTH] = 0.0
+        order = np.argsort(-spread, kind="stable")
+        # A division lowers the largest by a factor of 2^(p + 2): none below a quarter of it yet.
+        chosen = order[: int(np.count_nonzero(spread > 0.25 * spread[order[0]]))][: max(room, 0)]
+        if len(chosen) == 0:
+            break
+        keep = np.ones(len(mass), dtype=bool)
+        keep[chosen] = False
+        quarters = np.repeat(chosen, 4)
+        new_levels = levels[quarters] + 1
+        new_face = face[quarters]
+        new_first = 2 * first[quarters] + np.tile([0, 0, 1, 1], len(chosen))
+        new_second = 2 * second[quarters] + np.tile([0, 1, 0, 1], len(chosen))
+        new_mass, new_barycentre = _integrals(
+            evaluate, degree, new_levels, new_face, new_first, new_second, name
+        )
+        levels = np.concatenate((levels[keep], new_levels))
+        face = np.concatenate((face[keep], new_face))
+        first = np.concatenate((first[keep], new_first))
+        second = np.concatenate((second[keep], new_second))
+        mass = np.concatenate((mass[keep], new_mass))
+        barycentre = np.concatenate((barycentre[keep], new_barycentre))
+    return _finished(mass, barycentre, levels, face, first, second)
+
+
+def _finished(
+    mass: FloatArray,
+    barycentre: FloatArray,
+    levels: IntArray,
+    face: IntArray,
+    first: IntArray,
+    second: IntArray,
+) -> Cells:
+    corners = _at(levels, face, first, second, np.array([-1.0, 1.0]))  # (n, 2, 2, 3)
+    reach = np.linalg.norm(corners - barycentre[:, None, None, :], axis=3).max(axis=(1, 2))
+    shift = DEPTH - levels
+    keys = key_of_square(face.astype(np.int64), first << shift, second << shift)
+    return sorted_cells(integer_masses(mass), barycentre, reach, keys)
+
+
+def _integrals(
+    evaluate: Evaluate,
+    degree: int,
+    levels: IntArray,
+    face: IntArray,
+    first: IntArray,
+    second: IntArray,
+    name: str,
+) -> tuple[FloatArray, FloatArray]:
+    """Masses and barycentres of cells."""
+    width = 0.5 * np.pi / 2.0 ** levels.min()
+    nodes, weights = np.polynomial.legendre.leggauss(_node_count((degree + 2) * width))
+    pair_weights = np.outer(weights, weights).ravel()
+    mass = np.empty(len(levels))
+    barycentre = np.empty((len(levels), 3))
+    step = max(1, _POINTS // len(pair_weights))
+    for start in range(0, len(levels), step):
+        part = slice(start, start + step)
+        cells = levels[part], face[part], first[part], second[part]
+        points = np.ascontiguousarray(_at(*cells, nodes).reshape(-1, 3))
+        values = evaluate(points)
+        lowest = float(values.min())
+        if lowest < -_NEGATIVE * max(1.0, float(values.max())):
+            raise ValueError(
+                f"{name} density is negative: {lowest:.3g}, allowed {-_NEGATIVE:g}. "
+                "Increase max_degree."
+            )
+        a, b, half = _coordinates(*cells, nodes)
+        density = face_density(a[:, :, None], b[:, None, :]).reshape(len(cells[0]), -1)
+        masses = np.maximum(values, 0.0).reshape(density.shape) * density * pair_weights
+        masses *= half[:, None] ** 2
+        mass[part] = masses.sum(axis=1)
+        weighted = np.einsum("cq,cqx->cx", masses, points.reshape(*masses.shape, 3))
+        filled = np.where(mass[part] > 0.0, mass[part], 1.0)
+        barycentre[part] = weighted / filled[:, None]
+    return mass, barycentre
+
+
+def _node_count(phase: float) -> int:
+    """Nodes that integrate cos(phase t / 2) over [-1, 1] to rounding."""
+    half = 0.5 * phase
+    for count in range(2, 64):
+        nodes, weights = np.polynomial.legendre.leggauss(count)
+        exact = 2.0 * np.sinc(half / np.pi)
+        if abs(float(weights @ np.cos(half * nodes)) - exact) < _QUADRATURE:
+            return count
+    raise AssertionError  # pragma: no cover
+
+
+def _coordinates(
+    levels: IntArray, face: IntArray, first: IntArray, second: IntArray, nodes: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    half = 1.0 / 2.0**levels
+    a = (2 * first + 1)[:, None] * half[:, None] - 1.0 + half[:, None] * nodes
+    b = (2 * second + 1)[:, None] * half[:, None] - 1.0 + half[:, None] * nodes
+    return a, b, half
+
+
+def _at(
+    levels: IntArray, face: IntArray, first: IntArray, second: IntArray, nodes: FloatArray
+) -> FloatArray:
+    """Points of a product of nodes in every cell, shape (n, q, q, 3)."""
+    a, b, _ = _coordinates(levels, face, first, second, nodes)
+    return face_points(face[:, None, None], a[:, :, None], b[:, None, :])

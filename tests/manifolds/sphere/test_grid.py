@@ -1,0 +1,256 @@
+"""Gauss-Legendre grid: transforms, adjointness, products free of aliasing."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from meanfield.compute.threads import set_threads, threads
+from meanfield.manifolds.manifold import PARTITION_FLOOR, laplacian_eigenvalues
+from meanfield.manifolds.sphere import coefficients as packing
+from meanfield.manifolds.sphere.grid import SphereGrid
+from meanfield.manifolds.sphere.rings import rings
+from meanfield.manifolds.sphere.sphere import Sphere
+
+SPHERE = Sphere()
+
+
+@pytest.fixture(autouse=True)
+def same_threads() -> Iterator[None]:
+    """Leave the number of threads as it was."""
+    before = threads()
+    yield
+    set_threads(before)
+
+
+def random_field(degree: int, seed: int = 0, mean: float | None = None) -> np.ndarray:
+    """Coefficients of a real field with |g| of about 1, or of a density-like one."""
+    rng = np.random.default_rng(seed)
+    count = packing.count_of(degree)
+    found = (rng.normal(size=count) + 1j * rng.normal(size=count)) / (2 * np.sqrt(count))
+    found[: degree + 1] = found[: degree + 1].real
+    if mean is not None:
+        found *= 0.1
+        found[0] = mean
+    return found
+
+
+def largest(array: np.ndarray) -> float:
+    """Largest modulus."""
+    return float(np.abs(array).max())
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 17, 64, 127])
+def test_roundtrip_is_the_identity(degree: int) -> None:
+    """Analysis undoes synthesis; rounding grows with the degree."""
+    grid, field = SphereGrid(degree), random_field(degree)
+    assert grid.shape[0] * grid.shape[1] == len(grid.weights) == len(grid.points)
+    np.testing.assert_allclose(
+        grid.to_modal(grid.to_nodal(field)), field, rtol=0, atol=1e-15 * (degree + 4)
+    )
+
+
+@pytest.mark.parametrize("degree", [1, 8, 33])
+def test_weights_integrate_products_of_three_fields(degree: int) -> None:
+    """A field of degree 3 L has its mean; weights are positive and sum to 1."""
+    grid = SphereGrid(degree)
+    assert grid.weights.sum() == pytest.approx(1.0, abs=1e-14)
+    assert grid.weights.min() > 0
+    field = random_field(3 * degree)
+    assert grid.weights @ grid.to_nodal(field) == pytest.approx(field[0].real, abs=1e-14)
+
+
+def test_nodes_are_where_values_are() -> None:
+    """Values on the grid are those at its points, orientation included."""
+    grid, field = SphereGrid(15), random_field(15)
+    np.testing.assert_allclose((grid.points**2).sum(axis=1), 1.0, rtol=1e-15)
+    values = SPHERE.evaluate(field, grid.points)
+    np.testing.assert_allclose(grid.to_nodal(field), values, rtol=0, atol=3e-14)
+
+
+def test_gradient_components_are_those_of_the_tangent_vectors() -> None:
+    """Along the meridian to the south, and along the parallel to the east."""
+    grid, field = SphereGrid(15), random_field(15)
+    x, y, z = grid.points.T
+    radius = np.hypot(x, y)
+    south = np.stack([x * z / radius, y * z / radius, -radius], axis=1)
+    east = np.stack([-y / radius, x / radius, 0 * z], axis=1)
+    tangent = SPHERE.gradient(field, grid.points)
+    expected = [(tangent * south).sum(axis=1), (tangent * east).sum(axis=1)]
+    found = grid.gradient(field)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-13)
+    norms = grid.squared_norm(found)
+    np.testing.assert_allclose(norms, SPHERE.squared_norm(tangent), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("degree", [3, 40])
+def test_divergence_is_the_adjoint_of_the_gradient(degree: int) -> None:
+    """Int g div F dsigma = -int F . grad g dsigma, for any nodal F."""
+    grid, field = SphereGrid(degree), random_field(degree)
+    flux = np.random.default_rng(1).normal(size=(2, len(grid.weights)))
+    left = SPHERE.inner(field, grid.divergence(flux))
+    right = -grid.weights @ (flux * grid.gradient(field)).sum(axis=0)
+    scale = np.sqrt(grid.weights @ grid.squared_norm(grid.gradient(field)))
+    assert left == pytest.approx(right, abs=1e-13 * scale)
+
+
+@pytest.mark.parametrize("degree", [1, 6, 63, 127])
+def test_divergence_of_the_gradient_is_the_laplacian(degree: int) -> None:
+    """Degree by degree -l (l + 1)."""
+    grid, field = SphereGrid(degree), random_field(degree)
+    found = grid.divergence(grid.gradient(field))
+    expected = -SPHERE.convolve(laplacian_eigenvalues(2, degree), field)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 * degree * largest(expected))
+    assert found[0] == 0
+
+
+def test_divergence_of_a_constant_density_flux_against_pyshtools_products() -> None:
+    """Exact products: analysis of f g agrees with that on pyshtools' own grid."""
+    import pyshtools
+
+    degree = 10
+    f, g = random_field(degree), random_field(degree, seed=1)
+    grid = SphereGrid(degree)
+    ours = grid.to_modal(grid.to_nodal(f) * grid.to_nodal(g))
+    fields = [packing.to_shcoeffs(packing.resize(c, 2 * degree)) for c in (f, g)]
+    maps = [field.expand(grid="GLQ") for field in fields]
+    product = pyshtools.SHGrid.from_array(maps[0].data * maps[1].data, grid="GLQ").expand()
+    theirs = packing.resize(packing.from_shcoeffs(product), degree)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-14)
+
+
+@pytest.mark.parametrize(("degree", "felt"), [(8, 1), (8, 3), (8, 8), (8, 12), (31, 14), (1, 1)])
+def test_polynomial_advection_is_exact(degree: int, felt: int) -> None:
+    """Free of aliasing: the same on its small rings and on rings many times finer."""
+    density = random_field(degree, mean=1.0)
+    potential = random_field(felt, seed=2)
+    fine = rings(8 * (degree + felt))
+    flux = fine.gradients(potential) * fine.values(density)
+    expected = packing.resize(fine.divergence(flux, degree + felt), degree)
+    found = SphereGrid(degree).advection(density, potential)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-14 * largest(expected))
+
+
+def test_polynomial_advection_needs_all_its_rings() -> None:
+    """The sizes are no larger than they must be: a degree of exactness fewer, and it is wrong."""
+    degree, felt = 9, 4
+    density, potential = random_field(degree, mean=1.0), random_field(felt, seed=2)
+    expected = SphereGrid(degree).advection(density, potential)
+    coarse = rings(2 * degree + felt - 2)
+    found = coarse.divergence(coarse.gradients(potential) * coarse.values(density), degree)
+    assert largest(found - expected) > 1e-6 * largest(expected)
+
+
+@pytest.mark.parametrize("felt", [5, 12])
+def test_quotient_advection_is_that_of_the_grid(felt: int) -> None:
+    """With a partition function: div(f grad Phi / Z) on the grid that is exact to 3 L."""
+    grid = SphereGrid(12)
+    density, potential = random_field(12, mean=1.0), random_field(felt, seed=3)
+    partition = random_field(felt, seed=4, mean=2.0)
+    flux = grid.gradient(potential) * (grid.to_nodal(density) / grid.to_nodal(partition))
+    found = grid.advection(density, potential, partition)
+    np.testing.assert_allclose(found, grid.divergence(flux), rtol=0, atol=1e-14)
+
+
+def test_partition_of_rounding_is_floored() -> None:
+    """Where Z is the rounding of its transform, or below zero, the quotient stays bounded."""
+    grid = SphereGrid(6)
+    density, potential = random_field(6, mean=1.0), random_field(6, seed=5)
+    partition = np.zeros_like(density)
+    partition[0] = -1.0
+    found = grid.advection(density, potential, partition)
+    expected = grid.advection(density, potential) / PARTITION_FLOOR
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * largest(expected))
+
+
+@pytest.mark.parametrize("degree", [0, 5, 31, 100])
+def test_uniform_stays_uniform_to_the_bit(degree: int) -> None:
+    """Rounding would grow: no potential, no flux at all, normalised or not."""
+    uniform = packing.resize(np.ones(1), degree)
+    potential = np.zeros_like(uniform)
+    for partition in (None, 0.7 * uniform):
+        found = SphereGrid(degree).advection(uniform, potential, partition)
+        np.testing.assert_array_equal(found, 0.0)
+
+
+def test_degree_zero_of_the_divergence_is_exactly_zero() -> None:
+    """Mass never changes."""
+    density, potential = random_field(20, mean=1.0), random_field(20, seed=6)
+    assert SphereGrid(20).advection(density, potential)[0] == 0
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_nan_stays_nan(which: int) -> None:
+    """A state that broke down must be seen by the stepper, without a warning or an error."""
+    fields = [random_field(6, mean=1.0), random_field(6, seed=7), random_field(6, mean=2.0)]
+    fields[which][5] = np.nan
+    found = SphereGrid(6).advection(*fields)
+    assert np.all(np.isnan(found[1:]))
+
+
+def test_overflow_gives_no_warning() -> None:
+    """Nor may a state on its way to infinity."""
+    density, potential = random_field(6, mean=1.0), random_field(6, seed=7)
+    found = SphereGrid(6).advection(1e200 * density, 1e200 * potential)
+    assert not np.all(np.isfinite(found))
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("degree", [12, 31, 70])
+def test_batch_is_one_by_one_to_the_bit(normalized: bool, degree: int) -> None:
+    """Several densities of one degree, in one call of each transform."""
+    batch = [np.stack([random_field(degree, seed=s, mean=1.0) for s in range(4)])]
+    batch.append(np.stack([random_field(9, seed=s) for s in range(4)]))
+    if normalized:
+        batch.append(np.stack([random_field(9, seed=s, mean=2.0) for s in range(4)]))
+    grid = SphereGrid(degree)
+    together = grid.advection(*batch)
+    alone = [grid.advection(*fields) for fields in zip(*batch, strict=True)]
+    np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.parametrize("degree", [12, 63, 127])
+def test_threads_do_not_change_a_bit_on_the_grid(degree: int) -> None:
+    """Values, gradient, analysis and advection, for 1, 2 and 3 threads and again."""
+    density, potential = random_field(degree, mean=1.0), random_field(degree, seed=8)
+    grid, results = SphereGrid(degree), []
+    for number in (1, 2, 3, 2):
+        set_threads(number)
+        values = grid.to_nodal(density)
+        results.append(
+            [
+                values,
+                grid.gradient(potential),
+                grid.to_modal(values),
+                grid.advection(density, potential, density),
+            ]
+        )
+    for other in results[1:]:
+        for first, second in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("degree", [63, 117])
+def test_results_repeat_whatever_lies_in_memory(degree: int) -> None:
+    """Blocks freed in any order move ducc0's work arrays; results must not notice.
+
+    Without the margin of `margin.py` they had one of two last bits (on a machine with AVX-512).
+    """
+    rng = np.random.default_rng(9)
+    nodes, field = rings(40), random_field(degree)
+    values = rng.normal(size=nodes.count * nodes.length)
+    sizes = [8 * (degree // 2 + 2), 16 * (degree // 2 + 2), 8 * (degree + 4)]
+    found = set()
+    for _ in range(60):
+        blocks: list[bytearray | None] = [bytearray(size) for size in rng.choice(sizes, 40)]
+        for i in rng.permutation(40):
+            blocks[i] = None
+        found.add((nodes.values(field).tobytes(), nodes.analysis(values, degree).tobytes()))
+    assert len(found) == 1
+
+
+def test_high_degree_keeps_its_digits() -> None:
+    """Degree 511, where harmonics of high order underflow near the poles."""
+    field = random_field(511)
+    grid = SphereGrid(511)
+    np.testing.assert_allclose(grid.to_modal(grid.to_nodal(field)), field, rtol=0, atol=2e-13)

@@ -1,0 +1,72 @@
+"""What the tests on the sphere share: oracles from NumPy, SciPy and ducc0's Gauss nodes."""
+
+from collections.abc import Callable
+
+import ducc0
+import numpy as np
+import pytest
+from scipy.special import sph_harm_y
+
+import meanfield as mf
+
+
+def packed_harmonics(points: np.ndarray, degree: int) -> np.ndarray:
+    """Y_lm at points (n, 3), orthonormal for sigma, shape (n, (L + 1)(L + 2) / 2): m >= 0 only."""
+    x, y, z = points.T
+    theta, phi = np.arctan2(np.hypot(x, y), z)[:, None], np.arctan2(y, x)[:, None]
+    orders = [sph_harm_y(np.arange(m, degree + 1), m, theta, phi) for m in range(degree + 1)]
+    return np.sqrt(4 * np.pi) * np.concatenate(orders, axis=1)
+
+
+def gauss_nodes(rings: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points and weights for sigma, exact for polynomials of degree 2 rings - 1.
+
+    Nodes from ducc0: NumPy's and SciPy's weights are good to 1e-13 only.
+    """
+    theta, count = np.asarray(ducc0.misc.GL_thetas(rings))[:, None], 2 * rings
+    phi = 2 * np.pi * (np.arange(count) + 0.5) / count
+    u, s = np.cos(theta), np.sin(theta)
+    points = np.stack([s * np.cos(phi), s * np.sin(phi), u + 0 * phi], axis=-1).reshape(-1, 3)
+    weights = np.repeat(np.asarray(ducc0.misc.GL_weights(rings, count)) / (4 * np.pi), count)
+    return points, weights
+
+
+def plain_field(
+    targets: np.ndarray, points: np.ndarray, mass: np.ndarray, beta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Partition function Z and drift P_x int a y dmu at the targets: the model written down."""
+    attention = np.exp(beta * (targets @ points.T) - abs(beta)) * mass
+    pull = attention @ points
+    return attention.sum(axis=1), pull - targets * (targets * pull).sum(axis=1, keepdims=True)
+
+
+def plain_velocity(
+    targets: np.ndarray, points: np.ndarray, mass: np.ndarray, beta: float, flow: mf.Flow
+) -> np.ndarray:
+    """Velocity of tokens at the targets, shape (n, 3)."""
+    partition, drift = plain_field(targets, points, mass, beta)
+    return flow.strength * (drift / partition[:, None] if flow.normalized else drift)
+
+
+@pytest.fixture(scope="session")
+def harmonics() -> Callable:
+    """Oracle for harmonics at points."""
+    return packed_harmonics
+
+
+@pytest.fixture(scope="session")
+def nodes() -> Callable:
+    """Oracle for integrals."""
+    return gauss_nodes
+
+
+@pytest.fixture(scope="session")
+def velocity() -> Callable:
+    """Oracle for velocities."""
+    return plain_velocity
+
+
+@pytest.fixture(scope="session")
+def field() -> Callable:
+    """Oracle for the partition function and the drift."""
+    return plain_field
