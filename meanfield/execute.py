@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.config import Config, ConfigError, with_defaults
-from meanfield.config.difference import config_difference
+from meanfield.config import Config
+from meanfield.config.difference import check_continues
 from meanfield.observables import observe
 from meanfield.observables.clusters import cluster_radius
 from meanfield.outputs.recorder import RUNNING, OutputError, record, set_status, writer_lock
@@ -135,13 +134,8 @@ def _attributes(config: Config) -> dict[str, Any]:
 def _continuation(config: Config, path: Path) -> tuple[tuple[Checkpoint, str] | None, FloatArray]:
     """Where to go on from, and the times that remain; what was saved stays as it is."""
     run = load(path, states="none")
-    before = with_defaults(tomllib.loads(str(run.attributes.get("config", ""))))
-    different = config_difference(before, with_defaults(config.tables), _FREE_KEYS)
-    if different is not None:
-        raise ConfigError(
-            f"{config.source.name}: {different} differs from that of {config.output.path}, which "
-            "--resume continues. Use --overwrite to start again."
-        )
+    stored = str(run.attributes.get("config", ""))
+    check_continues(config, stored, config.output.path, _FREE_KEYS)
     if len(run.time) == 0:
         return None, config.times
     remaining = config.times[config.times > run.time[-1]]

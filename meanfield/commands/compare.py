@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import tomllib
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,8 +18,8 @@ from meanfield.commands.progress import shown
 from meanfield.commands.run import add_set
 from meanfield.commands.streams import say
 from meanfield.compute.threads import threads
-from meanfield.config import Config, ConfigError, load_config, with_defaults
-from meanfield.config.difference import config_difference
+from meanfield.config import Config, ConfigError, load_config
+from meanfield.config.difference import check_continues
 from meanfield.config.errors import located
 from meanfield.config.sections import read_problem
 from meanfield.outputs.atomic import OutputError, writer_lock
@@ -154,13 +153,7 @@ def _attributes(config: Config, stored: ConvergenceStudy | None) -> dict[str, An
 def _stored(config: Config, path: Path) -> ConvergenceStudy:
     """What the output holds, if this run file may continue it."""
     study = load_comparison(path)
-    before = with_defaults(tomllib.loads(str(study.attributes.get("config", ""))))
-    different = config_difference(before, with_defaults(config.tables), _FREE_KEYS)
-    if different is not None:
-        raise ConfigError(
-            f"{config.source.name}: {different} differs from that of {path}, which --resume "
-            "continues. Use --overwrite to start again."
-        )
+    check_continues(config, str(study.attributes.get("config", "")), path, _FREE_KEYS)
     lost = sorted(set(study.tokens.tolist()) - set(config.compare.tokens))
     if lost or study.distances.shape[1] > config.compare.repetitions:
         what = f"tokens lacks {lost[0]}" if lost else "repetitions is smaller"

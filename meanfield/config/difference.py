@@ -2,8 +2,43 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from meanfield.config.config import Config, with_defaults
+from meanfield.config.errors import ConfigError
+
+
+def check_continues(
+    config: Config, stored: str, path: Path, free: Mapping[str, tuple[str, ...] | None]
+) -> None:
+    """Refuse to continue a result of another run file.
+
+    Parameters
+    ----------
+    config : Config
+        The run file given now.
+    stored : str
+        The run file that the result was made from, as TOML.
+    path : Path
+        Where the result is, for the error.
+    free : mapping
+        As in `config_difference`; keys that were left out have their defaults.
+
+    Raises
+    ------
+    ConfigError
+        If they differ in anything that is not free.
+    """
+    before = with_defaults(tomllib.loads(stored))
+    different = config_difference(before, with_defaults(config.tables), free)
+    if different is not None:
+        raise ConfigError(
+            f"{config.source.name}: {different} differs from that of {path}, which --resume "
+            "continues. Use --overwrite to start again."
+        )
 
 
 def config_difference(

@@ -29,6 +29,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.atomic import replace_file
+from meanfield.outputs.reading import FormatError, opened
 from meanfield.outputs.recorder import RUNNING
 from meanfield.run import COMPLETED
 from meanfield.studies.convergence import Comparison
@@ -174,39 +175,27 @@ def load_comparison(path: str | os.PathLike[str]) -> ConvergenceStudy:
     >>> load_comparison("nothing-compare.h5")
     Traceback (most recent call last):
     ...
-    ValueError: nothing-compare.h5: no such file.
+    meanfield.outputs.reading.FormatError: nothing-compare.h5: no such file.
     """
-    import h5py
-
-    name = os.fspath(path)
-    if not Path(name).is_file():
-        raise ValueError(f"{name}: no such file.")
-    try:
-        file = h5py.File(name, "r")
-    except OSError:
-        raise ValueError(f"{name} is not a readable HDF5 file.") from None
-    with file:
+    with opened(path) as file:
         version = file.attrs.get("comparison_format_version")
         if version != COMPARISON_FORMAT_VERSION:
-            raise ValueError(
-                f"{name} is not a comparison of format {COMPARISON_FORMAT_VERSION} "
+            raise FormatError(
+                f"{os.fspath(path)} is not a comparison of format {COMPARISON_FORMAT_VERSION} "
                 f"(comparison_format_version is {version})."
             )
-        try:
-            attributes = {
-                key: value.item() if isinstance(value, np.generic) else value
-                for key, value in file.attrs.items()
-            }
-            return ConvergenceStudy(
-                file["time"][()],
-                file["tokens"][()],
-                file["distances"][()],
-                str(attributes["metric"]),
-                float(attributes["growth_rate_max"]),
-                file["onset_time"][()],
-                str(attributes["note"]),
-                attributes,
-                widths=file["widths"][()],
-            )
-        except (KeyError, OSError, RuntimeError, IndexError) as error:
-            raise ValueError(f"{name} is damaged: {error}.") from None
+        attributes = {
+            key: value.item() if isinstance(value, np.generic) else value
+            for key, value in file.attrs.items()
+        }
+        return ConvergenceStudy(
+            file["time"][()],
+            file["tokens"][()],
+            file["distances"][()],
+            str(attributes["metric"]),
+            float(attributes["growth_rate_max"]),
+            file["onset_time"][()],
+            str(attributes["note"]),
+            attributes,
+            widths=file["widths"][()],
+        )
