@@ -9,10 +9,11 @@ from meanfield.measures import Measure
 from meanfield.outputs.recorder import PENDING_BYTES
 
 # Measured peaks of whole runs (Linux, numba's compiler included): 205 to 275 MiB for small states;
-# beyond that 40 (USA) to 46 (SA) arrays of the size of the state for 1e6 and 4e6 tokens, of which
-# DOP853 holds 19.
+# beyond that 37 to 46 arrays of the size of the state for 1e6 and 4e6 tokens, of which DOP853 holds
+# 19, and for a density on the sphere 110 (USA) to 130 (SA) of degree 256 to 1,023: nodal values.
 _BASE = 220 * 2**20
 _ARRAYS = 45
+_SPHERE_DENSITY_ARRAYS = 130
 
 
 def estimated_memory(config: Config) -> float:
@@ -22,10 +23,11 @@ def estimated_memory(config: Config) -> float:
     if tokens is None:
         degree = config.options.max_degree or space.default_max_degree
         state = space.resize(space.from_modes([]), degree).nbytes
+        arrays = _ARRAYS if space.dimension == 1 else _SPHERE_DENSITY_ARRAYS
     else:
-        state = tokens * _point_bytes(config)
+        state, arrays = tokens * _point_bytes(config), _ARRAYS
     waiting = min(len(config.times) * state, PENDING_BYTES + state)
-    return _BASE + _ARRAYS * state + (waiting if config.output.state == "all" else 0)
+    return _BASE + arrays * state + (waiting if config.output.state == "all" else 0)
 
 
 def particle_count(config: Config) -> int | None:

@@ -172,7 +172,8 @@ def density(
     TypeError
         If the measure consists of points: those want "particles".
     ValueError
-        If the flow diffuses (not built yet), or the density has degrees above max_degree.
+        If the flow diffuses (not built yet), max_degree is above what the manifold allows, or
+        the initial density or the kernel has degrees above max_degree.
     """
     if isinstance(measure, Measure):
         raise TypeError(
@@ -184,6 +185,11 @@ def density(
         )
     if max_degree is None:
         max_degree = problem.space.default_max_degree
+    if max_degree > problem.space.largest_degree:
+        raise ValueError(
+            f"max_degree = {max_degree} must be at most {problem.space.largest_degree} on the "
+            f"{problem.space.name}."
+        )
     degrees = {"initial density": measure.max_degree, "kernel": problem.kernel_degree}
     for owner, degree in degrees.items():
         if degree > max_degree:

@@ -73,6 +73,16 @@ VALID = {
         "angles = [0.0, 1.0, -2.0]\nweights = [0.5, 0.25, 0.25]\n"
         '[time]\nend = 1.0\nunit = "paper"\n[output]\nstate = "last"\n'
     ),
+    "sphere": (
+        '[problem]\nmanifold = "sphere"\nbeta = 5.0\n[initial]\nname = "perturbed_uniform"\n'
+        "modes = [[2, -1, 0.1], [3, 0, 0.05]]\n[representation]\nmax_degree = 64\n"
+        '[time]\nend = 1.0\n[compare]\nmetric = "sobolev"\n'
+    ),
+    "points": (
+        '[problem]\nmanifold = "sphere"\nbeta = 9.0\n[initial]\nname = "atoms"\n'
+        "points = [[0, 0, 1], [1.0, 0, 2], [-3, 1, 0]]\nweights = [0.5, 0.25, 0.25]\n"
+        "[time]\nend = 1.0\n"
+    ),
     "sampled": (
         '[problem]\nmanifold = "circle"\nbeta = 5.0\n[initial]\nname = "sampled"\n'
         "tokens = 1000\nseed = 4\nmax_degree = 6\n[time]\nend = 1.0\n[output]\nobservables = []\n"

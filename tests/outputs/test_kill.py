@@ -65,9 +65,13 @@ tolerance = 1e-8
 end = 20.0
 save = 12
 """
+PARTICLES = ["--set", "representation.name=particles", "--set", "representation.tokens=40"]
+SPHERE = ["--set", "problem.manifold=sphere", "--set", "initial.modes=[[1, 0, 0.1], [3, -2, 0.05]]"]
 REPRESENTATIONS = {
     "density": [],
-    "particles": ["--set", "representation.name=particles", "--set", "representation.tokens=40"],
+    "particles": PARTICLES,
+    "density on the sphere": SPHERE,
+    "particles on the sphere": SPHERE + PARTICLES,
 }
 
 
@@ -104,8 +108,8 @@ def assert_rows_equal(run: Run, reference: Run) -> None:
     ):
         for name, values in mine.items():
             expected = theirs[name][:n]
-            width = values.shape[1:] and min(values.shape[1], expected.shape[1])
-            if width:
+            if values.ndim > 1:
+                width = min(values.shape[1], expected.shape[1])
                 values, expected = values[:, :width], expected[:, :width]
             assert np.array_equal(values, expected, equal_nan=True), name
     for mine, theirs in zip(run.measures, reference.measures, strict=False):
