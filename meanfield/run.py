@@ -6,6 +6,7 @@ A `Run` knows no file and no solver. `collect` makes one from a stream of snapsh
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -99,6 +100,12 @@ class Run:
         from meanfield.outputs.plots import plot
 
         return plot(self, kind, **options)
+
+    def animate(self, path: str | os.PathLike[str]) -> None:
+        """Film of the run, one frame a saved time, into a .gif or .mp4 file."""
+        from meanfield.outputs.plots import animate
+
+        animate(self, path)
 
     def __repr__(self) -> str:
         """One line: what, how much, how it ended."""

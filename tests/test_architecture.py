@@ -81,7 +81,9 @@ def test_import_is_light() -> None:
     import subprocess
     import sys
 
-    heavy = "numba h5py matplotlib scipy.integrate scipy.special scipy.fft ducc0 pyshtools ot tqdm xarray"
+    heavy = (
+        "numba h5py matplotlib scipy.integrate scipy.special scipy.fft ducc0 pyshtools ot tqdm xarray"
+    )
     code = f"import sys, meanfield; print(*[m for m in '{heavy}'.split() if m in sys.modules])"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

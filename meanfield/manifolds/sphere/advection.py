@@ -17,6 +17,7 @@ from meanfield.arrays import ComplexArray
 from meanfield.manifolds.manifold import PARTITION_FLOOR
 from meanfield.manifolds.sphere.coefficients import degree_of
 from meanfield.manifolds.sphere.rings import rings
+from meanfield.manifolds.sphere.scratch import Scratch
 
 
 def advection(
@@ -24,15 +25,19 @@ def advection(
     potential: ComplexArray,
     partition: ComplexArray | None,
     max_degree: int,
+    scratch: Scratch,
 ) -> ComplexArray:
     """Coefficients up to max_degree of div(f grad Phi / Z), leading axes kept."""
     felt = degree_of(potential)
     nodes = rings(2 * max_degree + (felt if partition is None else max(felt, max_degree)))
+    shape = (*density.shape[:-1], nodes.size)
     # What is not finite stays so, and the stepper rejects the step.
     with np.errstate(all="ignore"):
-        values = nodes.values(density)
+        values = nodes.values(density, scratch.array("values", shape))
         if partition is not None:
-            values /= np.maximum(nodes.values(partition), PARTITION_FLOOR)
-        flux = nodes.gradients(potential)
+            below = nodes.values(partition, scratch.array("partition", shape))
+            values /= np.maximum(below, PARTITION_FLOOR, out=below)
+        flux = scratch.array("flux", (*shape[:-1], 2, nodes.size))
+        flux = nodes.gradients(potential, flux)
         flux *= values[..., None, :]
         return nodes.divergence(flux, max_degree)

@@ -5,7 +5,7 @@
 
 Nothing is divided by sin theta. At a pole phi may be any angle, as long as the same one is
 given to the transform and to the frame: it is 0 there. Both are compiled loops that vectorise,
-with an arctangent of their own: through NumPy they cost as much as the transforms.
+with an arctangent of their own, and pass over the points once.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from meanfield.arrays import FloatArray
 from meanfield.compute.compiled import njit
 from meanfield.compute.elementary import economised, wide_vectors
 
-# A vector of length 1 this near to the axis is a pole.
-_POLE = 1e-300
+# Squares: of the distance from the axis, over the length, of what is a pole; of lengths.
+_POLE = 1e-200
+_SHORTEST, _LONGEST = 1e-200, 1e200
 # Points that are worked on together: vectors of coordinates, not of triples.
 _BLOCK = 512
 # Arctangents of quotients above tan(pi/8) come from (t - 1) / (t + 1), within +-tan(pi/8).
@@ -30,10 +31,10 @@ _A = economised(_TAYLOR, _SPLIT, 25)
 _A1, _A3, _A5, _A7, _A9, _A11, _A13, _A15, _A17, _A19, _A21, _A23, _A25 = _A[1::2]
 
 
-def angles_of(vectors: FloatArray) -> tuple[FloatArray, bool]:
-    """Colatitudes and longitudes (n, 2) of vectors (n, 3) of any length, and whether all have.
+def angles_of(vectors: FloatArray, out: FloatArray | None = None) -> tuple[FloatArray, bool]:
+    """Colatitudes and longitudes (n, 2) of vectors (n, 3), and whether all have some.
 
-    A vector that is zero or not finite has the angles NaN.
+    Lengths may be 1e-100 to 1e100: other vectors, zero, and those not finite, get NaN.
 
     Examples
     --------
@@ -41,7 +42,7 @@ def angles_of(vectors: FloatArray) -> tuple[FloatArray, bool]:
     >>> (angles / np.pi).round(12), found
     (array([[0.5, 0.5], [1. , 0. ]]), True)
     """
-    angles = np.empty((len(vectors), 2))
+    angles = np.empty((len(vectors), 2)) if out is None else out
     return angles, _angles(vectors, angles) == len(vectors)
 
 
@@ -86,7 +87,9 @@ def _angles(vectors, angles):  # type: ignore[no-untyped-def]
     for begin in range(0, vectors.shape[0], _BLOCK):
         size = min(_BLOCK, vectors.shape[0] - begin)
         for i in range(size):
-            x[i], y[i], z[i] = vectors[begin + i]
+            x[i] = vectors[begin + i, 0]
+            y[i] = vectors[begin + i, 1]
+            z[i] = vectors[begin + i, 2]
         count += _block_of_angles(x, y, z, theta, phi, size)
         for i in range(size):
             angles[begin + i, 0] = theta[i]
@@ -100,19 +103,16 @@ def _block_of_angles(xs, ys, zs, thetas, phis, size):  # type: ignore[no-untyped
     count = 0
     for i in range(size):
         x, y, z = xs[i], ys[i], zs[i]
-        ax, ay, az = abs(x), abs(y), abs(z)
-        wide = ax if ax > ay else ay
-        # Scaled by the largest: neither squares nor quotients leave the range of doubles.
-        scale = 1.0 / (wide if wide > az else az)
-        polar = not wide * scale >= _POLE
-        phi = _arctangent(ay, 1.0 if polar else ax)
+        square = x * x + y * y
+        length = square + z * z
+        # Written so that zero, infinity and what is no number are not valid.
+        valid = (length >= _SHORTEST) & (length <= _LONGEST)
+        polar = square < _POLE * length
+        phi = _arctangent(abs(y), 1.0 if polar else abs(x))
         phi = math.pi - phi if x < 0.0 else phi
         phi = 2.0 * math.pi - phi if y < 0.0 else phi
-        x, y, z = x * scale, y * scale, z * scale
-        theta = _arctangent(math.sqrt(x * x + y * y), abs(z))
+        theta = _arctangent(math.sqrt(square), abs(z))
         theta = math.pi - theta if z < 0.0 else theta
-        # Not a number where anything was infinite, zero or not a number.
-        valid = x + y + z - (x + y + z) == 0.0
         thetas[i] = theta if valid else math.nan
         phis[i] = (0.0 if polar else phi) if valid else math.nan
         count += 1 if valid else 0
@@ -125,7 +125,9 @@ def _tangent_vectors(vectors, components, out):  # type: ignore[no-untyped-def]
     for begin in range(0, vectors.shape[0], _BLOCK):
         size = min(_BLOCK, vectors.shape[0] - begin)
         for i in range(size):
-            x[i], y[i], z[i] = vectors[begin + i]
+            x[i] = vectors[begin + i, 0]
+            y[i] = vectors[begin + i, 1]
+            z[i] = vectors[begin + i, 2]
         _block_of_vectors(x, y, z, components[0, begin:], components[1, begin:], size)
         for i in range(size):
             out[begin + i, 0] = x[i]
@@ -139,20 +141,17 @@ def _block_of_vectors(xs, ys, zs, southward, eastward, size):  # type: ignore[no
     wide_vectors()
     for i in range(size):
         x, y, z = xs[i], ys[i], zs[i]
-        ax, ay, az = abs(x), abs(y), abs(z)
-        wide = ax if ax > ay else ay
-        scale = 1.0 / (wide if wide > az else az)
-        polar = not wide * scale >= _POLE
-        # The longitude comes from x and y over the larger of them, however small both are.
-        span = 1.0 if polar else 1.0 / wide
-        x, y, z = x * span, y * span, z * scale
-        radius = math.sqrt(x * x + y * y)
-        inverse = 1.0 / radius
-        cosine = 1.0 if polar else x * inverse
-        sine = 0.0 if polar else y * inverse
-        radius = wide * scale * radius
+        square = x * x + y * y
+        length = square + z * z
+        polar = square < _POLE * length
+        radius = math.sqrt(square)
+        length = math.sqrt(length)
+        # One division instead of two.
+        inverse = 1.0 / (length if polar else radius * length)
+        cosine = 1.0 if polar else x * (length * inverse)
+        sine = 0.0 if polar else y * (length * inverse)
         along, across = southward[i], eastward[i]
-        along = along / math.sqrt(radius * radius + z * z)
+        along = along * (inverse if polar else radius * inverse)
         meridian = along * z
         xs[i] = meridian * cosine - across * sine
         ys[i] = meridian * sine + across * cosine

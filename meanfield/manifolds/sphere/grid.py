@@ -15,6 +15,7 @@ import numpy as np
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.manifolds.sphere.advection import advection
 from meanfield.manifolds.sphere.rings import Rings, rings
+from meanfield.manifolds.sphere.scratch import Scratch
 
 
 @dataclass(frozen=True)
@@ -95,4 +96,8 @@ class SphereGrid:
 
         A leading axis of all arrays, of densities that are to be advected together, is kept.
         """
-        return advection(density, potential, partition, self.max_degree)
+        return advection(density, potential, partition, self.max_degree, self._scratch)
+
+    @cached_property
+    def _scratch(self) -> Scratch:
+        return Scratch()

@@ -20,15 +20,19 @@ from meanfield.compute.threads import map_chunks
 from meanfield.manifolds.sphere.angles import angles_of, tangent_vectors
 from meanfield.manifolds.sphere.coefficients import count_of, degree_of, resize
 from meanfield.manifolds.sphere.margin import arguments, with_margin, without_margin
+from meanfield.manifolds.sphere.scratch import Scratch
 
 # Harmonics orthonormal for sigma are sqrt(4 pi) times ducc0's.
 _SCALE = np.sqrt(4.0 * np.pi)
-# The finest that ducc0 accepts; 1e-12 saves a tenth of the time.
+# The finest that ducc0 accepts; 1e-13 would save a tenth of the time.
 _EPSILON = 1e-14
 # Each chunk makes (moments: collapses) its own fine grid, at a cost that grows with the degree.
 _LEAST_CHUNK = 16_384
 _LEAST_CHUNK_PER_COEFFICIENT = 16
-_MOST_CHUNKS = 16
+_ENOUGH_CHUNKS = 8
+_LARGEST_CHUNK = 131_072
+
+_scratch = Scratch()
 
 
 def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
@@ -39,7 +43,8 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
     Parameters
     ----------
     points : ndarray, shape (n, 3)
-        Vectors that are not zero; only their directions count. A NaN makes all moments NaN.
+        Vectors of length 1e-100 to 1e100, of which only the directions count. Others, and a NaN,
+        make all moments NaN.
     weights : ndarray, shape (n,), or None
         Masses; None means 1/n each, and no array of them is made.
     max_degree : int
@@ -79,7 +84,7 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
 
     def of_chunk(i: int) -> ComplexArray:
         chosen = slice(bounds[i], bounds[i + 1])
-        locations, valid = angles_of(vectors[chosen])
+        locations, valid = _angles(vectors[chosen])
         if not valid:
             return np.full(count_of(degree), np.nan, dtype=np.complex128)
         found: ComplexArray = ducc0.sht.adjoint_synthesis_general(
@@ -108,7 +113,8 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
     coefficients : ndarray, shape ((L + 1)(L + 2) / 2,)
         g_lm, complex or real.
     points : ndarray, shape (n, 3)
-        Vectors that are not zero; only their directions count.
+        Vectors of length 1e-100 to 1e100, of which only the directions count. Others, and a NaN,
+        give NaN there.
 
     Returns
     -------
@@ -132,7 +138,7 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
     def of_chunk(i: int) -> None:
         chosen = slice(bounds[i], bounds[i + 1])
         locations, invalid = _locations(vectors[chosen])
-        values[chosen] = _values(degree, alm, locations)
+        _values(degree, alm, locations, values[None, chosen])
         if invalid is not None:
             values[chosen][invalid] = np.nan
 
@@ -150,7 +156,8 @@ def gradient(
     coefficients : ndarray, shape ((L + 1)(L + 2) / 2,)
         g_lm, complex or real.
     points : ndarray, shape (n, 3)
-        Vectors that are not zero; only their directions count.
+        Vectors of length 1e-100 to 1e100, of which only the directions count. Others, and a NaN,
+        give NaN there.
     divisor : ndarray, optional
         h_lm, of the same degree or another.
 
@@ -193,10 +200,12 @@ def gradient(
             loc=locations,
             epsilon=_EPSILON,
             nthreads=1,
+            map=_scratch.array("components", (2, len(locations))),
         )
         if under is not None:
+            below = _scratch.array("divisor", (1, len(locations)))
             with np.errstate(divide="ignore", invalid="ignore"):
-                components /= _values(*under, locations)
+                components /= _values(*under, locations, below)
         tangent_vectors(vectors[chosen], components, found[chosen])
         if invalid is not None:
             found[chosen][invalid] = np.nan
@@ -205,9 +214,13 @@ def gradient(
     return found
 
 
+def _angles(vectors: FloatArray) -> tuple[FloatArray, bool]:
+    return angles_of(vectors, _scratch.array("angles", (len(vectors), 2)))
+
+
 def _locations(vectors: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_] | None]:
     """Angles that ducc0 accepts, and where they stand for vectors that have none."""
-    locations, valid = angles_of(vectors)
+    locations, valid = _angles(vectors)
     if valid:
         return locations, None
     invalid = np.isnan(locations[:, 0])
@@ -215,17 +228,18 @@ def _locations(vectors: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_] |
     return locations, invalid
 
 
-def _values(degree: int, alm: ComplexArray, locations: FloatArray) -> FloatArray:
-    found = ducc0.sht.synthesis_general(
-        alm=alm, **arguments(degree), loc=locations, epsilon=_EPSILON, nthreads=1
+def _values(degree: int, alm: ComplexArray, locations: FloatArray, out: FloatArray) -> FloatArray:
+    ducc0.sht.synthesis_general(
+        alm=alm, **arguments(degree), loc=locations, epsilon=_EPSILON, nthreads=1, map=out
     )
-    return np.asarray(found[0])
+    return out
 
 
 def _chunk_bounds(count: int, degree: int) -> list[int]:
     """Where chunks begin and end: as many as the points pay for, whatever the threads."""
-    least = max(_LEAST_CHUNK, _LEAST_CHUNK_PER_COEFFICIENT * count_of(degree))
-    chunks = min(max(count // least, 1), _MOST_CHUNKS)
+    dear = _LEAST_CHUNK_PER_COEFFICIENT * count_of(degree)
+    few = min(count // max(_LEAST_CHUNK, dear), _ENOUGH_CHUNKS)
+    chunks = max(few, -(-count // max(_LARGEST_CHUNK, dear)))
     return [count * i // chunks for i in range(chunks + 1)]
 
 

@@ -55,6 +55,11 @@ class Rings:
         return 2 * int(ducc0.fft.good_size(half, True))
 
     @cached_property
+    def size(self) -> int:
+        """Number of points."""
+        return self.count * self.length
+
+    @cached_property
     def colatitudes(self) -> FloatArray:
         """Angles theta of the rings from the north pole."""
         return np.asarray(ducc0.misc.GL_thetas(self.count))
@@ -87,11 +92,12 @@ class Rings:
         # int conj(Y) div F dsigma = -int F . grad conj(Y) dsigma
         return -self._analysis_factor
 
-    def values(self, coefficients: ComplexArray) -> FloatArray:
-        """Values of fields: (..., count of coefficients) to (..., n)."""
+    def values(self, coefficients: ComplexArray, out: FloatArray | None = None) -> FloatArray:
+        """Values of fields: (..., count of coefficients) to (..., n), into `out` if given."""
         degree = degree_of(coefficients)
         found: FloatArray = ducc0.sht.synthesis(
             alm=with_margin(coefficients, degree),
+            map=None if out is None else out[..., None, :],
             **arguments(degree),
             ringfactor=self._synthesis_factor,
             nthreads=_threads(degree),
@@ -99,13 +105,14 @@ class Rings:
         )
         return found[..., 0, :]
 
-    def gradients(self, coefficients: ComplexArray) -> FloatArray:
+    def gradients(self, coefficients: ComplexArray, out: FloatArray | None = None) -> FloatArray:
         """Components (d/dtheta, d/dphi / sin theta): (..., count) to (..., 2, n)."""
         degree = degree_of(coefficients)
         if degree == 0:
-            return np.zeros((*coefficients.shape[:-1], 2, self.count * self.length))
+            return np.zeros((*coefficients.shape[:-1], 2, self.size))
         found: FloatArray = ducc0.sht.synthesis_deriv1(
             alm=np.ascontiguousarray(coefficients, dtype=np.complex128)[..., None, :],
+            map=out,
             lmax=degree,
             ringfactor=self._synthesis_factor,
             nthreads=_threads(degree),

@@ -1,4 +1,4 @@
-"""Figures of runs: one file a kind, listed in `PLOTS`.
+"""Figures of runs: one file a kind, listed in `PLOTS`; and films, by `animate`.
 
 A figure is made from a `Run`, hence from a file as well as from memory. Nothing here touches
 pyplot or any other global state, and matplotlib is imported when a figure is drawn.
@@ -7,7 +7,7 @@ pyplot or any other global state, and matplotlib is imported when a figure is dr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from meanfield.run import Run
 
 DEFAULT_KIND = "overview"
+BOTH = ("circle", "sphere")
+Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,15 @@ class PlotKind:
         Given. Draws into an empty figure; ValueError if the run does not hold what it needs.
     size : (float, float)
         Given. Width and height in inches.
+    manifolds : tuple of str
+        Given. Names of the manifolds that it can show.
     """
 
     name: str
     title: str
     draw: Callable[[Run, Figure], None]
     size: tuple[float, float] = (9.0, 4.2)
+    manifolds: tuple[str, ...] = BOTH
 
 
 def _from_file(name: str) -> Callable[[Run, Figure], None]:
@@ -52,18 +57,24 @@ def _from_file(name: str) -> Callable[[Run, Figure], None]:
 
 
 PLOTS: dict[str, PlotKind] = {
-    name: PlotKind(name, title, _from_file(name), (9.0, height))
-    for name, title, height in [
-        ("overview", "density with token paths, energy, order parameter and spectrum", 8.4),
-        ("density", "density in space and time, with the paths of tokens", 4.6),
-        ("energy", "interaction energy and number of clusters", 4.0),
-        ("order_parameter", "length of the mean vector", 4.0),
-        ("spectrum", "moments by degree, with the growth that linear theory predicts", 4.6),
-        ("clusters", "centres of the clusters, by mass", 4.6),
-        ("resolution", "spectral tail and degree of the density", 4.0),
+    name: PlotKind(name, title, _from_file(name), (9.0, height), manifolds)
+    for name, height, manifolds, title in [
+        ("overview", 8.4, BOTH, "density with tokens, energy, order parameter and spectrum"),
+        ("density", 4.6, BOTH, "density in space and time, with tokens; on the sphere, maps"),
+        ("energy", 4.0, BOTH, "interaction energy and number of clusters"),
+        ("order_parameter", 4.0, BOTH, "length of the mean vector"),
+        ("spectrum", 4.6, BOTH, "moments by degree, with the growth that linear theory predicts"),
+        ("clusters", 4.6, BOTH, "centres of the clusters, by mass"),
+        ("resolution", 4.0, BOTH, "spectral tail and degree of the density"),
+        ("map", 4.1, ("sphere",), "density at a few times as equal-area maps, with tokens"),
+        ("globe", 5.0, ("sphere",), "density at the last time from in front and from behind"),
     ]
 }
 """Kinds of figures, by the name that `meanfield plot --kind` takes."""
+
+
+FILM_SUFFIXES = (".mp4", ".gif")
+"""What a file name of a film ends in; other figures end in .png, .pdf or .svg."""
 
 
 def plot(run: Run, kind: str = DEFAULT_KIND, **options: Any) -> Figure:
@@ -86,7 +97,8 @@ def plot(run: Run, kind: str = DEFAULT_KIND, **options: Any) -> Figure:
     Raises
     ------
     ValueError
-        If the kind is not known, nothing was saved, or the run lacks what the kind shows.
+        If the kind is not known or not for the manifold, nothing was saved, or the run lacks what
+        the kind shows.
 
     Examples
     --------
@@ -99,8 +111,14 @@ def plot(run: Run, kind: str = DEFAULT_KIND, **options: Any) -> Figure:
     """
     if kind not in PLOTS:
         raise ValueError(f"kind of figure {kind!r} is not known. Known: {', '.join(PLOTS)}.")
-    if len(run.time) == 0:
-        raise ValueError(f"the run has no saved times ({run.status}): nothing to draw.")
+    _check_saved(run)
+    manifold = str(run.attributes.get("manifold", "circle"))
+    if manifold not in PLOTS[kind].manifolds:
+        known = ", ".join(name for name, entry in PLOTS.items() if manifold in entry.manifolds)
+        raise ValueError(
+            f"kind {kind!r} is for the {' and '.join(PLOTS[kind].manifolds)}, this run is on the "
+            f"{manifold}. Kinds for it: {known}."
+        )
     from meanfield.outputs.plots.figures import new_figure
     from meanfield.outputs.plots.style import style
 
@@ -110,7 +128,50 @@ def plot(run: Run, kind: str = DEFAULT_KIND, **options: Any) -> Figure:
     return figure
 
 
-def save_plot(run: Run, path: str | os.PathLike[str], kind: str | None = None) -> None:
+def animate(run: Run, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+    """Film of a run: its density, a frame a saved time, with energy and order parameter.
+
+    On the circle the density is a curve around it, with tokens; on the sphere a slowly turning
+    globe and a map, with the tokens of a particle run. At most 150 frames.
+
+    Parameters
+    ----------
+    run : Run
+        With at least two saved times, and its states kept.
+    path : path
+        Ends in .gif, or in .mp4 if ffmpeg is installed. It is replaced when the film is complete.
+    progress : callable (frames, count) -> frames, optional
+        Passes an iterable of `count` frames through, and shows how far it is; tqdm, say.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is another one, ffmpeg is missing for .mp4, states are missing, or the file
+        cannot be written.
+
+    Examples
+    --------
+    >>> animate(None, "run.avi")
+    Traceback (most recent call last):
+    ...
+    ValueError: run.avi: films end in .mp4 or .gif, got '.avi'.
+    """
+    from meanfield.outputs.plots.film_file import check_film, write_film
+    from meanfield.outputs.plots.style import style
+
+    check_film(path)
+    _check_saved(run)
+    with style():
+        film = import_module(f"{__name__}.film_{run.manifold.name}").film(run)
+        write_film(film, path, progress)
+
+
+def save_plot(
+    run: Run,
+    path: str | os.PathLike[str],
+    kind: str | None = None,
+    progress: Progress | None = None,
+) -> None:
     """Draw a run into a file.
 
     Parameters
@@ -118,23 +179,37 @@ def save_plot(run: Run, path: str | os.PathLike[str], kind: str | None = None) -
     run : Run
         With at least one saved time.
     path : path
-        Ends in .png, .pdf or .svg.
+        Ends in .png, .pdf or .svg; or in .mp4 or .gif for a film.
     kind : str, optional
-        A name in `PLOTS`; "overview" by default.
+        A name in `PLOTS`; "overview" by default. None for a film, which has one kind.
+    progress : callable, optional
+        Of a film, see `animate`.
 
     Raises
     ------
     ValueError
-        As `plot`; or if the suffix is another one, or the file cannot be written.
+        As `plot` and `animate`; or if the suffix is another one, or the file cannot be written.
 
     Examples
     --------
     >>> save_plot(None, "run.bmp")
     Traceback (most recent call last):
     ...
-    ValueError: run.bmp: figures end in .png, .pdf or .svg, got '.bmp'.
+    ValueError: run.bmp: figures end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'.
     """
-    from meanfield.outputs.plots.figures import check_suffix, write_figure
+    from meanfield.outputs.plots.figures import SUFFIXES, check_suffix, write_figure
 
-    check_suffix(path)
-    write_figure(plot(run, kind or DEFAULT_KIND), path)
+    if check_suffix(path, SUFFIXES + FILM_SUFFIXES) in FILM_SUFFIXES:
+        if kind is not None:
+            raise ValueError(
+                f"{os.fspath(path)}: films show the density and have no kinds. Leave out "
+                f"{kind!r}, or end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
+            )
+        animate(run, path, progress)
+    else:
+        write_figure(plot(run, kind or DEFAULT_KIND), path)
+
+
+def _check_saved(run: Run) -> None:
+    if len(run.time) == 0:
+        raise ValueError(f"the run has no saved times ({run.status}): nothing to draw.")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
 
 from meanfield.arrays import FloatArray
 from meanfield.measures import Density, Measure
+from meanfield.outputs.plots import map as sphere_map
 from meanfield.outputs.plots.cell_means import cell_edges, cell_means
-from meanfield.outputs.plots.style import (
-    DENSITY_COLOURS,
-    MUTED,
-    set_title,
-)
+from meanfield.outputs.plots.colours import add_colour_bar, colour_range
+from meanfield.outputs.plots.style import DENSITY_COLOURS, set_title
 from meanfield.outputs.plots.time_axis import (
     add_growth_times,
     is_logarithmic,
@@ -35,13 +32,13 @@ _PATH_POINTS = 4
 # Cells of a histogram hold about this many tokens of a uniform measure.
 _TOKENS_PER_CELL = 10
 _FEWEST_CELLS = 240
-# Colours span at most this range, and at least a little around uniform.
-_LOWEST, _HIGHEST = 0.05, 30.0
-_NEAR_UNIFORM = 1.25
 
 
 def draw(run: Run, figure: Figure) -> None:
-    """Draw the whole figure."""
+    """Draw the whole figure; on the sphere, where time has no axis left, that is the map."""
+    if run.manifold.dimension > 1:
+        sphere_map.draw(run, figure)
+        return
     reason = missing(run)
     if reason is not None:
         raise ValueError(reason)
@@ -54,9 +51,6 @@ def draw(run: Run, figure: Figure) -> None:
 
 def missing(run: Run) -> str | None:
     """What a run lacks for this figure and what to do about it; None if nothing."""
-    manifold = run.attributes.get("manifold", "circle")
-    if manifold != "circle":
-        return f"density figures are for the circle, this run is on the {manifold}."
     if len(shown(run)) < 2:
         return f"a density figure needs at least 2 saved times, the run has {len(run.time)}."
     if any(run.measures[i] is None for i in shown(run)):
@@ -72,7 +66,7 @@ def on_axes(run: Run, axes: Axes) -> None:
     measures = [measure for i in kept if (measure := run.measures[i]) is not None]
     count = _cell_count(measures)
     table = np.array([cell_means(measure, count) for measure in measures]).T
-    low, high = _colour_range(table)
+    low, high = colour_range(table)
     edges, values = _between(run.time[kept]), np.clip(table, low, high)
     if all(isinstance(measure, Density) for measure in measures):
         edges, values = _interpolated(run.time[kept], values, logarithmic)
@@ -87,7 +81,7 @@ def on_axes(run: Run, axes: Axes) -> None:
     )
     _draw_paths(run, axes)
     set_angle_axis(axes)
-    _add_colour_bar(axes, mesh, table)
+    add_colour_bar(axes, mesh, table)
 
 
 def set_angle_axis(axes: Axes) -> None:
@@ -104,25 +98,6 @@ def _cell_count(measures: list[Density | Measure]) -> int:
     if not effective:
         return _CELLS
     return 2 * int(np.clip(min(effective) / _TOKENS_PER_CELL, _FEWEST_CELLS, _CELLS) // 2)
-
-
-def _colour_range(table: FloatArray) -> tuple[float, float]:
-    positive = table[table > 0]
-    lowest = min(max(float(positive.min()), _LOWEST), 1.0 / _NEAR_UNIFORM)
-    return lowest, max(min(float(positive.max()), _HIGHEST), _NEAR_UNIFORM)
-
-
-def colour_ticks(low: float, high: float) -> list[float]:
-    """Round values of the colour bar: 1, 2, 5 a decade, or the ends of a short range.
-
-    Examples
-    --------
-    >>> colour_ticks(0.08, 30.0), colour_ticks(0.8, 1.25)
-    ([0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0], [0.8, 1.0, 1.25])
-    """
-    values = [digit * 10.0**power / 100 for power in range(5) for digit in (1, 2, 5)]
-    ticks = [value for value in values if low <= value <= high]
-    return ticks if len(ticks) > 2 else sorted({low, 1.0, high})
 
 
 def _interpolated(
@@ -157,19 +132,3 @@ def _draw_paths(run: Run, axes: Axes) -> None:
     axes.add_collection(
         LineCollection(lines, colors="white", linewidths=0.6, alpha=0.55), autolim=False
     )
-
-
-def _add_colour_bar(axes: Axes, mesh: QuadMesh, table: FloatArray) -> None:
-    low, high = _colour_range(table)
-    below, above = bool(table.min() < 0.999 * low), bool(table.max() > 1.001 * high)
-    extend = ("both" if above else "min") if below else ("max" if above else "neither")
-    # Inset axes belong to the panel: panels below it stay as wide.
-    bar = axes.figure.colorbar(
-        mesh, cax=axes.inset_axes((1.015, 0.0, 0.016, 1.0)), extend=extend, extendfrac=0.03
-    )
-    bar.set_label("density $f$ (uniform = 1)")
-    bar.set_ticks(colour_ticks(low, high))
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
-    bar.ax.yaxis.set_minor_locator(NullLocator())
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(length=2, color=MUTED)

@@ -15,6 +15,18 @@ from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, s
 from meanfield.run import Run
 
 _LEVEL_SPACING = 0.12
+# Names of lines above this share of the height stand below them.
+_TOP = 0.9
+# Points of the sphere that all see the same: similarities <x_1, x_j> of a point, a pair, a
+# triangle, the tetrahedron, the octahedron and the icosahedron.
+_SOLIDS = {
+    1: np.array([1.0]),
+    2: np.array([1.0, -1.0]),
+    3: np.array([1.0, -1 / 2, -1 / 2]),
+    4: np.array([1.0, -1 / 3, -1 / 3, -1 / 3]),
+    6: np.array([1.0, 0.0, 0.0, 0.0, 0.0, -1.0]),
+    12: np.array([1.0, *[1 / np.sqrt(5)] * 5, *[-1 / np.sqrt(5)] * 5, -1.0]),
+}
 
 
 def draw(run: Run, figure: Figure) -> None:
@@ -46,21 +58,23 @@ def level_lines(run: Run, axes: Axes) -> None:
     curves = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
     top = max(float(np.nanmax(curve)) for curve in curves)
     levels = equal_clusters(run)
-    above = [level for level in levels if top <= level <= 1.35 * top]
+    above = [level for level in levels.values() if top <= level <= 1.35 * top]
     top = 1.06 * max([top, *above])
     axes.set_ylim(0.0, top)
     last = np.inf
-    for n, level in enumerate(levels, start=1):
+    for n, level in levels.items():
         if level > top or last - level < _LEVEL_SPACING * top:
             continue
         last = level
         # The name stands at the end where the curves are farther away.
         right = _distance(curves, -1, level) > _distance(curves, 0, level)
         axes.axhline(level, color=FAINT, linewidth=0.8, zorder=0)
+        below = level > _TOP * top
         axes.annotate(
             f"{n} equal clusters" if n > 1 else "one cluster", (float(right), level),
-            xycoords=("axes fraction", "data"), xytext=(-6 if right else 6, 2),
+            xycoords=("axes fraction", "data"), xytext=(-6 if right else 6, -2 if below else 2),
             textcoords="offset points", ha="right" if right else "left", fontsize=7.5, color=MUTED,
+            va="top" if below else "bottom",
         )  # fmt: skip
 
 
@@ -68,21 +82,23 @@ def _distance(curves: list[FloatArray], end: int, level: float) -> float:
     return min(abs(float(curve[end]) - level) for curve in curves)
 
 
-def equal_clusters(run: Run) -> FloatArray:
-    """Energies of n = 1 ... dominant degree equal clusters at equal distances.
+def equal_clusters(run: Run) -> dict[int, float]:
+    """Energies of n equal clusters at equal distances, by n.
 
-        E / E[Dirac] = 1/n sum_j exp(beta (cos(2 pi j / n) - 1))
+        E / E[Dirac] = 1/n sum_j exp(beta (<x_1, x_j> - 1))
 
-    for the attractive exponential kernel; none for others.
+    for the attractive exponential kernel; none for others. On the circle n = 1 ... dominant
+    degree, on the sphere the n of `_SOLIDS`.
     """
     facts = run.attributes
     beta = float(facts.get("beta", 0.0))
     if facts.get("kernel") != "exponential" or beta <= 0 or not run.growth_rates.max() > 0:
-        return np.zeros(0)
-    numbers = range(1, int(np.argmax(run.growth_rates)) + 1)
-    return np.array(
-        [np.mean(np.exp(beta * (np.cos(2 * np.pi * np.arange(n) / n) - 1))) for n in numbers]
-    )
+        return {}
+    similarities = _SOLIDS
+    if run.manifold.dimension == 1:
+        numbers = range(1, int(np.argmax(run.growth_rates)) + 1)
+        similarities = {n: np.cos(2 * np.pi * np.arange(n) / n) for n in numbers}
+    return {n: float(np.mean(np.exp(beta * (s - 1.0)))) for n, s in similarities.items()}
 
 
 def count_on_twin(run: Run, axes: Axes) -> None:

@@ -32,8 +32,8 @@ def new_figure(size: tuple[float, float], **options: Any) -> Figure:
     return figure
 
 
-def check_suffix(path: str | os.PathLike[str]) -> str:
-    """Suffix of a path if figures can be written so.
+def check_suffix(path: str | os.PathLike[str], known: tuple[str, ...] = SUFFIXES) -> str:
+    """Suffix of a path if it is one of those known.
 
     Raises
     ------
@@ -46,9 +46,9 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
     '.png'
     """
     suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
+    if suffix not in known:
         raise ValueError(
-            f"{os.fspath(path)}: figures end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, "
+            f"{os.fspath(path)}: figures end in {', '.join(known[:-1])} or {known[-1]}, "
             f"got {suffix!r}."
         )
     return suffix

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.outputs.plots import clusters, density, energy, order_parameter, spectrum
+from meanfield.outputs.plots import map as sphere_map
 from meanfield.outputs.plots.curves import label_ends
 from meanfield.outputs.plots.style import ENERGY, ORDER, set_title
 from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
@@ -16,15 +17,22 @@ _HEIGHTS = (3.3, 1.3, 2.0)
 
 def draw(run: Run, figure: Figure) -> None:
     """Draw the whole figure: clusters stand in for a density that was not kept."""
-    panels = figure.subplots(3, 1, sharex=True, height_ratios=_HEIGHTS)
-    set_title(panels[0], run)
-    first = density if density.missing(run) is None else clusters
-    first.on_axes(run, panels[0])
-    add_growth_times(panels[0], run)
-    energy_and_order(run, panels[1])
-    spectrum.on_axes(run, panels[2], height=_HEIGHTS[2])
-    for panel in panels:
-        set_time_axis(panel, run, label=panel is panels[-1])
+    panels = figure.subplots(3, 1, height_ratios=_HEIGHTS)
+    picture, *below = panels
+    set_title(picture, run)
+    if run.manifold.dimension > 1:
+        first = sphere_map if sphere_map.missing(run) is None else clusters
+        over_time = below
+    else:
+        first = density if density.missing(run) is None else clusters
+        over_time = [picture, *below]
+    first.on_axes(run, picture)
+    add_growth_times(over_time[0], run)
+    energy_and_order(run, below[0])
+    spectrum.on_axes(run, below[1], height=_HEIGHTS[2])
+    for panel in over_time:
+        set_time_axis(panel, run, label=panel is below[-1])
+        panel.tick_params(labelbottom=panel is below[-1])
 
 
 def energy_and_order(run: Run, axes: Axes) -> None:

@@ -1,6 +1,9 @@
-"""Kind "spectrum": moduli of the moments by degree, against what linear theory predicts.
+"""Kind "spectrum": sizes of the moments by degree, against what linear theory predicts.
 
-|m_l(t)| = |m_l(0)| e^{lambda_l t}     while the measure is close to uniform
+    |m_l(t)| = |m_l(0)| e^{lambda_l t}     while the measure is close to uniform
+
+On the sphere |m_l| is the root of the power sum_m |m_lm|^2 of the degree, m = -l ... l: every
+order grows at the same rate.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ def on_axes(run: Run, axes: Axes, *, height: float) -> None:
         axes.plot(
             times, np.where(inside, predicted, np.nan), color=colour, linewidth=1.0, dashes=(4, 2.5)
         )
-    axes.set_ylabel(r"moments $|m_\ell|$")
+    axes.set_ylabel(moments_label(run))
     ends = [
         (float(sizes[-1, l]), rf"$\ell = {l}$", colour)
         for l, colour in zip(degrees, colours, strict=True)
@@ -64,6 +67,13 @@ def on_axes(run: Run, axes: Axes, *, height: float) -> None:
     label_ends(axes, ends, height=height)
     axes.plot([], [], color=MUTED, linewidth=1.0, dashes=(4, 2.5), label="linear prediction")
     axes.legend(loc="lower right")
+
+
+def moments_label(run: Run) -> str:
+    """What is drawn: moduli on the circle, roots of the power per degree on the sphere."""
+    if run.manifold.dimension == 1:
+        return r"moments $|m_\ell|$"
+    return r"power$^{1/2}$, $(\sum_m |m_{\ell m}|^2)^{1/2}$"
 
 
 def shown_degrees(run: Run) -> tuple[list[int], int | None]:

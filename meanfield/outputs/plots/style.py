@@ -22,6 +22,7 @@ COUNT = "#8d96a1"
 # Perceptually uniform, dark where the density is thin.
 DENSITY_COLOURS = "magma"
 DEGREE_COLOURS = "viridis"
+TIME_COLOURS = "viridis_r"
 
 _STYLE: dict[str, Any] = {
     "font.family": "sans-serif",

@@ -13,7 +13,6 @@ from meanfield.arrays import FloatArray
 from meanfield.flows import Flow
 from meanfield.interaction import Interaction, interaction
 from meanfield.kernels import KERNELS
-from meanfield.manifolds import Circle
 from meanfield.measures import Density, Measure
 from meanfield.outputs.plots.cell_means import quantiles
 from meanfield.problem import Problem
@@ -87,7 +86,7 @@ def run_interaction(run: Run) -> Interaction | None:
         return None
     kernel = KERNELS[name](float(facts["beta"]))
     flow = Flow(bool(facts["normalized"]), float(facts["strength"]))
-    return interaction(Problem(Circle(), kernel, flow))
+    return interaction(Problem(run.manifold, kernel, flow))
 
 
 def quantiles_at_start(measure: Density | Measure, count: int) -> FloatArray:

@@ -104,8 +104,8 @@ def test_divergence_of_the_gradient_is_the_laplacian(degree: int) -> None:
     assert found[0] == 0
 
 
-def test_divergence_of_a_constant_density_flux_against_pyshtools_products() -> None:
-    """Exact products: analysis of f g agrees with that on pyshtools' own grid."""
+def test_products_are_those_of_pyshtools() -> None:
+    """Exact products: the analysis of f g agrees with that on pyshtools' own grid."""
     import pyshtools
 
     degree = 10

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import sph_harm_y, sph_legendre_p
 
+import meanfield as mf
 from meanfield.compute.threads import set_threads, threads
+from meanfield.interaction import interaction
 from meanfield.manifolds.sphere import points as sphere_points
-from meanfield.manifolds.sphere.angles import angles_of, tangent_vectors
 from meanfield.manifolds.sphere.coefficients import count_of, index, power_by_degree
 from meanfield.manifolds.sphere.sphere import Sphere
 
@@ -70,14 +71,13 @@ def harmonics(points: np.ndarray, degree: int) -> np.ndarray:
     return found
 
 
-def zonal_gradient(points: np.ndarray, centre: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Gradient of h(<x, centre>): h'(s) (centre - s x), with h'(s) = sum_l slopes_l P_l'(s).
+def zonal_gradient(points: np.ndarray, centre: np.ndarray, legendre: np.ndarray) -> np.ndarray:
+    """Gradient of h(<x, centre>): h'(s) (centre - s x), with h(s) = sum_l legendre_l P_l(s).
 
     No angles and no poles: it judges those who have them.
     """
     s = points @ centre
-    values, derivatives = np.polynomial.legendre.Legendre(slopes), None
-    derivatives = values.deriv()(s)
+    derivatives = np.polynomial.legendre.Legendre(legendre).deriv()(s)
     return derivatives[:, None] * (centre - s[:, None] * points)
 
 
@@ -142,6 +142,17 @@ def test_gradient_is_that_of_a_sum_over_tokens() -> None:
     found = sphere_points.gradient(SPHERE.convolve(multipliers, moments), points)
     # |h'| is about 1: 24 degrees of l^2 / 24^2.
     np.testing.assert_allclose(found, expected, rtol=0, atol=5e-14)
+
+
+@pytest.mark.parametrize("beta", [1.0, 10.0, 50.0])
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_velocity_is_the_sum_over_all_pairs(beta: float, flow: mf.Flow) -> None:
+    """Two routes to one velocity: moments and multipliers, or every pair of tokens."""
+    points = special_and_random(800)
+    felt = interaction(mf.Problem(SPHERE, mf.exponential(beta), flow))
+    found = felt.field(SPHERE.moments(points, None, felt.degree)).velocity(points)
+    expected = flow.strength * SPHERE.pairwise_velocity(points, None, beta, flow.normalized)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-14 * np.abs(expected).max())
 
 
 def test_zonal_oracle_is_the_derivative_along_great_circles() -> None:
@@ -239,80 +250,12 @@ def test_chunks_add_up() -> None:
     np.testing.assert_allclose(sphere_points.moments(points, None, 9), expected, atol=1e-15)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_points_that_are_none_give_nan_there(value: float) -> None:
-    """A state that broke down must be seen, without a warning or an error."""
-    points, field = special_and_random(50), random_field(5)
-    broken = points.copy()
-    broken[20, 1] = value
-    broken[30] = 0.0
-    assert np.all(np.isnan(sphere_points.moments(broken, None, 5)))
-    whole = np.isin(np.arange(50), [20, 30], invert=True)
-    values = sphere_points.evaluate(field, broken)
-    np.testing.assert_array_equal(np.isnan(values), ~whole)
-    gradients = sphere_points.gradient(field, broken, field)
-    np.testing.assert_array_equal(np.isnan(gradients).all(axis=1), ~whole)
-    np.testing.assert_allclose(values[whole], sphere_points.evaluate(field, points)[whole])
-
-
-def test_coefficients_that_are_nan_give_nan() -> None:
-    """Nothing that is no number may become one."""
-    points, field = special_and_random(20), random_field(5)
-    field[7] = np.nan
-    assert np.all(np.isnan(sphere_points.evaluate(field, points)))
-    assert np.all(np.isnan(sphere_points.gradient(field, points)))
-    weights = np.full(20, 1 / 20)
-    weights[3] = np.nan
-    assert np.all(np.isnan(sphere_points.moments(points, weights, 5)))
-
-
 def test_degree_zero_is_the_mass() -> None:
     """The smallest degree: a constant, without gradient."""
     points = special_and_random(20)
     np.testing.assert_allclose(sphere_points.moments(points, None, 0), [1.0], atol=1e-15)
     np.testing.assert_allclose(sphere_points.evaluate(np.array([2.0]), points), 2.0, atol=1e-14)
     np.testing.assert_array_equal(sphere_points.gradient(np.array([2.0]), points), 0.0)
-
-
-def test_angles_are_numpys() -> None:
-    """The compiled arctangents, to a rounding of the angle."""
-    points = special_and_random(5000) * np.geomspace(1e-3, 1e3, 5000)[:, None]
-    x, y, z = points.T
-    angles, valid = angles_of(points)
-    assert valid
-    theta = np.arctan2(np.hypot(x, y), z)
-    np.testing.assert_allclose(angles[:, 0], theta, rtol=0, atol=5e-16)
-    small = (theta < 1e-3) & (theta > 1e-150)
-    assert small.any()
-    np.testing.assert_allclose(angles[small, 0], theta[small], rtol=5e-16)
-    turned = np.exp(1j * angles[:, 1]) - np.exp(1j * np.arctan2(y, x))
-    np.testing.assert_allclose(np.abs(turned[np.hypot(x, y) > 1e-299]), 0.0, atol=1.5e-15)
-    assert angles.min() >= 0.0
-    assert angles[:, 0].max() <= np.pi
-    assert angles[:, 1].max() <= 2 * np.pi
-
-
-def test_angles_of_extreme_lengths() -> None:
-    """Squares of the coordinates may leave the range of doubles, angles do not."""
-    vectors = np.array([[1e200, 1e200, 0.0], [1e-200, 0.0, 1e-200], [0.0, -1e308, 1e308]])
-    angles, valid = angles_of(vectors)
-    assert valid
-    expected = np.pi * np.array([[0.5, 0.25], [0.25, 0.0], [0.25, 1.5]])
-    np.testing.assert_allclose(angles, expected, rtol=1e-15)
-
-
-def test_frame_is_orthonormal_at_every_point() -> None:
-    """Southward, eastward and outward: unit vectors at right angles, to the right."""
-    points = special_and_random(2000)
-    out = np.empty((2, 2000, 3))
-    for axis in range(2):
-        components = np.zeros((2, 2000))
-        components[axis] = 1.0
-        tangent_vectors(points, components, out[axis])
-    south, east = out
-    np.testing.assert_allclose(np.cross(points, south), east, rtol=0, atol=1e-15)
-    np.testing.assert_allclose((south**2).sum(axis=1), 1.0, rtol=1e-15)
-    np.testing.assert_allclose((south * points).sum(axis=1), 0.0, atol=5e-16)
 
 
 def test_near_the_pole_scipys_legendre_functions_agree() -> None:
@@ -326,29 +269,3 @@ def test_near_the_pole_scipys_legendre_functions_agree() -> None:
         expected = factor * sph_legendre_p(l, m, theta)[0]
         found = sphere_points.evaluate(field, points)
         np.testing.assert_allclose(found, np.ravel(expected), rtol=0, atol=1e-13)
-
-
-@pytest.mark.parametrize("points", [np.zeros(3), np.zeros((0, 3)), np.zeros((2, 2))])
-def test_other_shapes_of_points_are_refused(points: np.ndarray) -> None:
-    """One vector is an array of one row."""
-    with pytest.raises(ValueError, match=r"expected vectors of shape \(n, 3\)"):
-        sphere_points.moments(points, None, 2)
-
-
-def test_weights_that_do_not_fit_are_refused() -> None:
-    """As many as points."""
-    with pytest.raises(ValueError, match=r"weights have shape \(3,\), points \(4, 3\)"):
-        sphere_points.moments(np.ones((4, 3)), np.ones(3), 2)
-
-
-def test_negative_degree_is_refused() -> None:
-    """There is none below 0."""
-    with pytest.raises(ValueError, match="max_degree must be at least 0, got -1"):
-        sphere_points.moments(np.ones((4, 3)), None, -1)
-
-
-@pytest.mark.parametrize("shape", [(), (2, 6), (5,)])
-def test_coefficients_of_no_degree_are_refused(shape: tuple[int, ...]) -> None:
-    """A field is one row of 1, 3, 6, 10, ... coefficients."""
-    with pytest.raises(ValueError, match=r"coefficients have shape .*, expected .*L"):
-        sphere_points.evaluate(np.zeros(shape), np.ones((1, 3)))

@@ -1,0 +1,75 @@
+"""`meanfield plot`: what it lists, writes and refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from meanfield.commands.main import main
+from meanfield.commands.plot import kind_lines
+from meanfield.outputs.plots import PLOTS
+
+TEXT = """\
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0]]
+[time]
+end = 2.0
+save = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run."""
+    folder = tmp_path_factory.mktemp("plot")
+    (folder / "small.toml").write_text(TEXT)
+    assert main(["run", str(folder / "small.toml"), "--quiet"]) == 0
+    return folder / "small.h5"
+
+
+def test_list_has_every_kind_and_its_manifold() -> None:
+    """A kind would be unknown, or seem to be for every manifold."""
+    lines = kind_lines()
+    heading = lines.index("on the sphere only")
+    for name, kind in PLOTS.items():
+        (place,) = [i for i, line in enumerate(lines) if line.startswith(f"{name} ")]
+        assert (place > heading) == (kind.manifolds == ("sphere",))
+
+
+@pytest.mark.parametrize(("name", "begin"), [("f.png", b"\x89PNG"), ("f.gif", b"GIF89a")])
+def test_output_is_written_and_named(
+    name: str, begin: bytes, output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A script would not find the file, or find progress in the way."""
+    path = output.with_name(name)
+    assert main(["plot", str(output), "-o", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}\n"
+    assert path.read_bytes().startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--kind", "map"], "kind 'map' is for the sphere, this run is on the circle"),
+        (["-o", "x.gif", "--kind", "energy"], "have no kinds"),
+        (["-o", "x.bmp"], "figures end in .png"),
+    ],
+)
+def test_mistakes_are_one_line(
+    words: list[str], line: str, output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong option would end in a traceback, or be ignored."""
+    assert main(["plot", str(output), *words]) == 2
+    complaint = capsys.readouterr().err
+    assert line in complaint and complaint.count("\n") == 1
+
+
+def test_file_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """`meanfield plot` alone would end in a traceback."""
+    assert main(["plot"]) == 2
+    assert "plot needs a run file" in capsys.readouterr().err

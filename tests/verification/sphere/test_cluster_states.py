@@ -1,0 +1,153 @@
+"""Polytopes of clusters on the sphere escape at the rates of theory (1.5).
+
+Jacobian of the particle velocity at one token a cluster, by differences along geodesics.
+Rates are in scaled time: those of the papers times e^{-beta} for USA; SA divides by Z.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.interaction import interaction
+from meanfield.representations import particles
+from meanfield.simulate import trajectory
+
+SPHERE = mf.Sphere()
+EDGE = np.sqrt(0.75)
+GOLDEN = (1 + np.sqrt(5)) / 2
+POINTS = {
+    "pair": [[0, 0, 1], [0, 0, -1]],
+    "triangle": [[1, 0, 0], [-0.5, EDGE, 0], [-0.5, -EDGE, 0]],
+    "tetrahedron": [[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]],
+    "octahedron": np.vstack([np.eye(3), -np.eye(3)]),
+    "icosahedron": [
+        np.roll([0, a, b * GOLDEN], shift) for shift in range(3) for a in (-1, 1) for b in (-1, 1)
+    ],
+}
+# All rates in the papers' units (USA), with how often each occurs; 0 are the three rotations.
+SPECTRA: dict[str, Callable[[float], list[float]]] = {
+    "pair": lambda b: 2 * [np.exp(-b)] + 2 * [0],
+    "triangle": lambda b: 2 * [np.exp(-b / 2) * (0.5 + 0.75 * b)] + [np.exp(-b / 2)] + 3 * [0],
+    # Pairs of edges that twist, and the mean vector, which is faster below beta = 3.
+    "tetrahedron": lambda b: (
+        2 * [2 * b / 3 * np.exp(-b / 3)] + 3 * [(2 / 3 + 4 * b / 9) * np.exp(-b / 3)] + 3 * [0]
+    ),
+    # The second is the mean vector, faster below beta = 1.2785.
+    "octahedron": lambda b: (
+        3 * [2 * b / 3] + 3 * [(b + 1 + np.exp(-b)) / 3] + 3 * [(b - 1 + np.exp(-b)) / 3] + 3 * [0]
+    ),
+}
+
+
+def vertices(name: str) -> np.ndarray:
+    """Unit vectors of a polytope."""
+    return SPHERE.check_points(np.array(POINTS[name], dtype=float))
+
+
+def frame(points: np.ndarray) -> np.ndarray:
+    """Tangent basis at each point, shape (n, 2, 3)."""
+    return np.array([np.linalg.svd(point[None])[2][1:] for point in points])
+
+
+def jacobian(velocity: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -> np.ndarray:
+    """Derivative of v_i along the tangent frames, (2 n, 2 n): sixth-order differences."""
+    h, basis, n = 5e-3, frame(points), len(points)
+    columns = []
+    for i in range(n):
+        for e in basis[i]:
+            values = []
+            for j in (-3, -2, -1, 1, 2, 3):
+                moved = points.copy()
+                moved[i] = np.cos(j * h) * points[i] + np.sin(j * h) * e
+                values.append(velocity(moved))
+            a, b, c, d, f, g = values
+            slope = (g - a - 9 * (f - b) + 45 * (d - c)) / (60 * h)
+            columns.append(np.einsum("nkx,nx->nk", basis, slope).ravel())
+    return np.array(columns).T
+
+
+def rates(name: str, beta: float, flow: mf.Flow, by_moments: bool = False) -> np.ndarray:
+    """Eigenvalues of a polytope, largest first, in scaled time."""
+    problem, points = mf.Problem(SPHERE, mf.exponential(beta), flow), vertices(name)
+    carrier, felt = particles(problem, mf.Measure(SPHERE, points)), interaction(problem)
+
+    def velocity(x: np.ndarray) -> np.ndarray:
+        if by_moments:
+            return felt.field(SPHERE.moments(x, None, felt.degree)).velocity(x)
+        return carrier.rhs(0.0, x.ravel()).reshape(-1, 3)
+
+    found = np.linalg.eigvals(jacobian(velocity, points))
+    assert np.abs(found.imag).max() < 1e-7
+    return np.sort(found.real)[::-1]
+
+
+@pytest.mark.parametrize("by_moments", [False, True])
+@pytest.mark.parametrize("beta", [-4.0, 1.0, 5.0, 10.0])
+@pytest.mark.parametrize("name", SPECTRA)
+def test_escape_rates_are_the_closed_forms(name: str, beta: float, by_moments: bool) -> None:
+    """Every rate and its multiplicity, for USA, and for SA after division by Z."""
+    points = vertices(name)
+    partition = np.exp(beta * (points @ points[0])).mean() * np.exp(-abs(beta))
+    expected = np.sort(SPECTRA[name](beta))[::-1] * np.exp(-abs(beta))
+    for flow, spectrum in ((mf.USA, expected), (mf.SA, expected / partition)):
+        found = rates(name, beta, flow, by_moments)
+        # Differences: h^6 beta^7 / 140 of them, and rounding eps / h.
+        slack = 1e-9 * np.abs(spectrum).max() + 2e-12
+        np.testing.assert_allclose(found, spectrum, rtol=0, atol=slack)
+
+
+@pytest.mark.parametrize(
+    "name, printed",
+    [
+        ("pair", lambda b: np.exp(-b)),
+        ("tetrahedron", lambda b: 2 * b / 3 * np.exp(-b / 3)),
+        ("octahedron", lambda b: 2 * b / 3),
+    ],
+)
+@pytest.mark.parametrize("beta", [5.0, 10.0])
+def test_largest_escape_rate_is_the_printed_one(name: str, printed: Callable, beta: float) -> None:
+    """Which of the closed forms is largest, at the betas for which theory says so."""
+    largest = rates(name, beta, mf.USA)[0] * np.exp(beta)
+    assert largest == pytest.approx(printed(beta), rel=1e-8, abs=2e-12 * np.exp(beta))
+
+
+def test_icosahedron_escapes_at_the_printed_rate() -> None:
+    """At beta = 5: 12.2693 (USA) and 0.752193 (SA)."""
+    usa, sa = (rates("icosahedron", 5.0, flow)[0] for flow in (mf.USA, mf.SA))
+    assert usa * np.exp(5.0) == pytest.approx(12.2693, abs=5.1e-5)
+    assert sa == pytest.approx(0.752193, abs=5.1e-7)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+@pytest.mark.parametrize("name", ["tetrahedron", "octahedron"])
+def test_a_run_leaves_a_polytope_at_its_rate(name: str, flow: mf.Flow) -> None:
+    """Two e-folds of a disturbance of 1e-6 along the fastest direction, at beta = 5."""
+    problem, points = mf.Problem(SPHERE, mf.exponential(5.0), flow), vertices(name)
+    carrier = particles(problem, mf.Measure(SPHERE, points))
+    matrix = jacobian(lambda x: carrier.rhs(0.0, x.ravel()).reshape(-1, 3), points)
+    values, modes = np.linalg.eig(matrix)
+    fastest = modes[:, values.real.argmax()].real
+    tangent = np.einsum("nk,nkx->nx", fastest.reshape(-1, 2), frame(points))
+    rate = max(SPECTRA[name](5.0)) * np.exp(-5.0)
+    if flow.normalized:
+        rate /= np.exp(5.0 * (points @ points[0] - 1)).mean()
+    offsets = []
+    for sign in (1e-6, -1e-6):
+        moved = mf.Measure(SPHERE, SPHERE.check_points(points + sign * tangent))
+        stream = trajectory(problem, particles(problem, moved), [0.0, 2.0 / rate], tolerance=1e-13)
+        offsets.append([snapshot.measure.points for snapshot in stream])
+    # Odd in the disturbance: nonlinear terms of the second order cancel.
+    before, after = (np.linalg.norm(plus - minus) for plus, minus in zip(*offsets, strict=True))
+    assert np.log(after / before) * rate / 2.0 == pytest.approx(rate, rel=1e-6)
+
+
+@pytest.mark.parametrize("beta, stable", [(-0.6, False), (-0.7, True)])
+def test_triangle_becomes_stable_below_minus_two_thirds(beta: float, stable: bool) -> None:
+    """In its plane at beta < -2/3; perpendicular to it the rate e^{-beta / 2} stays positive."""
+    found = rates("triangle", beta, mf.USA) * np.exp(abs(beta))
+    in_plane, across = np.exp(-beta / 2) * (0.5 + 0.75 * beta), np.exp(-beta / 2)
+    for rate in (in_plane, in_plane, across):
+        assert np.abs(found - rate).min() < 1e-9
+    assert (in_plane < 0) == stable

@@ -1,0 +1,166 @@
+"""What the equation conserves on the sphere: mass, torque, symmetry, equilibria."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import meanfield as mf
+from meanfield.interaction import interaction
+from meanfield.kernels import KERNELS
+from meanfield.representations import Options, density, particles, represent
+from meanfield.simulate import trajectory
+
+SPHERE = mf.Sphere()
+FLOWS = {
+    "USA": mf.USA,
+    "SA": mf.SA,
+    "repulsive": mf.Flow(strength=-1.0),
+    "repulsive SA": mf.Flow(True, -1.0),
+}
+LAW = mf.mixture([(0.6, [0.3, 0.2, 0.9], 2.0), (0.4, [-0.5, 0.8, 0.1], 1.0)])
+EDGE = np.sqrt(0.75)
+GOLDEN = (1 + np.sqrt(5)) / 2
+# Orbits of finite groups: the directions of these vectors.
+ORBITS = {
+    "point": [[0, 0, 1]],
+    "pair": [[0, 0, 1], [0, 0, -1]],
+    "triangle": [[1, 0, 0], [-0.5, EDGE, 0], [-0.5, -EDGE, 0]],
+    "tetrahedron": [[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]],
+    "octahedron": np.vstack([np.eye(3), -np.eye(3)]),
+    "icosahedron": [
+        np.roll([0, a, b * GOLDEN], shift) for shift in range(3) for a in (-1, 1) for b in (-1, 1)
+    ],
+}
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 100.0])
+def test_mass_of_a_density_is_exactly_one(flow: str, beta: float) -> None:
+    """The coefficient of degree 0 never changes, not by one bit, also when degrees double."""
+    problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow], LAW)
+    carrier = density(problem, problem.initial_measure(), tolerance=1e-7)
+    assert carrier.rhs(0.0, carrier.state)[0] == 0.0
+    for snapshot in trajectory(problem, carrier, [0.5, 1.0], tolerance=1e-7):
+        assert snapshot.moments[0] == 1.0
+        assert snapshot.measure.coefficients[0] == 1.0
+
+
+@pytest.mark.parametrize("count", [60, 1000])
+@pytest.mark.parametrize("flow", FLOWS)
+def test_mass_of_particles_is_one(flow: str, count: int) -> None:
+    """Weights are carried, not evolved."""
+    rng = np.random.default_rng(0)
+    law = mf.from_points(SPHERE.random_points(count, rng), rng.dirichlet(np.ones(count)))
+    problem = mf.Problem(SPHERE, mf.exponential(5.0), FLOWS[flow], law)
+    carrier = represent(problem, Options(name="particles"))
+    for snapshot in trajectory(problem, carrier, [0.0, 5.0], tolerance=1e-8):
+        assert abs(snapshot.moments[0] - 1.0) < 1e-14
+
+
+@pytest.mark.parametrize("count", [2, 60, 2000])
+@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 60.0])
+def test_unnormalized_tokens_exert_no_torque(beta: float, count: int) -> None:
+    """Forces between two tokens are opposite: int x wedge v dmu = 0; asked are 1e-12."""
+    rng = np.random.default_rng(count)
+    x, mass = SPHERE.random_points(count, rng), rng.dirichlet(np.ones(count))
+    for strength in (1.0, -1.0):
+        problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), mf.Flow(strength=strength))
+        v = particles(problem, mf.Measure(SPHERE, x, mass)).rhs(0.0, x.ravel()).reshape(-1, 3)
+        assert np.abs(mass @ np.cross(x, v)).max() < 1e-16
+        assert np.abs(v).max() > 1e-4 or count == 2
+
+
+@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 60.0])
+def test_unnormalized_density_exerts_no_torque(beta: float, nodes: Callable) -> None:
+    """The same of a density, its velocity at the nodes of an exact rule; SA exerts one."""
+    x, weights = nodes(80)
+    torques = []
+    for flow in (mf.USA, mf.Flow(strength=-1.0), mf.SA):
+        problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), flow, LAW)
+        start = problem.initial_measure().coefficients
+        v = interaction(problem).field(start).velocity(x)
+        mass = weights * SPHERE.evaluate(start, x)
+        torques.append(np.abs(mass @ np.cross(x, v)).max())
+    assert max(torques[:2]) < 1e-15
+    # At beta = 0 the partition function is constant.
+    assert torques[2] > 1e-6 or beta == 0
+
+
+def moments_along(beta: float, flow: str, law: mf.Law) -> np.ndarray:
+    """Moments, as users see them (4, 2, L + 1, L + 1), over 1.2 e-folds."""
+    problem = mf.Problem(SPHERE, mf.exponential(beta), FLOWS[flow], law)
+    times = np.linspace(0.0, 1.2 / max(abs(mf.growth_rates(problem))), 4)
+    carrier = represent(problem, Options(tolerance=1e-9))
+    stream = trajectory(problem, carrier, times, tolerance=1e-9)
+    return np.array([SPHERE.spread(snapshot.moments) for snapshot in stream])
+
+
+# Name: modes, and whether a coefficient (sine, l, m) is allowed by the symmetry.
+SYMMETRIES: dict[str, tuple[list, Callable]] = {
+    "2-fold": ([[2, 2, 0.1], [3, -2, 0.1], [1, 0, 0.1]], lambda s, l, m: m % 2 == 0),
+    "3-fold": ([[3, 3, 0.1], [4, -3, 0.1], [1, 0, 0.1]], lambda s, l, m: m % 3 == 0),
+    "5-fold": ([[5, 5, 0.1], [6, -5, 0.1], [1, 0, 0.1]], lambda s, l, m: m % 5 == 0),
+    "axial": ([[1, 0, 0.1], [2, 0, 0.1], [3, 0, -0.1]], lambda s, l, m: m == 0),
+    "antipodal": ([[2, 0, 0.1], [2, 1, 0.1], [4, -3, 0.1]], lambda s, l, m: l % 2 == 0),
+    "z to -z": ([[1, 1, 0.1], [2, -2, 0.1], [3, -1, 0.1]], lambda s, l, m: (l + m) % 2 == 0),
+    "y to -y": ([[1, 1, 0.1], [2, 1, 0.1], [3, 2, 0.1]], lambda s, l, m: s == 0),
+}
+
+
+@pytest.mark.parametrize("flow", ["USA", "SA"])
+@pytest.mark.parametrize("symmetry", SYMMETRIES)
+def test_symmetry_is_kept(flow: str, symmetry: str) -> None:
+    """Forbidden coefficients stay 0, although they would grow if they were there."""
+    modes, allowed = SYMMETRIES[symmetry]
+    moments = moments_along(5.0, flow, mf.perturbed_uniform(modes))
+    forbidden = ~np.fromfunction(np.vectorize(allowed), moments.shape[1:], dtype=int)
+    forbidden &= np.tril(np.ones(moments.shape[2:], dtype=bool))
+    assert forbidden.sum() > 100
+    # Rounding; asked are 1e-12.
+    assert np.abs(moments[:, forbidden]).max() < 1e-14
+    assert np.abs(moments[-1] - moments[0]).max() > 0.05
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+@pytest.mark.parametrize("fold", [3, 7])
+def test_symmetry_of_tokens_is_kept(flow: str, fold: int) -> None:
+    """Ten random tokens and their images under turns about a generic axis."""
+    axis = np.array([0.48, -0.6, 0.64])
+    turns = Rotation.from_rotvec(2 * np.pi / fold * np.arange(fold)[:, None] * axis)
+    first = SPHERE.random_points(10, np.random.default_rng(fold))
+    law = mf.from_points(np.concatenate([turn.apply(first) for turn in turns]))
+    problem = mf.Problem(SPHERE, mf.exponential(5.0), FLOWS[flow], law)
+    carrier = represent(problem, Options(name="particles", tolerance=1e-9))
+    times = [2.5 / max(abs(mf.growth_rates(problem)))]
+    (last,) = trajectory(problem, carrier, times, tolerance=1e-9)
+    found = last.measure.points.reshape(fold, 10, 3)
+    for turn, points in zip(turns, found, strict=True):
+        np.testing.assert_allclose(points, turn.apply(found[0]), rtol=0, atol=1e-13)
+    assert np.abs(found[0] - first).max() > 0.05
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 40.0])
+@pytest.mark.parametrize("copies", [1, 200])
+def test_orbits_are_stationary(copies: int, beta: float, flow: str) -> None:
+    """Orbits of groups without a fixed direction balance, in any position, few tokens or many."""
+    problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow])
+    turn = Rotation.from_quat([0.1, -0.4, 0.7, 0.2])
+    for vectors in ORBITS.values():
+        points = SPHERE.check_points(np.repeat(turn.apply(vectors), copies, axis=0))
+        rate = particles(problem, mf.Measure(SPHERE, points)).rhs(0.0, points.ravel())
+        # Of a velocity of about 1 where the balance is disturbed.
+        assert np.abs(rate).max() < 4e-15
+
+
+def test_dirac_stays_where_it_is() -> None:
+    """All tokens at one place stay there for ever, the poles included."""
+    for place in ([0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [0.48, -0.6, 0.64]):
+        points = np.tile(place, (30, 1))
+        for flow in (mf.USA, mf.SA):
+            problem = mf.Problem(SPHERE, mf.exponential(30.0), flow, mf.from_points(points))
+            carrier = particles(problem, problem.initial_measure())
+            (last,) = trajectory(problem, carrier, [1e3], tolerance=1e-10)
+            np.testing.assert_allclose(last.measure.points, points, rtol=0, atol=1e-14)

@@ -1,0 +1,100 @@
+"""Rotating or reflecting the initial measure rotates or reflects the run on the sphere."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import meanfield as mf
+from meanfield.kernels import KERNELS
+from meanfield.representations import Options, particles, represent
+from meanfield.simulate import trajectory
+
+SPHERE = mf.Sphere()
+FLOWS = {"USA": mf.USA, "SA": mf.SA, "repulsive": mf.Flow(True, -1.0)}
+BETAS = [-4.0, 0.0, 5.0, 60.0]
+TURN = Rotation.from_quat([0.1, -0.4, 0.7, 0.2]).as_matrix()
+MIRROR = np.eye(3) - 2 * np.outer([0.48, -0.6, 0.64], [0.48, -0.6, 0.64])
+MOVES = {"turned": TURN, "mirrored": MIRROR, "both": TURN @ MIRROR}
+# Three bumps of different mass and width: no symmetry, no reflection of its own.
+BUMPS = [(0.5, [0.3, 0.2, 0.9], 1.0), (0.3, [-0.5, 0.8, 0.1], 2.0), (0.2, [0.1, -0.9, -0.6], 1.5)]
+
+
+def ends(beta: float, flow: str, law: mf.Law, tolerance: float) -> list:
+    """Snapshots at the start and after an e-fold."""
+    problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow], law)
+    until = 1.0 / np.abs(mf.growth_rates(problem)).max()
+    carrier = represent(problem, Options(tolerance=tolerance))
+    return list(trajectory(problem, carrier, [0.0, until], tolerance=tolerance))
+
+
+def bumps(move: np.ndarray) -> mf.Law:
+    """The mixture with its means moved."""
+    return mf.mixture([(w, move @ mean, kappa) for w, mean, kappa in BUMPS])
+
+
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("flow", FLOWS)
+def test_moved_density_stays_moved(
+    flow: str, beta: float, nodes: Callable, harmonics: Callable
+) -> None:
+    """Every moment of the moved run is that of the run, moved: no grid has a direction."""
+    plain = ends(beta, flow, bumps(np.eye(3)), 1e-12)
+    moved = ends(beta, flow, bumps(TURN), 1e-12)
+    # f(R^{-1} x) at Gauss nodes, transformed back by SciPy's harmonics, to degree 8.
+    x, w = nodes(12)
+    turned = harmonics(x @ TURN, 8)
+    twice = np.where(np.arange(45) <= 8, 1.0, 2.0)
+    expected = [
+        (w * (turned @ (twice * SPHERE.resize(s.moments, 8))).real) @ harmonics(x, 8).conj()
+        for s in plain
+    ]
+    found = [SPHERE.resize(s.moments, 8) for s in moved]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+    # The power of every degree that is stored, the highest included.
+    powers = [SPHERE.sizes_by_degree(s[1].moments) ** 2 for s in (plain, moved)]
+    np.testing.assert_allclose(powers[1], powers[0], rtol=0, atol=1e-11)
+    assert np.abs(plain[1].moments - plain[0].moments).max() > 0.01
+
+
+def test_mirrored_density_stays_mirrored() -> None:
+    """Moments are conjugated; convolving with the mirrored density would fail here."""
+    plain = ends(5.0, "SA", bumps(np.eye(3)), 1e-12)[1]
+    moved = ends(5.0, "SA", bumps(np.diag([1.0, -1.0, 1.0])), 1e-12)[1]
+    np.testing.assert_allclose(moved.moments, plain.moments.conj(), rtol=0, atol=1e-12)
+    assert np.abs(plain.moments.imag).max() > 0.1
+
+
+@pytest.mark.parametrize("count", [40, 900])
+@pytest.mark.parametrize("flow", FLOWS)
+def test_moved_tokens_stay_moved(flow: str, count: int) -> None:
+    """Every token, by pair sums and by moments, turned, mirrored, or in another order."""
+    points = SPHERE.random_points(count, np.random.default_rng(1))
+    plain = ends(5.0, flow, mf.from_points(points), 1e-12)[1].measure.points
+    assert np.abs(plain - points).max() > 0.01
+    for move in MOVES.values():
+        law = mf.from_points(points @ move.T)
+        found = ends(5.0, flow, law, 1e-12)[1].measure.points
+        np.testing.assert_allclose(found, plain @ move.T, rtol=0, atol=1e-11)
+    found = ends(5.0, flow, mf.from_points(points[::-1]), 1e-12)[1].measure.points
+    np.testing.assert_allclose(found, plain[::-1], rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("count", [40, 900])
+@pytest.mark.parametrize("beta", BETAS)
+def test_velocity_of_moved_tokens_is_the_moved_velocity(beta: float, count: int, move: str) -> None:
+    """The same without time steps, to rounding, tokens moved onto the poles included."""
+    matrix = MOVES[move]
+    points = SPHERE.random_points(count, np.random.default_rng(1))
+    points[:2] = matrix[2], -matrix[2]  # goes to the poles
+    for flow in FLOWS.values():
+        problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), flow)
+        carrier = particles(problem, mf.Measure(SPHERE, points))
+        plain = carrier.rhs(0.0, points.ravel()).reshape(-1, 3)
+        moved = np.ascontiguousarray(points @ matrix.T)
+        found = carrier.rhs(0.0, moved.ravel()).reshape(-1, 3)
+        # e^{beta s} is as steep as beta; alone with its partition function a token sees less.
+        slack = 1e-15 * max(abs(beta), 1.0) * (10 if flow.normalized else 1)
+        np.testing.assert_allclose(found, plain @ matrix.T, rtol=0, atol=slack)

@@ -1,0 +1,117 @@
+"""Time steps of tokens on the sphere: the order of the method, lengths, and going on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.integrators import INTEGRATORS, runge_kutta
+from meanfield.representations import Options, ParticleRepresentation, represent
+from meanfield.simulate import trajectory
+from meanfield.snapshot import Checkpoint
+
+SPHERE = mf.Sphere()
+FLOWS = {"USA": mf.USA, "SA": mf.SA}
+# Steps, between rounding and the range where the order is not yet seen.
+STEPS = {
+    ("USA", "DOP853"): (24, 32, 48),
+    ("USA", "RK45"): (80, 160),
+    ("SA", "DOP853"): (12, 16, 24),
+    ("SA", "RK45"): (40, 80, 160),
+}
+END = {"USA": 12.0, "SA": 4.0}
+
+
+def tokens(flow: str, count: int = 12, beta: float = 3.0) -> ParticleRepresentation:
+    """A dozen tokens, one of them at a pole."""
+    points = SPHERE.random_points(count, np.random.default_rng(7))
+    points[0] = [0.0, 0.0, 1.0]
+    problem = mf.Problem(SPHERE, mf.exponential(beta), FLOWS[flow], mf.from_points(points))
+    return represent(problem, Options(name="particles"))
+
+
+def after_fixed_steps(flow: str, method: str, count: int, scale: float = 1.0) -> np.ndarray:
+    """State at the end after equal steps, none ever rejected, from vectors of a length."""
+    carrier, step = tokens(flow), END[flow] / count
+    start = scale * carrier.state
+    stepper = runge_kutta(carrier.rhs, 0.0, start, tolerance=1e6, step=step, method=method)
+    for _ in range(count):
+        assert stepper.step(largest=step)
+    assert stepper.time == pytest.approx(END[flow], rel=1e-13)
+    return stepper.state.reshape(-1, 3)
+
+
+def direction(vectors: np.ndarray) -> np.ndarray:
+    """Vectors over their lengths."""
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("method, order", INTEGRATORS.items())
+@pytest.mark.parametrize("flow", FLOWS)
+def test_directions_keep_the_order_of_the_method(flow: str, method: str, order: int) -> None:
+    """Drifting lengths, normalised within a step or after it, must not spoil the order."""
+    exact = direction(after_fixed_steps(flow, "DOP853", 200))
+    start = tokens(flow).state.reshape(-1, 3)
+    assert np.abs(exact - start).max() > 0.3
+    counts = np.array(STEPS[flow, method])
+    ends = [direction(after_fixed_steps(flow, method, int(count))) for count in counts]
+    errors = [np.abs(end - exact).max() for end in ends]
+    slope = -np.polyfit(np.log(counts), np.log(errors), 1)[0]
+    assert order - 0.5 < slope < order + 0.7, (slope, errors)
+    assert errors[-1] > 1e-14
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_lengths_drift_and_do_not_matter(flow: str) -> None:
+    """The field |x| v(x / |x|) is homogeneous: doubled vectors stay doubled, to the bit."""
+    plain, doubled = (after_fixed_steps(flow, "DOP853", 12, scale) for scale in (1.0, 2.0))
+    assert np.array_equal(doubled, 2.0 * plain)
+    drift = np.abs(np.linalg.norm(plain, axis=1) - 1.0).max()
+    assert 1e-14 < drift < 1e-4
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("flow", FLOWS)
+def test_error_follows_the_tolerance(flow: str, tolerance: float) -> None:
+    """Adaptive steps: the error at the end is of the size of the tolerance, not a hundredfold."""
+    carrier = tokens(flow)
+    exact = direction(after_fixed_steps(flow, "DOP853", 200))
+    (last,) = trajectory(carrier.problem, carrier, [END[flow]], tolerance=tolerance)
+    assert np.abs(last.measure.points - exact).max() < 30 * tolerance
+
+
+DENSITY = mf.perturbed_uniform([[2, 1, 0.15], [3, -2, 0.1], [1, 0, 0.05]])
+CROWD = mf.from_points(SPHERE.random_points(900, np.random.default_rng(2)))
+PROBLEMS = {
+    "density USA": (mf.Problem(SPHERE, mf.exponential(5.0), mf.USA, DENSITY), 20.0),
+    "density SA": (mf.Problem(SPHERE, mf.exponential(5.0), mf.SA, DENSITY), 2.0),
+    "few tokens": (tokens("SA").problem, 4.0),
+    "many tokens": (mf.Problem(SPHERE, mf.exponential(5.0), mf.USA, CROWD), 20.0),
+}
+
+
+def snapshots(name: str, times: np.ndarray, start: Checkpoint | None = None) -> list:
+    """Snapshots of a problem at the times, from the beginning or from a checkpoint."""
+    problem, _ = PROBLEMS[name]
+    carrier = represent(problem, Options(tolerance=1e-7))
+    if start is not None:
+        carrier = replace(carrier, state=start.state)
+    return list(trajectory(problem, carrier, times, tolerance=1e-7, start=start))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_checkpoints_continue_equal_to_the_bit(name: str) -> None:
+    """From any snapshot's checkpoint the rest of the run is the same, counts included."""
+    times = np.linspace(0.0, PROBLEMS[name][1], 7)
+    whole = snapshots(name, times)
+    for which in (1, 3, 5):
+        resumed = snapshots(name, times[which:], start=whole[which].checkpoint)
+        for a, b in zip(whole[which:], resumed, strict=True):
+            assert np.array_equal(a.moments, b.moments)
+            assert np.array_equal(a.checkpoint.state, b.checkpoint.state)
+            assert a.diagnostics == b.diagnostics
+            assert a.checkpoint.step == b.checkpoint.step
+    if name == "density USA":
+        # The run crosses a change of representation.
+        assert whole[0].diagnostics["degree"] < whole[-1].diagnostics["degree"]
