@@ -82,7 +82,8 @@ def test_import_is_light() -> None:
     import sys
 
     heavy = (
-        "numba h5py matplotlib scipy.integrate scipy.special scipy.fft ducc0 pyshtools ot tqdm xarray"
+        "numba h5py matplotlib scipy.integrate scipy.special scipy.fft ducc0 pyshtools ot tqdm "
+        "xarray"
     )
     code = f"import sys, meanfield; print(*[m for m in '{heavy}'.split() if m in sys.modules])"
     loaded = subprocess.run(

@@ -88,7 +88,8 @@ def integer_masses(weights: FloatArray, total: int = TOTAL) -> IntArray:
     levels = np.cumsum(weights)
     scaled = np.rint(levels / levels[-1] * float(total)).astype(np.int64)
     scaled[-1] = total
-    return np.diff(np.minimum(scaled, total), prepend=0)
+    masses: IntArray = np.diff(np.minimum(scaled, total), prepend=0)
+    return masses
 
 
 def level_starts(cells: Cells, level: int) -> IntArray:

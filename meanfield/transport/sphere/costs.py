@@ -25,21 +25,34 @@ def squared_distance(chord2: float, geodesic: bool) -> float:
         return np.pi * np.pi
     if chord2 < 1e-8:  # two terms of the series, right to 1e-17
         return chord2 * (1.0 + chord2 / 12.0)
-    d = 2.0 * np.arcsin(0.5 * np.sqrt(chord2))
-    return d * d
+    distance: float = 2.0 * np.arcsin(0.5 * np.sqrt(chord2))
+    return distance * distance
 
 
 @njit
 def pair_cost(chord2: float, variance: float, geodesic: bool, p: int) -> float:
     """Root mean square cost (d^2 + variance)^(p/2)."""
-    square = squared_distance(chord2, geodesic) + variance
-    return square if p == 2 else np.sqrt(square)
+    square: float = squared_distance(chord2, geodesic) + variance
+    cost: float = square if p == 2 else np.sqrt(square)
+    return cost
+
+
+@njit
+def pair_slope(chord: float, variance: float, geodesic: bool, p: int) -> float:
+    """Derivative in s of (C_1(s)^2 + variance)^(p/2)."""
+    base = min(chord, LARGEST_CHORD) if geodesic else chord
+    slope: float = slope_of_chord(base, geodesic, 2)
+    if p == 2:
+        return slope
+    cost = pair_cost(base * base, variance, geodesic, 1)
+    return 0.5 * slope / cost if cost > 0.0 else 0.0
 
 
 @njit
 def cost_of_chord(chord: float, geodesic: bool, p: int) -> float:
     """C(s)."""
-    return pair_cost(chord * chord, 0.0, geodesic, p)
+    cost: float = pair_cost(chord * chord, 0.0, geodesic, p)
+    return cost
 
 
 @njit
@@ -51,3 +64,21 @@ def slope_of_chord(chord: float, geodesic: bool, p: int) -> float:
         rate = 1.0 / np.sqrt(1.0 - 0.25 * chord * chord)
         distance = 2.0 * np.arcsin(0.5 * chord)
     return 2.0 * distance * rate if p == 2 else rate
+
+
+@njit
+def slope_variation(near: float, far: float, geodesic: bool, p: int) -> float:
+    """Lipschitz constant of the gradient of C(|a|) for near <= |a| <= far < 2.
+
+    Its eigenvalues are C''(s), along a, and C'(s) / s <= C''(s) across if p = 2.
+    """
+    rate = 1.0
+    bend = 0.0
+    distance = far
+    if geodesic:
+        rate = 1.0 / np.sqrt(1.0 - 0.25 * far * far)
+        bend = 0.25 * far * rate**3
+        distance = 2.0 * np.arcsin(0.5 * far)
+    if p == 2:
+        return 2.0 * (rate * rate + distance * bend)
+    return max(rate / near, bend) if near > 0.0 else np.inf

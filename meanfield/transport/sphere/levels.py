@@ -7,30 +7,56 @@ import numpy.typing as npt
 
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.sphere.cells import Cells, grouped, level_starts
-from meanfield.transport.sphere.certificate import lower_bound, upper_bound
+from meanfield.transport.sphere.certificate import cone_bound, lower_bound, upper_bound
 from meanfield.transport.sphere.keys import DEPTH
-from meanfield.transport.sphere.plans import divided, first_plan, optimal, sites
+from meanfield.transport.sphere.plans import (
+    divided,
+    first_plan,
+    optimal,
+    pair_costs,
+    sites,
+    split,
+    transposed,
+)
 
 IntArray = npt.NDArray[np.int64]
 
 _FIRST = 400
 _FACTOR = 4
-_GAP = 1e-3  # how far from optimal a plan may be that is only divided further
+_GAP = 2e-3  # how far from optimal plans may be, relative to their cost
 
 
 def bracket(
-    first: Cells, second: Cells, geodesic: bool, p: int, tolerance: float, exact: bool
+    first: Cells,
+    second: Cells,
+    geodesic: bool,
+    p: int,
+    *,
+    tolerance: float,
+    largest: int,
+    exact: bool = False,
 ) -> Bracket:
     """Bracket of W_p, finer and finer until it is narrower than tolerance x upper.
 
-    If `exact`, the finest level is solved to the optimum over all pairs.
+    Parameters
+    ----------
+    first, second : Cells
+        The measures. If one of them has no reach, the first.
+    geodesic, p : bool, int
+        The distance.
+    tolerance : float
+        Relative width that is narrow enough.
+    largest : int
+        Cells of a family between which plans are optimised, at most.
+    exact : bool
+        Go on to the cells as they are, and to the optimum over all pairs.
     """
-    lower, upper = 0.0, np.inf
     size = _FIRST
     families = (first, second)
     ladders = [_ladder(cells) for cells in families]
     before: list[IntArray] = []
     plan = None
+    value = np.pi**p
     while True:
         starts = [_fitting(ladder, size) for ladder in ladders]
         x, y = (grouped(cells, start) for cells, start in zip(families, starts, strict=True))
@@ -40,12 +66,46 @@ def bracket(
         else:
             owners = (np.searchsorted(new, old) for new, old in zip(starts, before, strict=True))
             plan = divided(plan, x, y, *owners)
-        gap = 0.0 if finest and exact else _GAP
-        plan, _ = optimal(plan, sites(x, geodesic), sites(y, geodesic), geodesic, p, gap)
-        if finest or not exact:
-            upper = min(upper, max(upper_bound(plan, x, y, geodesic, p), 0.0) ** (1.0 / p))
-            lower = max(lower, max(lower_bound(plan, x, y, geodesic, p), 0.0) ** (1.0 / p))
-        if finest or upper - lower <= tolerance * upper:
+        # Only a plan of bounded relative width will be asked for.
+        gap = 0.0 if finest and exact else _GAP * value
+        at = sites(x, geodesic), sites(y, geodesic)
+        plan = optimal(plan, *at, geodesic, p, gap)
+        costs = pair_costs(*at, plan.source, plan.sink, geodesic, p)
+        value = float(costs @ plan.flow) / float(plan.flow.sum())
+        if finest or size >= largest:
+            fine = plan
+            if len(y) < len(second):
+                fine = split(
+                    fine, at[0], sites(second, geodesic), second.masses, starts[1], geodesic, p, gap
+                )
+            if len(x) < len(first):
+                fine = transposed(
+                    split(
+                        transposed(fine),
+                        sites(second, geodesic),
+                        sites(first, geodesic),
+                        first.masses,
+                        starts[0],
+                        geodesic,
+                        p,
+                        gap,
+                    )
+                )
+            above = upper_bound(fine, first, second, geodesic, p)
+            below = -np.inf
+            if p == 1 and not first.reaches.any():
+                below = cone_bound(plan.g, at[1], first, second, geodesic)
+            if below < (1.0 - tolerance) * above or exact or len(first) == 1:
+                # Potentials end on the finer family, where most of what they can gain is.
+                if len(first) < len(second):
+                    other = lower_bound(plan.g, at[1], first, second, geodesic, p)
+                elif p == 2 or exact:
+                    other = lower_bound(plan.f, at[0], second, first, geodesic, p)
+                else:
+                    other = below
+                below = max(below, other)
+            upper = above ** (1.0 / p)
+            lower = max(below, 0.0) ** (1.0 / p)
             lower = min(lower, upper)  # equal but for rounding
             return Bracket(lower, 0.5 * (lower + upper), upper)
         before = starts

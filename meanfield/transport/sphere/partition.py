@@ -8,6 +8,7 @@ degree of f across the cell; their reach is to one of the corners.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,47 @@ def density_cells(evaluate: Evaluate, degree: int, count: int, p: int, name: str
     ValueError
         If a value is below -1e-10 (relative to the largest, if that is above 1).
     """
+    return finished(refined(evaluate, degree, count, p, name))
+
+
+class Squares(NamedTuple):
+    """Cells before they are sorted: mass, barycentre, and which squares they are."""
+
+    mass: FloatArray  # (n,)
+    barycentre: FloatArray  # (n, 3)
+    levels: IntArray  # (n,)
+    face: IntArray
+    first: IntArray
+    second: IntArray
+
+    def chosen(self, which: npt.NDArray[np.bool_]) -> Squares:
+        """Some of them."""
+        return Squares(
+            self.mass[which],
+            self.barycentre[which],
+            self.levels[which],
+            self.face[which],
+            self.first[which],
+            self.second[which],
+        )
+
+    @property
+    def reach(self) -> FloatArray:
+        """Largest distance from the barycentre to a corner."""
+        corners = _at(*self[2:], np.array([-1.0, 1.0]))  # (n, 2, 2, 3)
+        away = np.linalg.norm(corners - self.barycentre[:, None, None, :], axis=3)
+        reach: FloatArray = away.max(axis=(1, 2))
+        return reach
+
+    @property
+    def keys(self) -> IntArray:
+        """Keys of the squares."""
+        shift = DEPTH - self.levels
+        return key_of_square(self.face, self.first << shift, self.second << shift)
+
+
+def refined(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> Squares:
+    """Squares and what they hold; see `density_cells`."""
     level = _COARSEST
     while 0.5 * np.pi / 2**level * degree > _WIDEST:
         level += 1
@@ -56,7 +98,7 @@ def density_cells(evaluate: Evaluate, degree: int, count: int, p: int, name: str
         grid.ravel() for grid in np.meshgrid(np.arange(6), side, side, indexing="ij")
     )
     levels = np.full(len(face), level)
-    mass, barycentre = _integrals(evaluate, degree, levels, face, first, second, name)
+    mass, barycentre = integrals(evaluate, degree, levels, face, first, second, name)
     while True:
         room = (count - len(mass)) // 3
         spread = mass * np.maximum(1.0 - np.linalg.norm(barycentre, axis=1), 0.0) ** (0.5 * p)
@@ -73,7 +115,7 @@ def density_cells(evaluate: Evaluate, degree: int, count: int, p: int, name: str
         new_face = face[quarters]
         new_first = 2 * first[quarters] + np.tile([0, 0, 1, 1], len(chosen))
         new_second = 2 * second[quarters] + np.tile([0, 1, 0, 1], len(chosen))
-        new_mass, new_barycentre = _integrals(
+        new_mass, new_barycentre = integrals(
             evaluate, degree, new_levels, new_face, new_first, new_second, name
         )
         levels = np.concatenate((levels[keep], new_levels))
@@ -82,25 +124,16 @@ def density_cells(evaluate: Evaluate, degree: int, count: int, p: int, name: str
         second = np.concatenate((second[keep], new_second))
         mass = np.concatenate((mass[keep], new_mass))
         barycentre = np.concatenate((barycentre[keep], new_barycentre))
-    return _finished(mass, barycentre, levels, face, first, second)
+    return Squares(mass, barycentre, levels, face, first, second)
 
 
-def _finished(
-    mass: FloatArray,
-    barycentre: FloatArray,
-    levels: IntArray,
-    face: IntArray,
-    first: IntArray,
-    second: IntArray,
-) -> Cells:
-    corners = _at(levels, face, first, second, np.array([-1.0, 1.0]))  # (n, 2, 2, 3)
-    reach = np.linalg.norm(corners - barycentre[:, None, None, :], axis=3).max(axis=(1, 2))
-    shift = DEPTH - levels
-    keys = key_of_square(face.astype(np.int64), first << shift, second << shift)
-    return sorted_cells(integer_masses(mass), barycentre, reach, keys)
+def finished(squares: Squares) -> Cells:
+    """Sort the squares, and make their masses integers."""
+    masses = integer_masses(squares.mass)
+    return sorted_cells(masses, squares.barycentre, squares.reach, squares.keys)
 
 
-def _integrals(
+def integrals(
     evaluate: Evaluate,
     degree: int,
     levels: IntArray,
@@ -152,7 +185,7 @@ def _node_count(phase: float) -> int:
 def _coordinates(
     levels: IntArray, face: IntArray, first: IntArray, second: IntArray, nodes: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    half = 1.0 / 2.0**levels
+    half: FloatArray = 1.0 / 2.0 ** levels.astype(np.float64)
     a = (2 * first + 1)[:, None] * half[:, None] - 1.0 + half[:, None] * nodes
     b = (2 * second + 1)[:, None] * half[:, None] - 1.0 + half[:, None] * nodes
     return a, b, half

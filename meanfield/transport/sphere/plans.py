@@ -25,6 +25,7 @@ IntArray = npt.NDArray[np.int64]
 
 _CANDIDATES = 6
 _ADDED = 4  # arcs a round for every set
+_EFFORT = 48  # runs looked at for candidates
 _ROUNDING = 1e-14  # of reduced costs, which are differences of numbers up to pi^2
 
 
@@ -83,28 +84,37 @@ def divided(
     return Plan(source[order][piece], sink, flow, f, g)
 
 
-def optimal(
-    plan: Plan, first: Sites, second: Sites, geodesic: bool, p: int, gap: float
-) -> Plan:
-    """Improve a plan until its cost is optimal over all pairs, but for `gap`."""
+def optimal(plan: Plan, first: Sites, second: Sites, geodesic: bool, p: int, gap: float) -> Plan:
+    """Improve a plan until its cost is optimal over all pairs, but for about `gap`.
+
+    With gap = 0 to rounding, else to what a search of bounded effort finds: what a plan is worth
+    is for `certificate` to say.
+    """
     n, m = len(first.points), len(second.points)
+    effort = _EFFORT
+    thorough = gap <= 0.0
     gap = max(gap, _ROUNDING * np.pi**p)
     # One transform makes duals that were handed down fit their places.
-    rows, values = nearest(first, second, plan.g, _CANDIDATES, None, geodesic, p)
+    rows, values = nearest(first, second, plan.g, _CANDIDATES, None, geodesic, p, effort)
     f = values[:, 0].copy()
-    columns, _ = nearest(second, first, f, _CANDIDATES, None, geodesic, p)
+    columns, _ = nearest(second, first, f, _CANDIDATES, None, geodesic, p, effort)
     pairs = np.unique(np.concatenate((_pairs(rows, m), _pairs(columns, m, True))))
     pairs = np.concatenate((plan.source * m + plan.sink, pairs))
     source, sink = pairs // m, pairs % m
     cost = pair_costs(first, second, source, sink, geodesic, p)
     basis = hang(n, m, source, sink, cost, plan.flow, np.concatenate((f, plan.g)))
+    weights = np.bincount(plan.source, plan.flow, n) / float(plan.flow.sum())
     while True:
         improve(basis, n, source, sink, cost, gap)
         f, g = basis.dual[:n].copy(), basis.dual[n:-1].copy()
-        rows, _ = nearest(first, second, g, _ADDED, f - gap, geodesic, p)
-        if not np.any(rows >= 0):
+        rows, values = nearest(first, second, g, _ADDED, f - gap, geodesic, p, effort)
+        excess = np.where(rows[:, 0] >= 0, f - values[:, 0], 0.0)
+        if excess @ weights <= gap:
+            if thorough and effort == _EFFORT:
+                effort = 2**62
+                continue
             break
-        columns, _ = nearest(second, first, f, _ADDED, g - gap, geodesic, p)
+        columns, _ = nearest(second, first, f, _ADDED, g - gap, geodesic, p, effort)
         added = np.unique(np.concatenate((_pairs(rows, m), _pairs(columns, m, True))))
         source = np.concatenate((source, added // m))
         sink = np.concatenate((sink, added % m))
@@ -112,6 +122,59 @@ def optimal(
     carrying = np.flatnonzero(basis.flow[:-1])
     arcs = basis.arc[carrying]
     return Plan(source[arcs], sink[arcs], basis.flow[carrying], f, g)
+
+
+def transposed(plan: Plan) -> Plan:
+    """Seen from the other side."""
+    return Plan(plan.sink, plan.source, plan.flow, plan.g, plan.f)
+
+
+def split(
+    plan: Plan,
+    first: Sites,
+    parts: Sites,
+    masses: IntArray,
+    starts: IntArray,
+    geodesic: bool,
+    p: int,
+    gap: float,
+) -> Plan:
+    """Divide the sinks of a plan into parts, at the least cost that keeps its flows.
+
+    Inside every sink the flows that arrive are coupled with the parts optimally: many small
+    problems, which the simplex solves side by side. Sink K has the parts from starts[K] on.
+    """
+    order = np.lexsort((plan.source, plan.sink))
+    source, flow = plan.source[order], plan.flow[order]
+    edges = np.searchsorted(plan.sink[order], np.arange(len(starts) + 1))
+    ends = np.append(starts, len(masses))
+    edge, part, start = _north_west(flow, masses)
+    all_edges, all_parts = _products(edges, ends)
+    edge, part = np.concatenate((edge, all_edges)), np.concatenate((part, all_parts))
+    cost = pair_costs(first, parts, source[edge], part, geodesic, p)
+    basis = hang(len(flow), len(masses), edge, part, cost, start, np.zeros(len(flow) + len(masses)))
+    improve(basis, len(flow), edge, part, cost, gap)
+    carrying = np.flatnonzero(basis.flow[:-1])
+    arcs = basis.arc[carrying]
+    return Plan(source[edge[arcs]], part[arcs], basis.flow[carrying], plan.f, np.zeros(len(masses)))
+
+
+@njit
+def _products(edges: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
+    """All pairs of an edge and a part of its sink."""
+    size = 0
+    for k in range(len(edges) - 1):
+        size += (edges[k + 1] - edges[k]) * (ends[k + 1] - ends[k])
+    edge = np.empty(size, np.int64)
+    part = np.empty(size, np.int64)
+    found = 0
+    for k in range(len(edges) - 1):
+        for e in range(edges[k], edges[k + 1]):
+            for l in range(ends[k], ends[k + 1]):
+                edge[found] = e
+                part[found] = l
+                found += 1
+    return edge, part
 
 
 def _pairs(neighbours: IntArray, sinks: int, swapped: bool = False) -> IntArray:
@@ -126,6 +189,7 @@ def _pairs(neighbours: IntArray, sinks: int, swapped: bool = False) -> IntArray:
 def pair_costs(
     first: Sites, second: Sites, source: IntArray, sink: IntArray, geodesic: bool, p: int
 ) -> FloatArray:
+    """Price of every pair, shape (A,)."""
     costs = np.empty(len(source))
     for a in range(len(source)):
         i, k = source[a], sink[a]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from meanfield.arrays import FloatArray
 from meanfield.compute.compiled import njit
 from meanfield.compute.threads import map_chunks
-from meanfield.transport.sphere.costs import pair_cost
+from meanfield.transport.sphere.costs import LARGEST_CHORD, pair_cost, pair_slope
 
 IntArray = npt.NDArray[np.int64]
 
@@ -30,6 +30,8 @@ class Tree(NamedTuple):
     reaches: FloatArray  # radius of the balls
     least: FloatArray  # smallest variance
     largest: FloatArray  # largest dual
+    slopes: FloatArray  # (2 leaves, 3), s of a linear fit of the duals
+    residuals: FloatArray  # largest g_k - <s, y_k - centre>
 
 
 class Sites(NamedTuple):
@@ -47,6 +49,7 @@ def nearest(
     limits: FloatArray | None,
     geodesic: bool,
     p: int,
+    effort: int = 2**62,
 ) -> tuple[IntArray, FloatArray]:
     """The `count` targets of smallest cost less dual, for every query.
 
@@ -64,6 +67,9 @@ def nearest(
         Which distance.
     p : int
         Its power.
+    effort : int
+        Runs of eight that are looked at in all, for every query; beyond, the answer may not be
+        the smallest.
 
     Returns
     -------
@@ -88,9 +94,10 @@ def nearest(
             targets.points,
             targets.variances,
             duals,
-            *tree,
+            tree,
             geodesic,
             p,
+            effort,
             indices[part],
             values[part],
         )
@@ -109,21 +116,16 @@ def build_tree(targets: Sites, duals: FloatArray) -> Tree:
         np.zeros(2 * leaves),
         np.full(2 * leaves, np.inf),
         np.full(2 * leaves, -np.inf),
+        np.zeros((2 * leaves, 3)),
+        np.full(2 * leaves, -np.inf),
     )
-    _fill(targets.points, targets.variances, duals, leaves, *tree)
+    _fill(targets.points, targets.variances, duals, leaves, tree)
     return tree
 
 
 @njit
 def _fill(
-    points: FloatArray,
-    variances: FloatArray,
-    duals: FloatArray,
-    leaves: int,
-    centres: FloatArray,
-    reaches: FloatArray,
-    least: FloatArray,
-    largest: FloatArray,
+    points: FloatArray, variances: FloatArray, duals: FloatArray, leaves: int, tree: Tree
 ) -> None:
     count = len(duals)
     size = leaves
@@ -133,25 +135,97 @@ def _fill(
             start, stop = j * length, min((j + 1) * length, count)
             if start >= stop:
                 continue
+            node = size + j
             low, high = points[start].copy(), points[start].copy()
             for k in range(start, stop):
                 for c in range(3):
                     low[c] = min(low[c], points[k, c])
                     high[c] = max(high[c], points[k, c])
-            node = size + j
+                tree.least[node] = min(tree.least[node], variances[k])
+                tree.largest[node] = max(tree.largest[node], duals[k])
+            centre = 0.5 * (low + high)
+            tree.centres[node] = centre
+            tree.slopes[node] = _fit(points[start:stop], duals[start:stop])
+            slope = tree.slopes[node]
             reach2 = 0.0
-            for c in range(3):
-                centres[node, c] = 0.5 * (low[c] + high[c])
             for k in range(start, stop):
                 far = 0.0
+                linear = 0.0
                 for c in range(3):
-                    far += (points[k, c] - centres[node, c]) ** 2
+                    step = points[k, c] - centre[c]
+                    far += step * step
+                    linear += slope[c] * step
                 reach2 = max(reach2, far)
-                least[node] = min(least[node], variances[k])
-                largest[node] = max(largest[node], duals[k])
-            reaches[node] = np.sqrt(reach2) * (1.0 + 1e-12)
+                tree.residuals[node] = max(tree.residuals[node], duals[k] - linear)
+            tree.reaches[node] = np.sqrt(reach2) * (1.0 + 1e-12)
         size //= 2
         length *= 2
+
+
+@njit
+def _fit(points: FloatArray, duals: FloatArray) -> FloatArray:
+    """Slope of a linear fit; any slope would do for bounds that hold."""
+    n = len(duals)
+    mean = np.zeros(4)
+    for k in range(n):
+        for c in range(3):
+            mean[c] += points[k, c] / n
+        mean[3] += duals[k] / n
+    a = np.zeros((3, 4))  # second moments, and those with the duals
+    step = np.empty(4)
+    for k in range(n):
+        for c in range(3):
+            step[c] = points[k, c] - mean[c]
+        step[3] = duals[k] - mean[3]
+        for c in range(3):
+            for d in range(4):
+                a[c, d] += step[c] * step[d]
+    ridge = 1e-3 * (a[0, 0] + a[1, 1] + a[2, 2])  # runs are flat: nothing is known of the normal
+    slope = np.zeros(3)
+    if ridge == 0.0:
+        return slope
+    for c in range(3):
+        a[c, c] += ridge
+    for c in range(3):  # elimination: the matrix is positive definite
+        for d in range(c + 1, 3):
+            factor = a[d, c] / a[c, c]
+            for e in range(c, 4):
+                a[d, e] -= factor * a[c, e]
+    for c in range(2, -1, -1):
+        value = a[c, 3]
+        for d in range(c + 1, 3):
+            value -= a[c, d] * slope[d]
+        slope[c] = value / a[c, c]
+    return slope
+
+
+@njit
+def bound_below(
+    x: float, y: float, z: float, variance: float, node: int, tree: Tree, geodesic: bool, p: int
+) -> float:
+    """Bound of cost less dual over a run, from a query at (x, y, z).
+
+    With the distance s to the centre of the ball and its radius R, the cost is at least that at
+    max(s - R, 0); and, being convex, at least its tangent at the centre, c - <T, y_k - centre>.
+    """
+    dx = x - tree.centres[node, 0]
+    dy = y - tree.centres[node, 1]
+    dz = z - tree.centres[node, 2]
+    away = np.sqrt(dx * dx + dy * dy + dz * dz)
+    reach = tree.reaches[node]
+    variance += tree.least[node]
+    near = max(0.0, (away - reach) * (1.0 - 1e-14))
+    first = pair_cost(near * near, variance, geodesic, p) - tree.largest[node]
+    base = min(away, LARGEST_CHORD)
+    steep = pair_slope(base, variance, geodesic, p)
+    along = steep / away if away > 0.0 else 0.0
+    sx = along * dx + tree.slopes[node, 0]
+    sy = along * dy + tree.slopes[node, 1]
+    sz = along * dz + tree.slopes[node, 2]
+    second = pair_cost(base * base, variance, geodesic, p) + steep * (away - base)
+    second -= reach * np.sqrt(sx * sx + sy * sy + sz * sz) + tree.residuals[node]
+    bound: float = max(first, second) - 1e-15
+    return bound
 
 
 @njit
@@ -162,16 +236,14 @@ def _nearest(
     targets: FloatArray,
     target_variances: FloatArray,
     duals: FloatArray,
-    centres: FloatArray,
-    reaches: FloatArray,
-    least: FloatArray,
-    largest: FloatArray,
+    tree: Tree,
     geodesic: bool,
     p: int,
+    effort: int,
     indices: IntArray,
     values: FloatArray,
 ) -> None:
-    leaves = len(reaches) // 2
+    leaves = len(tree.reaches) // 2
     count = indices.shape[1]
     stack = np.empty(128, np.int64)
     bounds = np.empty(128)
@@ -182,12 +254,14 @@ def _nearest(
         stack[0] = 1
         bounds[0] = -np.inf
         height = 1
-        while height > 0:
+        left = effort
+        while height > 0 and left > 0:
             height -= 1
             node = stack[height]
             if bounds[height] >= limit:
                 continue
             if node >= leaves:
+                left -= 1
                 start = (node - leaves) * LEAF
                 for k in range(start, min(start + LEAF, len(duals))):
                     chord2 = (
@@ -209,18 +283,10 @@ def _nearest(
                 continue
             for half in range(2):
                 son = 2 * node + half
-                if largest[son] == -np.inf:
+                if tree.largest[son] == -np.inf:
                     pair[half] = np.inf
-                    continue
-                away = np.sqrt(
-                    (x - centres[son, 0]) ** 2
-                    + (y - centres[son, 1]) ** 2
-                    + (z - centres[son, 2]) ** 2
-                )
-                away = max(0.0, (away - reaches[son]) * (1.0 - 1e-14))
-                pair[half] = (
-                    pair_cost(away * away, variances[i] + least[son], geodesic, p) - largest[son]
-                )
+                else:
+                    pair[half] = bound_below(x, y, z, variances[i], son, tree, geodesic, p)
             near = 0 if pair[0] <= pair[1] else 1
             for half in (1 - near, near):
                 if pair[half] < limit:

@@ -53,8 +53,13 @@ class Basis(NamedTuple):
 
 @njit
 def hang(
-    sources: int, sinks: int, source: IntArray, sink: IntArray, cost: FloatArray,
-    start: IntArray, duals: FloatArray,
+    sources: int,
+    sinks: int,
+    source: IntArray,
+    sink: IntArray,
+    cost: FloatArray,
+    start: IntArray,
+    duals: FloatArray,
 ) -> Basis:
     """Basis of a plan.
 
@@ -71,10 +76,14 @@ def hang(
     """
     nodes = sources + sinks
     basis = Basis(
-        np.full(nodes + 1, _NONE, np.int32), np.full(nodes + 1, _NONE, np.int64),
-        np.zeros(nodes + 1, np.int64), np.zeros(nodes + 1, np.int32),
-        np.full(nodes + 1, _NONE, np.int32), np.full(nodes + 1, _NONE, np.int32),
-        np.full(nodes + 1, _NONE, np.int32), np.append(duals, 0.0),
+        np.full(nodes + 1, _NONE, np.int32),
+        np.full(nodes + 1, _NONE, np.int64),
+        np.zeros(nodes + 1, np.int64),
+        np.zeros(nodes + 1, np.int32),
+        np.full(nodes + 1, _NONE, np.int32),
+        np.full(nodes + 1, _NONE, np.int32),
+        np.full(nodes + 1, _NONE, np.int32),
+        np.append(duals, 0.0),
     )
     parent, depth, dual = basis.parent, basis.depth, basis.dual
     first = np.zeros(nodes + 2, np.int64)  # incident arcs, node by node
@@ -116,7 +125,11 @@ def hang(
 
 @njit
 def improve(
-    basis: Basis, sources: int, source: IntArray, sink: IntArray, cost: FloatArray,
+    basis: Basis,
+    sources: int,
+    source: IntArray,
+    sink: IntArray,
+    cost: FloatArray,
     tolerance: float,
 ) -> int:
     """Change the basis until f_i + g_k <= cost + tolerance on all arcs; returns the pivots."""

@@ -1,22 +1,37 @@
-"""Wasserstein distances on the sphere, with certified bounds."""
+"""Wasserstein distances on the sphere, with certified bounds.
+
+    W_p(mu, nu)^p = min over couplings of int d(x, y)^p,   d geodesic, or the chord |x - y|.
+
+Measures become masses in small cells: tokens are cells of one point, densities are integrated over
+cells (`partition`). Plans between cells are optimised by a network simplex, from coarse cells to
+fine (`levels`, `plans`, `simplex`), and bounded from both sides whatever the masses do inside their
+cells (`certificate`).
+"""
 
 from __future__ import annotations
 
-from math import gcd
+from collections.abc import Callable, Iterator
+from math import gcd, log, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.measures import Density, Measure
 from meanfield.transport.bracket import Bracket
 
-IntArray = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    from meanfield.transport.sphere.cells import Cells
 
 EXACT = 4000
-"""Points against points are solved to the optimum up to this many on either side."""
-TOLERANCE = 0.01
+"""Points against points are solved to the optimum up to this many on the larger side."""
+
+TOLERANCE = 0.02
 """Relative width at which a bracket is narrow enough."""
+
+# Cells of a density, and the most between which plans are optimised: tried one after the other.
+_STAGES = ((24_000, 6_400), (384_000, 25_600))
+_STAGES_OF_DENSITIES = ((6_000, 1_600), (24_000, 6_400))
 _COSTS = ("geodesic", "chordal")
 
 
@@ -27,10 +42,64 @@ def wasserstein_sphere(
     *,
     cost: str = "geodesic",
 ) -> Bracket:
-    """Wasserstein distance W_p on the sphere, with certified bounds."""
-    from meanfield.transport.sphere.cells import Cells, integer_masses, token_cells
+    """Wasserstein distance W_p on the sphere, between certified bounds, p = 1 or 2.
+
+        W_p(mu, nu)^p = min over couplings of int d(x, y)^p,
+
+    with d(x, y) the angle between x and y, or the chord |x - y|. The upper bound is the cost of a
+    plan, the lower one the value of feasible potentials, both including all that replacing a
+    density by masses in cells can do. Points against points, at most 4,000 each, are solved to the
+    optimum: the bounds agree to rounding (1e-13 of W_p^p; unequal weights are rounded to multiples
+    of 2^-60). Otherwise the work stops when the bounds are within 2 % of each other, or after the
+    finest cells: 384,000 for a density, plans between 25,600 cells a side. What that reaches is
+    measured in tests/benchmarks/transport_sphere.py: 2 % for distances that are large against the
+    spacing of the tokens, more where tokens are compared with their own law.
+
+    Parameters
+    ----------
+    first, second : Measure or Density
+        Measures on the sphere.
+    p : int
+        1 or 2.
+    cost : str
+        "geodesic" or "chordal".
+
+    Returns
+    -------
+    Bracket
+        lower <= W_p <= upper, and the middle: W_p itself, not its power.
+
+    Raises
+    ------
+    TypeError
+        If one is neither a Measure nor a Density.
+    ValueError
+        If p is not 1 or 2, the cost is not known, a measure does not live on the sphere, or a
+        density is negative.
+
+    See Also
+    --------
+    sample_floor : how far two samples of the same law are apart.
+
+    References
+    ----------
+    .. [1] Schmitzer, A sparse multiscale algorithm for dense optimal transport, J. Math. Imaging
+       Vision 56 (2016), 238-259 (plans from coarse to fine).
+    .. [2] Villani, Optimal Transport, Springer 2009, theorem 5.10 (duality).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanfield as mf
+    >>> pole = mf.Measure(mf.Sphere(), [[0.0, 0.0, 1.0]])
+    >>> equator = mf.Measure(mf.Sphere(), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    >>> bracket = wasserstein_sphere(pole, equator)
+    >>> round(bracket.value / (np.pi / 2), 12), round(bracket.width, 12)
+    (1.0, 0.0)
+    >>> round(wasserstein_sphere(pole, equator, p=2, cost="chordal").value**2, 12)
+    2.0
+    """
     from meanfield.transport.sphere.levels import bracket
-    from meanfield.transport.sphere.partition import density_cells
 
     if p not in (1, 2):
         raise ValueError(f"p = {p!r} is not known, expected 1 or 2.")
@@ -41,22 +110,134 @@ def wasserstein_sphere(
             raise TypeError(
                 f"{name} is a {type(measure).__name__}, expected a Measure or a Density."
             )
-    points = isinstance(first, Measure) and isinstance(second, Measure)
-
-    def cells(measure, other, name) -> Cells:
-        if isinstance(measure, Measure):
-            return token_cells(measure.points, integer_masses(measure.mass))
-        count = 100_000
-        if isinstance(other, Measure):
-            count = min(max(16_000, 4 * len(other.points)), count)
-        coefficients = measure.coefficients
-        manifold = measure.manifold
-        if not np.any(coefficients[1:]):
-            return density_cells(lambda x: np.ones(len(x)), 0, count, p, name)
-        return density_cells(
-            lambda x: manifold.evaluate(coefficients, x), measure.max_degree, count, p, name
+        if measure.manifold.name != "sphere":
+            raise ValueError(
+                f"{name} lives on the {measure.manifold.name}, expected a measure on the sphere."
+            )
+    geodesic = cost == "geodesic"
+    if isinstance(first, Measure) and isinstance(second, Measure):
+        x, y = _point_cells(first, second)
+        if max(len(x), len(y)) <= EXACT:
+            return bracket(x, y, geodesic, p, tolerance=0.0, largest=EXACT, exact=True)
+        return _finer(
+            bracket(x, y, geodesic, p, tolerance=TOLERANCE, largest=largest)
+            for _, largest in _STAGES
         )
+    names = ("first", "second")
+    if isinstance(first, Density) and isinstance(second, Measure):
+        first, second, names = second, first, ("second", "first")
+    if _same(first, second):
+        return Bracket(0.0, 0.0, 0.0)
 
-    x, y = cells(first, second, "first"), cells(second, first, "second")
-    exact = points and max(len(x), len(y)) <= EXACT
-    return bracket(x, y, cost == "geodesic", p, TOLERANCE, exact)
+    def attempt(count: int, largest: int) -> Bracket:
+        if p == 1 and isinstance(first, Density) and isinstance(second, Density):
+            return _between_densities(first, second, count, largest, geodesic)
+        x, y = _cells(first, count, p, names[0]), _cells(second, count, p, names[1])
+        return bracket(x, y, geodesic, p, tolerance=TOLERANCE, largest=largest)
+
+    stages = _STAGES_OF_DENSITIES if isinstance(first, Density) else _STAGES
+    return _finer(attempt(*stage) for stage in stages)
+
+
+def _finer(brackets: Iterator[Bracket]) -> Bracket:
+    """Brackets of the same distance one after the other, until they are narrow enough."""
+    lower, upper = 0.0, np.pi
+    for found in brackets:
+        lower, upper = max(lower, found.lower), min(upper, found.upper)
+        if upper - lower <= TOLERANCE * upper:
+            break
+    lower = min(lower, upper)
+    return Bracket(lower, 0.5 * (lower + upper), upper)
+
+
+def sample_floor(tokens: int) -> float:
+    """Mean W_1 (geodesic) between two independent uniform samples of this size.
+
+        ((2.5 + 1.38 ln n) / n)^(1/2)
+
+    The form is that of the matching theorem in two dimensions [1]_; the numbers are fitted to exact
+    distances at n = 100, 500, 1,000, 2,000 and 4,000, where n^(1/2) W_1 = 2.98, 3.33, 3.47, 3.62
+    and 3.74, with deviations of 1 to 3 %. A smaller distance between two sets of tokens says
+    nothing about their laws.
+
+    Parameters
+    ----------
+    tokens : int
+        Size of each sample, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If there are no tokens.
+
+    References
+    ----------
+    .. [1] Ajtai, Komlos, Tusnady, On optimal matchings, Combinatorica 4 (1984), 259-264.
+
+    Examples
+    --------
+    >>> round(sample_floor(1000), 3)
+    0.11
+    """
+    if tokens < 1:
+        raise ValueError(f"tokens = {tokens}, expected at least 1.")
+    return sqrt((2.5 + 1.38 * log(tokens)) / tokens)
+
+
+def _same(first: Measure | Density, second: Measure | Density) -> bool:
+    if not (isinstance(first, Density) and isinstance(second, Density)):
+        return False
+    degree = max(first.max_degree, second.max_degree)
+    return bool(np.array_equal(first.moments(degree), second.moments(degree)))
+
+
+def _point_cells(first: Measure, second: Measure) -> tuple[Cells, Cells]:
+    from meanfield.transport.sphere.cells import TOTAL, integer_masses, token_cells
+
+    counts = len(first.points), len(second.points)
+    equal = all(
+        measure.weights is None or np.ptp(measure.weights) == 0 for measure in (first, second)
+    )
+    total = counts[0] * counts[1] // gcd(*counts) if equal else TOTAL
+    families = []
+    for measure, count in zip((first, second), counts, strict=True):
+        masses = np.full(count, total // count) if equal else integer_masses(measure.mass)
+        families.append(token_cells(measure.points, masses))
+    return families[0], families[1]
+
+
+def _cells(measure: Measure | Density, count: int, p: int, name: str) -> Cells:
+    from meanfield.transport.sphere.cells import integer_masses, token_cells
+    from meanfield.transport.sphere.partition import density_cells
+
+    if isinstance(measure, Measure):
+        return token_cells(measure.points, integer_masses(measure.mass))
+    evaluate, degree = _evaluation(measure)
+    return density_cells(evaluate, degree, count, p, name)
+
+
+def _evaluation(density: Density) -> tuple[Callable[[FloatArray], FloatArray], int]:
+    """Values at points, and the largest degree."""
+    manifold, coefficients = density.manifold, density.coefficients
+    if np.any(coefficients[1:]):
+        return lambda points: manifold.evaluate(coefficients, points), density.max_degree
+    return lambda points: np.ones(len(points)), 0
+
+
+def _between_densities(
+    first: Density, second: Density, count: int, largest: int, geodesic: bool
+) -> Bracket:
+    """Bracket of W_1, from the difference."""
+    from meanfield.transport.sphere.differences import difference_cells
+    from meanfield.transport.sphere.levels import bracket
+
+    f, degree = _evaluation(first)
+    g, other = _evaluation(second)
+    parts = difference_cells(f, g, max(degree, other), count)
+    if parts.mass <= parts.error:  # rounding is all there is
+        return Bracket(0.0, 0.0, np.pi * parts.mass + parts.error)
+    found = bracket(
+        parts.positive, parts.negative, geodesic, 1, tolerance=TOLERANCE, largest=largest
+    )
+    lower, value, upper = (parts.mass * bound for bound in found)
+    return Bracket(max(lower - parts.error, 0.0), value, upper + parts.error)

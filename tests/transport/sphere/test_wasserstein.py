@@ -1,0 +1,264 @@
+"""Distances on the sphere: exact values, and brackets against POT's network simplex."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.measures import Density, Measure
+from meanfield.transport.bracket import Bracket
+from meanfield.transport.sphere import wasserstein as module
+from meanfield.transport.sphere.levels import bracket
+from meanfield.transport.sphere.wasserstein import sample_floor, wasserstein_sphere
+
+SPHERE = mf.Sphere()
+UNIFORM = Density(SPHERE, np.array([1.0 + 0.0j]))
+KINDS = ["uniform", "shifted", "clusters", "weighted", "duplicates", "cap"]
+
+
+def distance(x: np.ndarray, y: np.ndarray, cost: str) -> np.ndarray:
+    """All distances, without the cancellation of arccos."""
+    chord = np.linalg.norm(x[:, None] - y[None], axis=2)
+    return chord if cost == "chordal" else 2.0 * np.arcsin(np.minimum(0.5 * chord, 1.0))
+
+
+def random_measure(kind: str, count: int, rng: np.random.Generator) -> Measure:
+    """One of several situations."""
+    points = rng.normal(size=(count, 3))
+    weights = None
+    if kind == "shifted":
+        points += rng.normal(size=3)
+    if kind == "clusters":
+        centres = rng.normal(size=(3, 3))
+        points = centres[rng.integers(0, 3, count)] + 1e-3 * points
+    if kind == "duplicates":
+        points = points[rng.integers(0, max(1, count // 3), count)]
+    if kind == "cap":
+        points = 0.05 * points + np.array([0.0, 0.0, 1.0])
+    if kind == "weighted":
+        weights = rng.dirichlet(np.full(count, 0.5))
+    return Measure(SPHERE, points, weights)
+
+
+def linear_programme(first: Measure, second: Measure, p: int, cost: str) -> float:
+    """W_p^p by POT."""
+    import ot
+
+    costs = distance(first.points, second.points, cost) ** p
+    return float(ot.emd2(first.mass, second.mass, costs, numItermax=10**8))
+
+
+@pytest.mark.parametrize("cost", ["geodesic", "chordal"])
+@pytest.mark.parametrize("p", [1, 2])
+def test_two_diracs_are_apart_by_their_angle(p: int, cost: str) -> None:
+    """The distance itself would be wrong, at some angle."""
+    for angle in np.concatenate((np.linspace(0.0, np.pi, 60), [1e-9, 1e-5, np.pi - 1e-5])):
+        x = np.array([[0.0, 0.6, 0.8]])
+        y = np.cos(angle) * x + np.sin(angle) * np.array([[1.0, 0.0, 0.0]])
+        expected = angle if cost == "geodesic" else 2.0 * np.sin(0.5 * angle)
+        found = wasserstein_sphere(Measure(SPHERE, x), Measure(SPHERE, y), p, cost=cost)
+        # Points are right to 1e-16, the arcsine of a chord near 2 to its square root.
+        tolerance = 2e-15 if angle < 3.0 else 2e-15 / (np.pi - angle + 3e-8)
+        assert found.lower <= found.upper
+        assert found.value == pytest.approx(expected, abs=tolerance)
+        assert found.width < 1e-14
+
+
+@pytest.mark.parametrize("cost", ["geodesic", "chordal"])
+@pytest.mark.parametrize("p", [1, 2])
+def test_uniform_to_dirac_is_in_the_bracket(p: int, cost: str) -> None:
+    """W_1 = pi / 2 and W_2^2 = (pi^2 - 4) / 2, W_1 = 4 / 3 and W_2^2 = 2 for the chord."""
+    values = {"geodesic": (np.pi / 2, (np.pi**2 - 4) / 2), "chordal": (4 / 3, 2.0)}
+    expected = values[cost][p - 1] ** (1 / p)
+    dirac = Measure(SPHERE, [[0.48, 0.6, 0.64]])
+    found = wasserstein_sphere(UNIFORM, dirac, p, cost=cost)
+    assert found.lower <= expected <= found.upper * (1 + 1e-15)  # 2^(1/2) is reached
+    assert found.width < 2e-3 * expected  # measured: at most 7e-4
+
+
+@pytest.mark.parametrize("cost", ["geodesic", "chordal"])
+@pytest.mark.parametrize("p", [1, 2])
+def test_distance_of_points_equals_the_linear_programme(p: int, cost: str) -> None:
+    """The plan would not be optimal, in one of 36 situations."""
+    rng = np.random.default_rng(p)
+    for one in KINDS:
+        for other in KINDS:
+            first = random_measure(one, int(rng.integers(1, 120)), rng)
+            second = random_measure(other, int(rng.integers(1, 120)), rng)
+            found = wasserstein_sphere(first, second, p, cost=cost)
+            expected = linear_programme(first, second, p, cost)
+            # POT's masses and costs are rounded.
+            assert found.value**p == pytest.approx(expected, abs=1e-13), (one, other)
+            assert found.upper**p - found.lower**p < 1e-13, (one, other)
+
+
+def check_brackets(cases: range, count: int) -> None:
+    """Brackets of the scalable route, stopped early, against the exact distance."""
+    for case in cases:
+        rng = np.random.default_rng(case)
+        p, cost = 1 + case % 2, ("geodesic", "chordal")[case // 2 % 2]
+        first = random_measure(KINDS[case % 6], count, rng)
+        second = random_measure(KINDS[case // 6 % 6], count, rng)
+        expected = linear_programme(first, second, p, cost) ** (1 / p)
+        cells = module._point_cells(first, second)
+        geodesic = cost == "geodesic"
+        found = bracket(*cells, geodesic, p, tolerance=0.02, largest=(400, 1600)[case % 2])
+        assert found.lower <= expected * (1 + 1e-12), case
+        assert found.upper >= expected * (1 - 1e-12), case
+        assert found.width < 0.12, case  # measured: 0.06; the cells are 0.1 wide
+
+
+def test_brackets_hold_the_exact_distance() -> None:
+    """A bound would not be one: 8 cases on 500 points, between cells of several."""
+    check_brackets(range(0, 40, 5), 500)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(20))
+def test_brackets_hold_the_exact_distance_of_many_points(block: int) -> None:
+    """A bound would not be one, in 200 random cases on 2,000 points."""
+    check_brackets(range(10 * block, 10 * block + 10), 2000)
+
+
+@pytest.mark.parametrize("cost", ["geodesic", "chordal"])
+@pytest.mark.parametrize("p", [1, 2])
+def test_uniform_to_octahedron_is_in_the_bracket(p: int, cost: str) -> None:
+    """Mass goes to the nearest of six corners: the mean of d^p over a face of the cube."""
+    corners = np.concatenate((np.eye(3), -np.eye(3)))
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    a, b = np.tan(0.25 * np.pi * nodes[:, None]), np.tan(0.25 * np.pi * nodes[None, :])
+    length = np.sqrt(1.0 + a**2 + b**2)
+    density = np.outer(weights, weights) * np.pi / 64.0 * (1.0 + a**2) * (1.0 + b**2) / length**3
+    angle = np.arccos(1.0 / length)
+    reached = angle if cost == "geodesic" else 2.0 * np.sin(0.5 * angle)
+    expected = (6.0 * np.sum(density * reached**p)) ** (1 / p)
+    found = wasserstein_sphere(Measure(SPHERE, corners), UNIFORM, p, cost=cost)
+    assert found.lower <= expected <= found.upper
+    assert found.width < 0.02 * expected
+
+
+@pytest.mark.slow
+def test_triangle_inequality_of_densities_and_points() -> None:
+    """Brackets of three pairs would contradict each other."""
+    rng = np.random.default_rng(3)
+    tokens = random_measure("shifted", 200, rng)
+    slope = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1) * np.array([1.0, 0.3, 0.3])
+    density = Density(SPHERE, slope)
+    sides = [
+        wasserstein_sphere(tokens, UNIFORM),
+        wasserstein_sphere(UNIFORM, density),
+        wasserstein_sphere(tokens, density),
+    ]
+    for k in range(3):
+        assert sides[k].lower <= sides[k - 1].upper + sides[k - 2].upper
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_triangle_inequality_of_points(p: int) -> None:
+    """The distance would be none."""
+    rng = np.random.default_rng(p)
+    for _ in range(5):
+        a, b, c = (random_measure(kind, 60, rng) for kind in rng.choice(KINDS, 3))
+        long = wasserstein_sphere(a, c, p).lower
+        assert long <= wasserstein_sphere(a, b, p).upper + wasserstein_sphere(b, c, p).upper + 1e-12
+
+
+@pytest.mark.slow
+def test_bracket_of_a_linear_density_holds_its_distance() -> None:
+    """W_1 of f = 1 + a z from uniform is a pi / 8: mass moves along meridians, F has slope 1.
+
+    By Kantorovich with the polar angle t: int t (a cos t) sin t / 2 dt = - a pi / 8.
+    """
+    coefficients = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1)
+    # The moments of a Dirac are Y_10 = 3^(1/2): f = 1 + 3 c z with c times that.
+    density = Density(SPHERE, coefficients * np.array([1.0, 0.2, 0.2]))
+    found = wasserstein_sphere(density, UNIFORM)
+    assert found.lower <= 0.6 * np.pi / 8 <= found.upper
+    assert found.upper < 1.002 * 0.6 * np.pi / 8  # measured: 1.0003
+    assert found.lower > 0.9 * 0.6 * np.pi / 8  # measured: 0.917
+
+
+def test_order_does_not_matter() -> None:
+    """A density given first would be taken for one given second."""
+    tokens = random_measure("shifted", 100, np.random.default_rng(0))
+    assert wasserstein_sphere(tokens, UNIFORM) == wasserstein_sphere(UNIFORM, tokens)
+
+
+@pytest.mark.slow
+def test_threads_do_not_change_a_bit() -> None:
+    """Results would depend on the machine."""
+    from meanfield.compute.threads import set_threads, threads
+
+    tokens = random_measure("shifted", 2100, np.random.default_rng(0))
+    other = random_measure("uniform", 2100, np.random.default_rng(1))
+    before = threads()
+    found = []
+    for count in (1, 3):
+        set_threads(count)
+        found.append(wasserstein_sphere(tokens, other, 2))
+    set_threads(before)
+    assert found[0] == found[1]
+
+
+def test_densities_that_differ_by_rounding_are_at_distance_zero() -> None:
+    """The parts of the difference would be empty, or noise be blown up."""
+    slope = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1) * np.array([1.0, 0.3, 0.3])
+    found = wasserstein_sphere(Density(SPHERE, slope), Density(SPHERE, slope * (1 + 2e-16)))
+    assert found.lower == 0.0
+    assert found.upper < 1e-12
+
+
+def test_same_measure_is_at_distance_zero() -> None:
+    """Equal measures would be apart."""
+    tokens = random_measure("weighted", 300, np.random.default_rng(0))
+    assert wasserstein_sphere(tokens, tokens, 2) == Bracket(0.0, 0.0, 0.0)
+    assert wasserstein_sphere(UNIFORM, UNIFORM) == Bracket(0.0, 0.0, 0.0)
+
+
+def test_floor_is_the_mean_distance_of_two_samples() -> None:
+    """The constant would be wrong: 12 pairs of 500, whose mean has a deviation of 2.4 %."""
+    rng = np.random.default_rng(0)
+    n = 500
+    distances = [
+        wasserstein_sphere(
+            Measure(SPHERE, SPHERE.random_points(n, rng)),
+            Measure(SPHERE, SPHERE.random_points(n, rng)),
+        ).value
+        for _ in range(12)
+    ]
+    assert np.mean(distances) == pytest.approx(sample_floor(n), rel=0.07)
+
+
+def test_other_p_is_refused() -> None:
+    """W_3 would be computed as something else."""
+    with pytest.raises(ValueError, match="p = 3 is not known, expected 1 or 2"):
+        wasserstein_sphere(UNIFORM, UNIFORM, 3)
+
+
+def test_other_cost_is_refused() -> None:
+    """A misspelt cost would be another one."""
+    with pytest.raises(ValueError, match="cost = 'euclidean' is not known. Known: geodesic"):
+        wasserstein_sphere(UNIFORM, UNIFORM, cost="euclidean")
+
+
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_other_kinds_are_refused(name: str) -> None:
+    """An array of points would fail somewhere deep inside."""
+    arguments = {"first": UNIFORM, "second": UNIFORM, name: np.zeros((3, 3))}
+    with pytest.raises(TypeError, match=f"{name} is a ndarray, expected a Measure or a Density"):
+        wasserstein_sphere(**arguments)
+
+
+def test_other_manifold_is_refused() -> None:
+    """A measure on the circle would be taken for one on the sphere."""
+    elsewhere = Density(replace(SPHERE, name="ball"), np.array([1.0 + 0.0j]))
+    with pytest.raises(ValueError, match="second lives on the ball, expected .* the sphere"):
+        wasserstein_sphere(UNIFORM, elsewhere)
+
+
+@pytest.mark.parametrize("tokens", [0, -3])
+def test_floor_of_no_tokens_is_refused(tokens: int) -> None:
+    """Division by zero, or an imaginary number."""
+    with pytest.raises(ValueError, match=f"tokens = {tokens}, expected at least 1"):
+        sample_floor(tokens)
