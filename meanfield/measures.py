@@ -85,7 +85,9 @@ class Density:
         Given.
     coefficients : ndarray
         Given. Circle: complex (K + 1,), c_k = int e^{-ik theta} dmu, so that
-        f(theta) = Re[c_0 + 2 sum_{k >= 1} c_k e^{ik theta}].
+        f(theta) = Re[c_0 + 2 sum_{k >= 1} c_k e^{ik theta}]. Sphere: real (2, L + 1, L + 1) in
+        pyshtools' layout, or a pyshtools.SHCoeffs, kept packed: complex ((L + 1)(L + 2) / 2,), of
+        which `manifold.spread` makes pyshtools' layout again.
 
     Raises
     ------
@@ -119,6 +121,35 @@ class Density:
     def __repr__(self) -> str:
         """Say what it is, not its numbers."""
         return f"Density(degree {self.max_degree} on the {self.manifold.name})"
+
+
+def shared_manifold(first: Measure | Density, second: Measure | Density) -> Manifold:
+    """Manifold on which both of two measures live.
+
+    Raises
+    ------
+    TypeError
+        If one is neither a Measure nor a Density.
+    ValueError
+        If they live on different manifolds.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> shared_manifold(mf.Density(mf.Circle(), [1.0]), mf.Measure(mf.Circle(), [0.0])).name
+    'circle'
+    """
+    for name, measure in (("first", first), ("second", second)):
+        if not isinstance(measure, Measure | Density):
+            raise TypeError(
+                f"{name} is a {type(measure).__name__}, expected a Measure or a Density."
+            )
+    if first.manifold.name != second.manifold.name:
+        raise ValueError(
+            f"first lives on the {first.manifold.name}, second on the {second.manifold.name}: "
+            "a distance needs one manifold."
+        )
+    return first.manifold
 
 
 def _checked_weights(weights: FloatArray, count: int) -> FloatArray:

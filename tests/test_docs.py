@@ -20,7 +20,6 @@ from meanfield.commands.stability import analysis
 from meanfield.config import config, sections
 from meanfield.config.tables import REQUIRED, Key
 from meanfield.outputs.plots import PLOTS
-from meanfield.representations import particles
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -219,7 +218,7 @@ def test_numerics_page_has_the_crossovers_of_the_code() -> None:
 
     text = page("numerics.md")
     for value in (
-        *particles.__globals__["FEW_TOKENS"].values(),
+        meanfield.Circle().few_points(30),
         circle_points._MOMENTS_BY_CELLS,
         circle_points._VALUES_BY_CELLS,
         circle_advection._CONVOLUTION_DEGREE,

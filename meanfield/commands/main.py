@@ -32,7 +32,7 @@ COMMANDS = {
     "init": "a commented run file to start from",
     "stability": "growth rates of the uniform state, dominant degree, thresholds",
     "compare": "particle systems against their mean-field limit, in Wasserstein distance",
-    "plot": "figures from a run file",
+    "plot": "figures and films from a run file",
     "info": "what a run file holds, as text, JSON or CSV",
 }
 """Commands, each a module of this package with `add_arguments` and `execute`."""

@@ -197,6 +197,10 @@ class Manifold(RoundSphere, Protocol):
         """Gradient of a field at scattered points, divided by the field `divisor` if given."""
         ...
 
+    def few_points(self, degree: int) -> int:
+        """How many points sums over pairs move faster than moments up to a degree do."""
+        ...
+
     def pairwise_velocity(
         self, points: FloatArray, weights: FloatArray | None, beta: float, normalized: bool
     ) -> FloatArray:

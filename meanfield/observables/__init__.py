@@ -1,7 +1,7 @@
 """What is measured of a measure: data with a name, a long name and a function.
 
 Every observable is evaluated as evaluate(problem, measure, moments) and answers with named
-numbers or one-dimensional arrays, so that files and figures need not know it.
+numbers or arrays, of a length that may change in time, so that files and figures need not know it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ OBSERVABLES: dict[str, Observable] = {
         Observable("clusters", "clusters", _clusters),
         Observable(
             "resolution",
-            "largest modulus in the top tenth of the degrees",
+            "largest size among the top tenth of the degrees",
             lambda problem, measure, _: {"resolution": resolution(measure)},
         ),
         Observable(

@@ -20,7 +20,10 @@ def spectral_tail(sizes: FloatArray) -> float:
 
 
 def resolution(measure: Density | Measure) -> float:
-    """Spectral tail of a density: largest modulus in the top tenth of its degrees.
+    """Spectral tail of a density: largest size among the top tenth of its degrees.
+
+    The size of a degree is the modulus of its coefficient on the circle, and on the sphere the root
+    of its power, sqrt(sum_m |c_lm|^2).
 
     NaN for points, which are exact.
     """

@@ -89,7 +89,9 @@ def to_xarray(run: Run) -> xarray.Dataset:
         variables[name.replace("/", "_")] = (axes, values, details)
     for name, values in run.diagnostics.items():
         variables[f"diagnostics_{name}"] = ("time", values, {"long_name": name.replace("_", " ")})
-    coordinates: dict[str, Any] = {"time": time, "degree": np.arange(moments.shape[-1])}
+    coordinates: dict[str, Any] = {"time": time}
+    for axis, length in zip(space.modal_axes, moments.shape[1:], strict=True):
+        coordinates[axis] = np.arange(length)
     width = max((v.shape[1] for v in run.observables.values() if v.ndim > 1), default=0)
     if width:
         coordinates["cluster"] = np.arange(width)

@@ -3,7 +3,7 @@
     d_t f = -div(f grad Phi / Z),     Phi, Z from the density's own moments.
 
 The coefficient of degree 0 of a divergence is exactly zero, so mass never changes. The tail,
-the largest modulus in the top tenth of the degrees, is watched: the degree doubles long before
+the largest size among the top tenth of the degrees, is watched: the degree doubles long before
 it matters, and a tail above tolerance at the largest degree ends the run.
 """
 
@@ -92,7 +92,7 @@ class DensityRepresentation:
         return self.problem.space.resize(state, max_degree)
 
     def tail(self, state: State) -> float:
-        """Largest modulus in the top tenth of the degrees; the mass is 1."""
+        """Largest size among the top tenth of the degrees; the mass is 1."""
         return spectral_tail(self.problem.space.sizes_by_degree(state))
 
     def largest_step(self, state: State) -> float:

@@ -20,10 +20,6 @@ from meanfield.interaction import Interaction, interaction
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 
-# By dimension: measured crossover of the pairwise sum and the moments
-# (tests/benchmarks/circle_velocity.py, sphere_velocity.py).
-FEW_TOKENS = {1: 100, 2: 700}
-
 # DOP853 is stable on the negative axis down to -6.4, and damps at -5 (|R(-5)| = 0.057).
 _STABLE = 5.0
 _SIMILARITIES = np.linspace(-1.0, 1.0, 201)
@@ -123,7 +119,7 @@ class ParticleRepresentation:
 
     def _velocity(self, points: FloatArray) -> FloatArray:
         space, flow, kernel = self.problem.space, self.problem.flow, self.problem.kernel
-        few = len(points) < FEW_TOKENS[space.dimension]
+        few = len(points) < space.few_points(self.interaction.degree)
         if few and kernel.name in ("exponential", "linear"):
             return flow.strength * space.pairwise_velocity(
                 points, self.weights, kernel.beta, flow.normalized
@@ -144,8 +140,15 @@ def particles(
     Raises
     ------
     ValueError
-        If a density comes without a number of tokens, or the flow diffuses (not built yet).
+        If a density comes without a number of tokens, the flow diffuses (not built yet), or the
+        kernel has degrees above what the manifold allows.
     """
+    largest = problem.space.largest_degree
+    if problem.kernel_degree > largest:
+        raise ValueError(
+            f"the kernel needs degree {problem.kernel_degree}, at most {largest} on the "
+            f"{problem.space.name}: reduce beta."
+        )
     if problem.flow.diffusivity:
         raise ValueError(
             f"diffusivity = {problem.flow.diffusivity:g} cannot be evolved yet; use 0."

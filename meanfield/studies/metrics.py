@@ -14,7 +14,7 @@ def _wasserstein(p: int) -> Metric:
     def metric(first: Measure | Density, second: Measure | Density) -> tuple[float, float]:
         found = wasserstein(first, second, p)
         if isinstance(found, Bracket):
-            return found.value, found.upper - found.lower
+            return found.value, found.width
         return found, 0.0
 
     return metric

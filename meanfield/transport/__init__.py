@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density, Measure, shared_manifold
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.circle.wasserstein import wasserstein_circle
 from meanfield.transport.sobolev import sobolev_distance
@@ -40,7 +40,7 @@ def wasserstein(
     Returns
     -------
     float on the circle, Bracket on the sphere
-        W_p itself, not its power, in radians: at most pi. A `Bracket` holds lower, value and
+        W_p itself, not its power: at most pi (radians), chordal at most 2. A `Bracket` holds lower, value and
         upper: the distance lies between the first and the last.
 
     Raises
@@ -66,22 +66,8 @@ def wasserstein(
     >>> round(wasserstein(square, uniform) / (np.pi / 8), 12)
     1.0
     """
-    for name, measure in (("first", first), ("second", second)):
-        if not isinstance(measure, Measure | Density):
-            raise TypeError(
-                f"{name} is a {type(measure).__name__}, expected a Measure or a Density."
-            )
-    manifold = first.manifold.name
-    if manifold != second.manifold.name:
-        raise ValueError(
-            f"first lives on the {manifold}, second on the {second.manifold.name}: "
-            "a distance needs one manifold."
-        )
+    manifold = shared_manifold(first, second).name
     if manifold not in WASSERSTEIN:
         known = ", ".join(sorted(WASSERSTEIN))
         raise ValueError(f"no Wasserstein distance is known on the {manifold}. Known: {known}.")
-    if manifold == "circle":
-        if cost != "geodesic":
-            raise ValueError(f'cost = {cost!r} is not known on the circle. Known: "geodesic".')
-        return WASSERSTEIN[manifold](first, second, p)
     return WASSERSTEIN[manifold](first, second, p, cost=cost)

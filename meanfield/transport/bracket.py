@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
-class Bracket(NamedTuple):
-    """Certified bounds of a distance: lower <= W_p <= upper, and a best guess in between.
+@dataclass(frozen=True)
+class Bracket:
+    """Certified bounds of a distance: lower <= W_p <= upper.
+
+    `float(bracket)` is the value, so that float(mf.wasserstein(...)) is a number everywhere.
 
     Attributes
     ----------
     lower : float
-        Value of a feasible dual: the distance is not smaller.
-    value : float
-        Best guess, lower <= value <= upper.
+        Given. Value of feasible potentials: the distance is not smaller.
     upper : float
-        Cost of a feasible plan: the distance is not larger.
+        Given. Cost of a feasible plan: the distance is not larger.
+    value : float
+        Derived. The middle.
+    width : float
+        Derived. upper - lower.
 
     Examples
     --------
-    >>> bracket = Bracket(0.28, 0.3, 0.31)
-    >>> round(bracket.width, 12)
-    0.03
+    >>> bracket = Bracket(0.28, 0.32)
+    >>> round(bracket.value, 12), round(bracket.width, 12)
+    (0.3, 0.04)
     """
 
     lower: float
-    value: float
     upper: float
 
     @property
+    def value(self) -> float:
+        """Middle of the bounds."""
+        return 0.5 * (self.lower + self.upper)
+
+    @property
     def width(self) -> float:
-        """Distance between the two bounds."""
+        """Distance between the bounds."""
         return self.upper - self.lower
+
+    def __float__(self) -> float:
+        """Middle of the bounds."""
+        return self.value

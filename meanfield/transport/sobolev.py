@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from meanfield.manifolds.manifold import laplacian_eigenvalues
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density, Measure, shared_manifold
 
 DEFAULT_DEGREE = 12
 
@@ -36,6 +36,8 @@ def sobolev_distance(
 
     Raises
     ------
+    TypeError
+        If one is neither a Measure nor a Density.
     ValueError
         If the manifolds differ, or max_degree is below 1.
 
@@ -52,12 +54,7 @@ def sobolev_distance(
     >>> bool(abs(sobolev_distance(law, uniform) / mf.wasserstein(law, uniform, 2) - 1) < 1e-12)
     True
     """
-    space = first.manifold
-    if space.name != second.manifold.name:
-        raise ValueError(
-            f"first lives on the {space.name}, second on the {second.manifold.name}: a distance "
-            "needs one manifold."
-        )
+    space = shared_manifold(first, second)
     if max_degree < 1:
         raise ValueError(f"max_degree must be at least 1, got {max_degree}.")
     difference = first.moments(max_degree) - second.moments(max_degree)

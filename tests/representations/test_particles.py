@@ -138,3 +138,11 @@ def test_options_refuse_impossible_values(options: dict, message: str) -> None:
     """Checked where they are given."""
     with pytest.raises(ValueError, match=message):
         Options(**options)
+
+
+def test_kernel_too_narrow_for_the_manifold_is_refused() -> None:
+    """Moments of degree 8,890 on the sphere would fill the memory."""
+    tokens = mf.from_points([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    problem = mf.Problem(mf.Sphere(), mf.exponential(1e6), mf.USA, tokens)
+    with pytest.raises(ValueError, match="the kernel needs degree 8890, at most 2047 on the spher"):
+        particles(problem, problem.initial_measure())

@@ -17,6 +17,7 @@ from meanfield.manifolds.circle.grid import CircleGrid
 
 _MASS_TOLERANCE = 1e-9
 _OVERSAMPLING = 4
+_FEW_POINTS = 100
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Circle:
         grid = self.grid(_OVERSAMPLING * max(len(coefficients) - 1, 1))
         values = grid.to_nodal(coefficients)
         lowest = int(np.argmin(values))
-        bound = float(values.max()) / np.cos(np.pi / (2 * _OVERSAMPLING))
+        bound = float(np.abs(values).max()) / np.cos(np.pi / (2 * _OVERSAMPLING))
         return float(values[lowest]), float(grid.points[lowest]), bound
 
     def degree_of(self, coefficients: ModalArray) -> int:
@@ -166,6 +167,10 @@ class Circle:
         from meanfield.manifolds.circle import points as circle_points
 
         return circle_points.gradient(coefficients, points, divisor)
+
+    def few_points(self, degree: int) -> int:
+        """Crossover at any degree, as tests/benchmarks/circle_velocity.py measures it."""
+        return _FEW_POINTS
 
     def pairwise_velocity(
         self, points: FloatArray, weights: FloatArray | None, beta: float, normalized: bool

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from meanfield.manifolds.sphere.grid import SphereGrid
 
 _MASS_TOLERANCE = 1e-9
+_FEW_POINTS, _FEW_POINTS_PER_DEGREE = 200, 19
 # What rounding leaves where a coefficient of order 0 should be real.
 _REAL_TOLERANCE = 1e-12
 # Lengths this near to 1 are 1: points once normalised keep their bits.
@@ -195,6 +196,13 @@ class Sphere:
         from meanfield.manifolds.sphere.extremes import extremes
 
         return extremes(coefficients)
+
+    def few_points(self, degree: int) -> int:
+        """Near the crossovers that tests/benchmarks/sphere_velocity.py measures for each degree.
+
+        Transforms take a time for their grids, whatever the number of points.
+        """
+        return _FEW_POINTS + _FEW_POINTS_PER_DEGREE * degree
 
     def pairwise_velocity(
         self, points: FloatArray, weights: FloatArray | None, beta: float, normalized: bool

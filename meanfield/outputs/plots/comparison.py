@@ -3,7 +3,7 @@
 Left, the mean distance of each size with a band of one standard error. A dashed line of the
 same colour grows like e^{lambda_max t} from where the curve starts; a dot marks the onset time, at
 which that line has grown by sqrt(n). Right, the same distances against n at a few times, with
-the fitted power laws and the slope -1/2.
+the fitted power laws and the slope -1/2; on the sphere, dotted, the distance of two samples.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.curves import label_ends
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
 from meanfield.outputs.plots.style import MUTED, facts_title, style, title_above
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.metrics import LABELS
+from meanfield.transport.sphere.wasserstein import sample_floor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,10 +136,26 @@ def _against_tokens(study: ConvergenceStudy, axes: Axes) -> None:
         ha="right",
         va="top",
     )
+    if study.attributes.get("manifold") == "sphere" and study.metric == "W1":
+        _draw_floor(axes, n)
     axes.set_xlabel("tokens $n$")
     axes.set_ylabel(_ylabel(study))
     label_ends(axes, ends, height=_AXES_HEIGHT)
     axes.set_title("fitted exponent, 95 % confidence", loc="right", color=MUTED, pad=8)
+
+
+def _draw_floor(axes: Axes, n: FloatArray) -> None:
+    """Mean W_1 between two samples of n uniform tokens, for comparison."""
+    floor = np.array([sample_floor(int(size)) for size in n])
+    axes.plot(n, floor, color=MUTED, linewidth=1.2, linestyle=":")
+    axes.annotate(
+        "two samples of $n$ tokens",
+        (float(n[0]), float(floor[0])),
+        xytext=(4, 4),
+        textcoords="offset points",
+        color=MUTED,
+        va="bottom",
+    )
 
 
 def _chosen_times(study: ConvergenceStudy) -> list[int]:

@@ -16,7 +16,9 @@ from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.measures import Density, Measure
 
 
-def wasserstein_circle(first: Measure | Density, second: Measure | Density, p: int = 1) -> float:
+def wasserstein_circle(
+    first: Measure | Density, second: Measure | Density, p: int = 1, *, cost: str = "geodesic"
+) -> float:
     """Wasserstein distance W_p of two measures on the circle, p = 1 or 2.
 
         W_1 = min_alpha int_0^{2 pi} |F - G - alpha| dtheta,
@@ -33,6 +35,8 @@ def wasserstein_circle(first: Measure | Density, second: Measure | Density, p: i
         Measures on the circle. Cost O(n log n) for n points, O(K log K) for degree K.
     p : int
         1 or 2.
+    cost : str
+        "geodesic" only.
 
     Returns
     -------
@@ -42,7 +46,7 @@ def wasserstein_circle(first: Measure | Density, second: Measure | Density, p: i
     Raises
     ------
     ValueError
-        If p is not 1 or 2, or a density is negative.
+        If p is not 1 or 2, the cost is another one, or a density is negative.
 
     References
     ----------
@@ -63,6 +67,8 @@ def wasserstein_circle(first: Measure | Density, second: Measure | Density, p: i
     """
     from meanfield.transport.circle.cdf import check_density
 
+    if cost != "geodesic":
+        raise ValueError(f'cost = {cost!r} is not known on the circle. Known: "geodesic".')
     if p not in (1, 2):
         raise ValueError(f"p = {p!r} is not known, expected 1 or 2.")
     for name, measure in (("first", first), ("second", second)):

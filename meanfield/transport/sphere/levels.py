@@ -23,6 +23,7 @@ IntArray = npt.NDArray[np.int64]
 
 _FIRST = 400
 _FACTOR = 4
+_CONES = 0.75  # W_1 from below by cones, relative to its upper bound, that is enough
 _GAP = 2e-3  # how far from optimal plans may be, relative to their cost
 
 
@@ -95,11 +96,13 @@ def bracket(
             below = -np.inf
             if p == 1 and not first.reaches.any():
                 below = cone_bound(plan.g, at[1], first, second, geodesic)
-            if below < (1.0 - tolerance) * above or exact or len(first) == 1:
+            # Where W_1 is large against the cells the cones are nearly as good as the transform
+            # over all pairs, which then has whole rays of equally good pairs to look at.
+            if p == 2 or exact or len(first) == 1 or below < _CONES * above:
                 # Potentials end on the finer family, where most of what they can gain is.
                 if len(first) < len(second):
                     other = lower_bound(plan.g, at[1], first, second, geodesic, p)
-                elif p == 2 or exact:
+                elif p == 2 or exact or below < 0.0:
                     other = lower_bound(plan.f, at[0], second, first, geodesic, p)
                 else:
                     other = below
@@ -107,7 +110,7 @@ def bracket(
             upper = above ** (1.0 / p)
             lower = max(below, 0.0) ** (1.0 / p)
             lower = min(lower, upper)  # equal but for rounding
-            return Bracket(lower, 0.5 * (lower + upper), upper)
+            return Bracket(lower, upper)
         before = starts
         size *= _FACTOR
 

@@ -142,3 +142,9 @@ def test_density_without_mass_one_never_arrives() -> None:
     """The distance takes c_0 = 1 for granted."""
     with pytest.raises(ValueError, match="coefficient of degree 0 is 1.1"):
         mf.Density(CIRCLE, [1.1, 0.2])
+
+
+def test_distance_rejects_other_costs() -> None:
+    """The chord is not implemented on the circle."""
+    with pytest.raises(ValueError, match="cost = 'chordal' is not known on the circle"):
+        wasserstein_circle(DIRAC, UNIFORM, cost="chordal")

@@ -1,0 +1,77 @@
+"""The negative Sobolev distance: closed forms, invariance, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import meanfield as mf
+
+SPHERE = mf.Sphere()
+
+
+def test_distance_to_uniform_is_w2_on_the_circle() -> None:
+    """W_2^2 = 2 sum |c_k|^2 / k^2, exactly, for a law of finitely many degrees."""
+    law = mf.perturbed_uniform([[1, 0.1, 0.0], [5, 0.0, 0.2]]).build(mf.Circle())
+    uniform = mf.Density(mf.Circle(), [1.0])
+    expected = mf.wasserstein(law, uniform, 2)
+    assert mf.sobolev_distance(law, uniform) == pytest.approx(expected, rel=1e-13)
+
+
+def test_distance_on_the_sphere_is_the_sum_over_amplitudes() -> None:
+    """Real harmonics of mean square 1: sum of A^2 / (l (l + 1))."""
+    first = mf.perturbed_uniform([[2, -1, 0.1], [3, 2, 0.05]]).build(SPHERE)
+    second = mf.perturbed_uniform([[3, 2, -0.05], [4, 0, 0.02]]).build(SPHERE)
+    expected = np.sqrt(0.1**2 / 6 + 0.1**2 / 12 + 0.02**2 / 20)
+    assert mf.sobolev_distance(first, second) == pytest.approx(expected, rel=1e-13)
+    # Degrees above the largest asked for are not seen.
+    assert mf.sobolev_distance(first, second, 3) == pytest.approx(
+        np.sqrt(0.1**2 / 6 + 0.1**2 / 12), rel=1e-13
+    )
+
+
+def test_distance_of_two_diracs_is_that_of_the_addition_theorem() -> None:
+    """sum_l (2 l + 1) 2 (1 - P_l(cos angle)) / (l (l + 1))."""
+    from scipy.special import eval_legendre
+
+    angle, l = 0.7, np.arange(1, 13)
+    points = np.array([[0.0, 0.0, 1.0], [np.sin(angle), 0.0, np.cos(angle)]])
+    terms = (2 * l + 1) * 2.0 * (1.0 - eval_legendre(l, np.cos(angle))) / (l * (l + 1))
+    first, second = (mf.Measure(SPHERE, point[None]) for point in points)
+    assert mf.sobolev_distance(first, second) == pytest.approx(np.sqrt(terms.sum()), rel=1e-13)
+
+
+def test_rotations_change_nothing() -> None:
+    """Orders of one degree would count differently."""
+    rng = np.random.default_rng(5)
+    turn = Rotation.random(rng=rng).as_matrix()
+    x, y = SPHERE.random_points(30, rng), SPHERE.random_points(40, rng)
+    before = mf.sobolev_distance(mf.Measure(SPHERE, x), mf.Measure(SPHERE, y))
+    after = mf.sobolev_distance(mf.Measure(SPHERE, x @ turn), mf.Measure(SPHERE, y @ turn))
+    assert after == pytest.approx(before, rel=1e-13)
+
+
+def test_degree_zero_is_refused() -> None:
+    """All measures would be the same."""
+    uniform = mf.Density(SPHERE, np.array([1.0]))
+    with pytest.raises(ValueError, match="max_degree must be at least 1, got 0"):
+        mf.sobolev_distance(uniform, uniform, 0)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(3), None])
+def test_what_is_no_measure_is_refused(wrong: Any) -> None:
+    """An array of points has no weights and no manifold."""
+    uniform = mf.Density(SPHERE, np.array([1.0]))
+    with pytest.raises(TypeError, match="second is a .*, expected a Measure or a Density"):
+        mf.sobolev_distance(uniform, wrong)
+
+
+def test_different_manifolds_are_refused() -> None:
+    """Coefficients of one would be read as those of the other."""
+    with pytest.raises(ValueError, match="first lives on the sphere, second on the circle"):
+        mf.sobolev_distance(
+            mf.Density(SPHERE, np.array([1.0])), mf.Density(mf.Circle(), np.array([1.0]))
+        )
