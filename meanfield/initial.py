@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, ModalArray
 from meanfield.kernels.exponential import exponential
 from meanfield.measures import Density, Measure
 
@@ -141,11 +141,11 @@ def sampled(tokens: int, seed: int, max_degree: int) -> Law:
     return Law("sampled", build, {"tokens": tokens, "seed": seed, "max_degree": max_degree})
 
 
-def from_density(coefficients: Sequence[complex] | FloatArray) -> Law:
-    """Density given by its coefficients."""
+def from_density(coefficients: ModalArray) -> Law:
+    """Density given by its coefficients, as `Density` takes them: on the sphere SHCoeffs too."""
 
     def build(manifold: Manifold) -> Density:
-        return checked_positive(Density(manifold, np.asarray(coefficients)))
+        return checked_positive(Density(manifold, coefficients))
 
     return Law("density", build)
 
@@ -171,6 +171,7 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator) -> Flo
     manifold = density.manifold
     if density.max_degree == 0:
         return manifold.random_points(count, rng)
+    checked_positive(density)
     _, _, bound = manifold.extremes(density.coefficients)
     kept: list[FloatArray] = []
     missing = count

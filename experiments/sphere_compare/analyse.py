@@ -74,7 +74,7 @@ def main() -> int:
 
 def compare(output: str, changes: list[str], figure: Path | None) -> int:
     """Run the command with some keys of the run file changed."""
-    arguments = ["compare", str(RUN_FILE), "-o", str(FOLDER / output), "--overwrite", "--quiet"]
+    arguments = ["compare", str(RUN_FILE), "-o", str(FOLDER / output), "--overwrite"]
     for change in changes:
         arguments += ["--set", change]
     return meanfield(arguments + ([] if figure is None else ["--plot", str(figure)]))

@@ -202,9 +202,14 @@ class Manifold(RoundSphere, Protocol):
         ...
 
     def pairwise_velocity(
-        self, points: FloatArray, weights: FloatArray | None, beta: float, normalized: bool
+        self,
+        points: FloatArray,
+        weights: FloatArray | None,
+        beta: float,
+        normalized: bool,
+        targets: FloatArray | None = None,
     ) -> FloatArray:
-        """Velocity of points in their own exponential field, summed pair by pair."""
+        """Velocity in the exponential field of points, at themselves or at targets, by pairs."""
         ...
 
     def dense(

@@ -22,6 +22,8 @@ from meanfield.problem import Problem
 
 # DOP853 is stable on the negative axis down to -6.4, and damps at -5 (|R(-5)| = 0.057).
 _STABLE = 5.0
+# The rounding of Z is 1e-15; equal weights keep Z above 1/n.
+_SMALLEST_PARTITION = 1e-9
 _SIMILARITIES = np.linspace(-1.0, 1.0, 201)
 
 
@@ -119,13 +121,24 @@ class ParticleRepresentation:
 
     def _velocity(self, points: FloatArray) -> FloatArray:
         space, flow, kernel = self.problem.space, self.problem.flow, self.problem.kernel
-        few = len(points) < space.few_points(self.interaction.degree)
-        if few and kernel.name in ("exponential", "linear"):
+        built_in = kernel.name in ("exponential", "linear")
+        if built_in and len(points) < space.few_points(self.interaction.degree):
             return flow.strength * space.pairwise_velocity(
                 points, self.weights, kernel.beta, flow.normalized
             )
         moments = space.moments(points, self.weights, self.interaction.degree)
-        return self.interaction.field(moments).velocity(points)
+        mean_field = self.interaction.field(moments)
+        velocity = mean_field.velocity(points)
+        if mean_field.partition is None or self.weights is None or not built_in:
+            return velocity
+        # Far from all mass but their own, which is next to none, tokens see a quotient of two
+        # rounding errors. Sums over pairs keep both sums to relative accuracy.
+        lost = space.evaluate(mean_field.partition, points) < _SMALLEST_PARTITION
+        if lost.any():
+            velocity[lost] = flow.strength * space.pairwise_velocity(
+                points, self.weights, kernel.beta, flow.normalized, points[lost]
+            )
+        return velocity
 
 
 def particles(

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from meanfield.measures import Density, Measure
 from meanfield.transport import Bracket, sobolev_distance, wasserstein
 
+# Relative width of a bracket: below what systems of one size differ by.
+_TOLERANCE = 0.1
+
 Metric = Callable[[Measure | Density, Measure | Density], tuple[float, float]]
 
 
 def _wasserstein(p: int) -> Metric:
     def metric(first: Measure | Density, second: Measure | Density) -> tuple[float, float]:
-        found = wasserstein(first, second, p)
+        found = wasserstein(first, second, p, tolerance=_TOLERANCE)
         if isinstance(found, Bracket):
             return found.value, found.width
         return found, 0.0

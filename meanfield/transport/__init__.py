@@ -8,7 +8,7 @@ from meanfield.measures import Density, Measure, shared_manifold
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.circle.wasserstein import wasserstein_circle
 from meanfield.transport.sobolev import sobolev_distance
-from meanfield.transport.sphere.wasserstein import wasserstein_sphere
+from meanfield.transport.sphere.wasserstein import TOLERANCE, wasserstein_sphere
 
 __all__ = ["WASSERSTEIN", "Bracket", "sobolev_distance", "wasserstein"]
 
@@ -20,7 +20,12 @@ WASSERSTEIN: dict[str, Callable[..., float | Bracket]] = {
 
 
 def wasserstein(
-    first: Measure | Density, second: Measure | Density, p: int = 1, *, cost: str = "geodesic"
+    first: Measure | Density,
+    second: Measure | Density,
+    p: int = 1,
+    *,
+    cost: str = "geodesic",
+    tolerance: float = TOLERANCE,
 ) -> float | Bracket:
     """Wasserstein distance W_p of two measures on the same manifold, p = 1 or 2.
 
@@ -36,12 +41,14 @@ def wasserstein(
         1 or 2.
     cost : str
         "geodesic", or "chordal" on the sphere.
+    tolerance : float
+        Relative width at which a bracket is narrow enough; the circle is exact whatever it is.
 
     Returns
     -------
     float on the circle, Bracket on the sphere
-        W_p itself, not its power: at most pi (radians), chordal at most 2. A `Bracket` holds lower, value and
-        upper: the distance lies between the first and the last.
+        W_p itself, not its power: at most pi (radians), chordal at most 2. A `Bracket` holds lower,
+        value and upper: the distance lies between the first and the last.
 
     Raises
     ------
@@ -70,4 +77,4 @@ def wasserstein(
     if manifold not in WASSERSTEIN:
         known = ", ".join(sorted(WASSERSTEIN))
         raise ValueError(f"no Wasserstein distance is known on the {manifold}. Known: {known}.")
-    return WASSERSTEIN[manifold](first, second, p, cost=cost)
+    return WASSERSTEIN[manifold](first, second, p, cost=cost, tolerance=tolerance)

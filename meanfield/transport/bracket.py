@@ -27,6 +27,8 @@ class Bracket:
     >>> bracket = Bracket(0.28, 0.32)
     >>> round(bracket.value, 12), round(bracket.width, 12)
     (0.3, 0.04)
+    >>> bracket
+    Bracket(0.3 in [0.28, 0.32])
     """
 
     lower: float
@@ -41,6 +43,10 @@ class Bracket:
     def width(self) -> float:
         """Distance between the bounds."""
         return self.upper - self.lower
+
+    def __repr__(self) -> str:
+        """Value and bounds, to six digits."""
+        return f"Bracket({self.value:.6g} in [{self.lower:.6g}, {self.upper:.6g}])"
 
     def __float__(self) -> float:
         """Middle of the bounds."""

@@ -146,3 +146,23 @@ def test_kernel_too_narrow_for_the_manifold_is_refused() -> None:
     problem = mf.Problem(mf.Sphere(), mf.exponential(1e6), mf.USA, tokens)
     with pytest.raises(ValueError, match="the kernel needs degree 8890, at most 2047 on the spher"):
         particles(problem, problem.initial_measure())
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-17, 1e-11])
+def test_lonely_tokens_of_little_weight_keep_their_velocity(weight: float) -> None:
+    """Far from all mass Z is rounding, and so would be the softmax of tokens that weigh nothing."""
+    rng = np.random.default_rng(1)
+    n, angle = 3000, 1.5
+    x = np.append(rng.uniform(-0.02, 0.02, n - 1), angle)
+    lifted = np.stack([np.sin(x), np.zeros(n), np.cos(x)], axis=1)
+    weights = np.append(np.full(n - 1, (1.0 - weight) / (n - 1)), weight)
+    for space, points in ((mf.Circle(), x), (mf.Sphere(), lifted)):
+        law = mf.from_points(points, weights)
+        problem = mf.Problem(space, mf.exponential(60.0), mf.SA, law)
+        carrier = particles(problem, problem.initial_measure())
+        attention = weights * np.exp(60.0 * (np.cos(x - angle) - 1.0))
+        expected = (attention @ np.sin(x - angle)) / attention.sum()
+        found = carrier.rhs(0.0, carrier.state).reshape(n, -1)[-1]
+        speed = found[0] if space.dimension == 1 else found @ [np.cos(angle), 0, -np.sin(angle)]
+        # Angles are rounded by 2e-16, which the exponent multiplies by 60.
+        assert speed == pytest.approx(expected, rel=1e-12)

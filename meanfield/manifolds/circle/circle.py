@@ -173,12 +173,17 @@ class Circle:
         return _FEW_POINTS
 
     def pairwise_velocity(
-        self, points: FloatArray, weights: FloatArray | None, beta: float, normalized: bool
+        self,
+        points: FloatArray,
+        weights: FloatArray | None,
+        beta: float,
+        normalized: bool,
+        targets: FloatArray | None = None,
     ) -> FloatArray:
-        """Velocity of angles in their own exponential field, summed pair by pair."""
+        """Velocity in the exponential field of angles, summed pair by pair."""
         from meanfield.manifolds.circle.pairs import exponential_velocity_circle
 
-        return exponential_velocity_circle(points, weights, beta, normalized)
+        return exponential_velocity_circle(points, weights, beta, normalized, targets)
 
     def dense(
         self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float

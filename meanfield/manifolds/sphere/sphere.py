@@ -205,12 +205,17 @@ class Sphere:
         return _FEW_POINTS + _FEW_POINTS_PER_DEGREE * degree
 
     def pairwise_velocity(
-        self, points: FloatArray, weights: FloatArray | None, beta: float, normalized: bool
+        self,
+        points: FloatArray,
+        weights: FloatArray | None,
+        beta: float,
+        normalized: bool,
+        targets: FloatArray | None = None,
     ) -> FloatArray:
-        """Velocity of the exponential kernel summed over pairs."""
+        """Velocity in the exponential field of points, summed pair by pair."""
         from meanfield.manifolds.sphere.pairs import exponential_velocity_sphere
 
-        return exponential_velocity_sphere(points, weights, beta, normalized)
+        return exponential_velocity_sphere(points, weights, beta, normalized, targets)
 
     def dense(
         self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float

@@ -78,7 +78,7 @@ def check_density(coefficients: ComplexArray, name: str) -> None:
     if negative > _NEGATIVE_MASS:
         raise ValueError(
             f"{name} density is negative: its negative part has mass {negative:.2g}, allowed "
-            f"{_NEGATIVE_MASS:g}. Increase max_degree."
+            f"{_NEGATIVE_MASS:g}. Raise max_degree, or reduce the amplitudes."
         )
 
 

@@ -17,7 +17,12 @@ from meanfield.measures import Density, Measure
 
 
 def wasserstein_circle(
-    first: Measure | Density, second: Measure | Density, p: int = 1, *, cost: str = "geodesic"
+    first: Measure | Density,
+    second: Measure | Density,
+    p: int = 1,
+    *,
+    cost: str = "geodesic",
+    tolerance: float = 0.0,
 ) -> float:
     """Wasserstein distance W_p of two measures on the circle, p = 1 or 2.
 
@@ -37,6 +42,8 @@ def wasserstein_circle(
         1 or 2.
     cost : str
         "geodesic" only.
+    tolerance : float
+        Not used: the distance is exact.
 
     Returns
     -------

@@ -24,6 +24,7 @@ IntArray = npt.NDArray[np.int64]
 _FIRST = 400
 _FACTOR = 4
 _CONES = 0.75  # W_1 from below by cones, relative to its upper bound, that is enough
+_ROUNDING = 2 * float(np.finfo(np.float64).eps)  # of the last root and sum
 _GAP = 2e-3  # how far from optimal plans may be, relative to their cost
 
 
@@ -110,7 +111,7 @@ def bracket(
             upper = above ** (1.0 / p)
             lower = max(below, 0.0) ** (1.0 / p)
             lower = min(lower, upper)  # equal but for rounding
-            return Bracket(lower, upper)
+            return Bracket(lower * (1.0 - _ROUNDING), upper * (1.0 + _ROUNDING))
         before = starts
         size *= _FACTOR
 

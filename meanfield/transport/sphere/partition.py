@@ -158,7 +158,7 @@ def integrals(
         if lowest < -_NEGATIVE * max(1.0, float(values.max())):
             raise ValueError(
                 f"{name} density is negative: {lowest:.3g}, allowed {-_NEGATIVE:g}. "
-                "Increase max_degree."
+                "Raise max_degree, or reduce the amplitudes."
             )
         a, b, half = _coordinates(*cells, nodes)
         density = face_density(a[:, :, None], b[:, None, :]).reshape(len(cells[0]), -1)
