@@ -96,9 +96,7 @@ def test_unions_keep_mass_and_mean() -> None:
 
 def test_negative_density_is_refused() -> None:
     """A function that is no density would have a distance."""
-    with pytest.raises(
-        ValueError, match=r"first density is negative: -0\.[45].*Raise max_degree"
-    ):
+    with pytest.raises(ValueError, match=r"first density is negative: -0\.[45].*Raise max_degree"):
         density_cells(lambda x: 1.0 + 1.5 * x[:, 2], 1, 1000, 1, "first")
 
 
