@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 ComplexArray = npt.NDArray[np.complex128]
+IntArray = npt.NDArray[np.int64]
 ModalArray = npt.NDArray[Any]
-"""Coefficients of a field: complex (K + 1,) on the circle."""
+"""Coefficients of a field: complex, one-dimensional, packed as the manifold likes."""
 State = npt.NDArray[Any]
 """State vector of a representation, real or complex."""

@@ -9,12 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.compute.compiled import njit
-
-IntArray = npt.NDArray[np.int64]
 
 # Halvings of [-1, 1] on each axis: three times so many bits fill a positive integer.
 _BITS = 21

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.compute.compiled import njit
 from meanfield.compute.threads import map_chunks
-from meanfield.manifolds.sphere.box_tree import IntArray, Tree
+from meanfield.manifolds.sphere.box_tree import Tree
 
 # Subtrees of more points than this are walked separately, on several threads.
 _POINTS_PER_CHUNK = 16384

@@ -9,13 +9,10 @@ then moves by 4e-19, less than it was rounded by).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.compute.compiled import njit
 from meanfield.transport.circle.convex import Evaluation, minimise_convex
-
-IntArray = npt.NDArray[np.int64]
 
 _TOTAL = 2**60  # sums of two levels stay below 2^63
 _DIRECT = 8192

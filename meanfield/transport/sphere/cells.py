@@ -10,12 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.transport.sphere.keys import DEPTH, keys_of
-
-IntArray = npt.NDArray[np.int64]
 
 TOTAL = 2**60  # sums of two masses stay below 2^63
 

@@ -9,11 +9,8 @@ first: points sorted by key are sorted by cells of every level at once.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
-
-IntArray = npt.NDArray[np.int64]
+from meanfield.arrays import FloatArray, IntArray
 
 DEPTH = 28  # levels: cells of the last are 6e-9 wide
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from meanfield.arrays import IntArray
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.sphere.cells import Cells, grouped, level_starts
 from meanfield.transport.sphere.certificate import cone_bound, lower_bound, upper_bound
@@ -18,8 +18,6 @@ from meanfield.transport.sphere.plans import (
     split,
     transposed,
 )
-
-IntArray = npt.NDArray[np.int64]
 
 _FIRST = 400
 _FACTOR = 4

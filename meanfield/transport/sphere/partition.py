@@ -13,18 +13,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.transport.sphere.cells import Cells, integer_masses, sorted_cells
 from meanfield.transport.sphere.keys import DEPTH, face_density, face_points, key_of_square
 
-IntArray = npt.NDArray[np.int64]
 Evaluate = Callable[[FloatArray], FloatArray]
 
 _NEGATIVE = 1e-10  # what transforms leave where a density vanishes
 _QUADRATURE = 1e-13
 _COARSEST = 3
 _WIDEST = 8.0  # degree times width of a cell: 12 nodes a side
-_MASS_ERROR = 1e-8
 _POINTS = 2**20  # at a time
 
 

@@ -12,16 +12,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.compute.compiled import njit
 from meanfield.transport.sphere.cells import Cells
 from meanfield.transport.sphere.costs import pair_cost
 from meanfield.transport.sphere.search import Sites, nearest
 from meanfield.transport.sphere.simplex import hang, improve
-
-IntArray = npt.NDArray[np.int64]
 
 _CANDIDATES = 6
 _ADDED = 4  # arcs a round for every set

@@ -10,14 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.compute.compiled import njit
 from meanfield.compute.threads import map_chunks
 from meanfield.transport.sphere.costs import LARGEST_CHORD, pair_cost, pair_slope
-
-IntArray = npt.NDArray[np.int64]
 
 LEAF = 8
 _CHUNK = 2048

@@ -24,10 +24,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.compute.compiled import njit
 
-IntArray = npt.NDArray[np.int64]
 NodeArray = npt.NDArray[np.int32]
 
 _NONE = -1

@@ -112,3 +112,14 @@ def test_uniform_is_stationary_to_the_bit(flow: str, beta: float) -> None:
     state = SPHERE.resize(SPHERE.from_modes([]), max(problem.kernel_degree, 8))
     carrier = DensityRepresentation(problem, state, 1e-10, SPHERE.degree_of(state))
     assert not np.any(carrier.rhs(0.0, state))
+
+
+def test_perturbation_below_the_tolerance_grows_at_its_rate() -> None:
+    """The error control does not see it and would take steps of many e-folds."""
+    law = mf.perturbed_uniform([[3, 1, 1e-13]])
+    problem = mf.Problem(mf.Sphere(), mf.exponential(5.0), mf.USA, law)
+    rate = mf.growth_rates(problem)[3]
+    run = mf.simulate(problem, until=12.0 / rate, save=2, tolerance=1e-6)
+    sizes = run.sizes_by_degree()[:, 3]
+    # Rounding of 1e-16 in a coefficient of 1e-13.
+    assert sizes[1] / sizes[0] == pytest.approx(np.exp(12.0), rel=2e-3)

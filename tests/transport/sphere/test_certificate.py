@@ -1,0 +1,55 @@
+"""Bounds of the cost whatever the masses do inside their cells, against the masses themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from meanfield.transport.sphere.cells import Cells
+from meanfield.transport.sphere.certificate import upper_bound
+from meanfield.transport.sphere.plans import Plan
+
+# A tail on one side: the mean angle is not that of the barycentre.
+SKEWED = (np.array([0.0, 1.0]), np.array([0.9, 0.1]))
+SINGLE = (np.array([0.0]), np.array([1.0]))
+
+
+def on_equator(angles: np.ndarray) -> np.ndarray:
+    """Unit vectors."""
+    return np.stack([np.cos(angles), np.sin(angles), np.zeros(len(angles))], axis=1)
+
+
+def cell(angles: np.ndarray, weights: np.ndarray) -> Cells:
+    """All masses in one cell."""
+    points = on_equator(angles)
+    barycentre = weights @ points
+    reach = np.linalg.norm(points - barycentre, axis=1).max() if len(points) > 1 else 0.0
+    one, key = np.array([2**20]), np.array([0])
+    return Cells(one, barycentre[None], np.array([reach]), key)
+
+
+def only_pair() -> Plan:
+    """All mass of the one cell to the other."""
+    names = {name: np.zeros(1) for name in Plan._fields}
+    index = np.zeros(1, dtype=np.int64)
+    return Plan(**(names | {"source": index, "sink": index, "flow": np.array([2**20])}))
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("geodesic", [True, False])
+@pytest.mark.parametrize("distance", [0.0, 0.5, 1.0, 1.9])
+@pytest.mark.parametrize("skewed", ["first", "second", "both"])
+def test_upper_bound_is_above_the_product_coupling(
+    p: int, geodesic: bool, distance: float, skewed: str
+) -> None:
+    """Without the third order a long tail away from the other cell costs more than the bound."""
+    x, v = SKEWED if skewed != "second" else SINGLE
+    y, w = SKEWED if skewed != "first" else SINGLE
+    y = -distance - y
+    angles = np.abs(x[:, None] - y[None, :])
+    costs = angles if geodesic else 2.0 * np.sin(0.5 * angles)
+    true = v @ costs**p @ w
+    bound = upper_bound(only_pair(), cell(x, v), cell(y, w), geodesic, p)
+    assert bound >= true * (1.0 - 1e-14)
+    if not geodesic and p == 2:
+        assert bound == pytest.approx(true, rel=1e-13)
