@@ -126,6 +126,10 @@ class Sphere:
         """Array (2, L + 1, L + 1) of real coefficients as pyshtools has it, for files."""
         return packing.spread(coefficients)
 
+    def to_shcoeffs(self, coefficients: ModalArray) -> Any:
+        """Field as a pyshtools.SHCoeffs ('4pi', csphase 1), for its spectra, maps and files."""
+        return packing.to_shcoeffs(coefficients)
+
     def packed(self, array: FloatArray) -> ModalArray:
         """Coefficients of an array (2, L + 1, L + 1): inverse of `spread`."""
         return packing.packed(array)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import meanfield as mf
 from meanfield.manifolds import MANIFOLDS
 from meanfield.manifolds.manifold import Manifold
 from meanfield.manifolds.sphere import coefficients as packing
@@ -249,3 +250,13 @@ def test_extremes_of_nan_are_nan() -> None:
     lowest, _, bound = SPHERE.extremes(field)
     assert np.isnan(lowest)
     assert np.isnan(bound)
+
+
+def test_shcoeffs_out_is_shcoeffs_in() -> None:
+    """What pyshtools plots or saves would be another field."""
+    law = mf.perturbed_uniform([[2, -1, 0.1], [3, 0, 0.05], [4, 4, 0.2]]).build(mf.Sphere())
+    theirs = mf.Sphere().to_shcoeffs(law.coefficients)
+    again = mf.Density(mf.Sphere(), theirs.convert(normalization="schmidt", csphase=-1))
+    np.testing.assert_allclose(again.coefficients, law.coefficients, rtol=0, atol=1e-15)
+    power = mf.Sphere().sizes_by_degree(law.coefficients) ** 2
+    np.testing.assert_allclose(theirs.spectrum(), power, rtol=1e-13, atol=1e-30)
