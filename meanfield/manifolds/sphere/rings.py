@@ -25,8 +25,8 @@ from meanfield.manifolds.sphere.margin import arguments, with_margin, without_ma
 
 # Harmonics orthonormal for sigma are sqrt(4 pi) times ducc0's.
 _SCALE = np.sqrt(4.0 * np.pi)
-# Smaller transforms take less time than it takes to wake another thread.
-_LEAST_THREADED_DEGREE = 64
+# On fewer points transforms take less time than it takes to wake another thread.
+_LEAST_THREADED_SIZE = 16_000
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,10 @@ class Rings:
     def size(self) -> int:
         """Number of points."""
         return self.count * self.length
+
+    @property
+    def _threads(self) -> int:
+        return threads() if self.size >= _LEAST_THREADED_SIZE else 1
 
     @cached_property
     def colatitudes(self) -> FloatArray:
@@ -100,7 +104,7 @@ class Rings:
             map=None if out is None else out[..., None, :],
             **arguments(degree),
             ringfactor=self._synthesis_factor,
-            nthreads=_threads(degree),
+            nthreads=self._threads,
             **self._layout,
         )
         return found[..., 0, :]
@@ -115,7 +119,7 @@ class Rings:
             map=out,
             lmax=degree,
             ringfactor=self._synthesis_factor,
-            nthreads=_threads(degree),
+            nthreads=self._threads,
             **self._layout,
         )
         return found
@@ -126,7 +130,7 @@ class Rings:
             map=values[..., None, :],
             **arguments(max_degree),
             ringfactor=self._analysis_factor,
-            nthreads=_threads(max_degree),
+            nthreads=self._threads,
             **self._layout,
         )
         return without_margin(found, max_degree)
@@ -141,7 +145,7 @@ class Rings:
             spin=1,
             mode="DERIV1",
             ringfactor=self._divergence_factor,
-            nthreads=_threads(max_degree),
+            nthreads=self._threads,
             **self._layout,
         )
         found[..., 0, 0] = 0.0
@@ -153,6 +157,3 @@ def rings(exact_degree: int) -> Rings:
     """Rings of an exactness, kept once made: their nodes take longer than a small transform."""
     return Rings(exact_degree)
 
-
-def _threads(degree: int) -> int:
-    return threads() if degree >= _LEAST_THREADED_DEGREE else 1
