@@ -11,44 +11,6 @@ import pytest
 import meanfield as mf
 from meanfield.config import Config, ConfigError, load_config, with_defaults
 
-TEXT = """\
-title = "All keys"
-[problem]
-manifold = "circle"
-kernel = "exponential"
-beta = 4
-normalized = true
-strength = -1.5
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
-[representation]
-name = "density"
-tolerance = 1e-6
-max_degree = 128
-seed = 7
-[time]
-end = 3.0
-save = 4
-stop = "one_cluster"
-[output]
-observables = ["entropy"]
-state = "last"
-[compare]
-tokens = [10, 30]
-repetitions = 3
-metric = "W2"
-seed = 5
-"""
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A run file with every section."""
-    file = tmp_path / "run.toml"
-    file.write_text(TEXT)
-    return file
-
 
 def load(path: Path, *overrides: str) -> Config:
     """Configuration with overrides."""
@@ -132,7 +94,7 @@ def test_states_above_a_million_tokens_are_not_all_kept(
     path: Path, overrides: list[str], state: str
 ) -> None:
     """A large run would fill the disk with states that nobody asked for."""
-    base = TEXT.replace('state = "last"\n', "").replace('"density"', '"particles"')
+    base = path.read_text().replace('state = "last"\n', "").replace('"density"', '"particles"')
     path.write_text(base.replace("seed = 7", "tokens = 5"))
     assert load(path, *overrides).output.state == state
 

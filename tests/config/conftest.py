@@ -1,0 +1,45 @@
+"""A run file with every section, for all tests of run files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TEXT = """\
+title = "All keys"
+[problem]
+manifold = "circle"
+kernel = "exponential"
+beta = 4
+normalized = true
+strength = -1.5
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
+[representation]
+name = "density"
+tolerance = 1e-6
+max_degree = 128
+seed = 7
+[time]
+end = 3.0
+save = 4
+stop = "one_cluster"
+[output]
+observables = ["entropy"]
+state = "last"
+[compare]
+tokens = [10, 30]
+repetitions = 3
+metric = "W2"
+seed = 5
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A run file with every section."""
+    file = tmp_path / "run.toml"
+    file.write_text(TEXT)
+    return file
