@@ -156,4 +156,3 @@ class Rings:
 def rings(exact_degree: int) -> Rings:
     """Rings of an exactness, kept once made: their nodes take longer than a small transform."""
     return Rings(exact_degree)
-

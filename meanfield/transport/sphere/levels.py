@@ -10,6 +10,7 @@ from meanfield.transport.sphere.cells import Cells, grouped, level_starts
 from meanfield.transport.sphere.certificate import cone_bound, lower_bound, upper_bound
 from meanfield.transport.sphere.keys import DEPTH
 from meanfield.transport.sphere.plans import (
+    Plan,
     divided,
     first_plan,
     optimal,
@@ -109,9 +110,25 @@ def bracket(
             upper = above ** (1.0 / p)
             lower = max(below, 0.0) ** (1.0 / p)
             lower = min(lower, upper)  # equal but for rounding
-            return Bracket(lower * (1.0 - _ROUNDING), upper * (1.0 + _ROUNDING))
+            margin = _rounding(fine, first, second) if geodesic else 0.0
+            margin += _ROUNDING * upper
+            return Bracket(max(lower - margin, 0.0), upper + margin)
         before = starts
         size *= _FACTOR
+
+
+def _rounding(plan: Plan, first: Cells, second: Cells) -> float:
+    """How far rounding may put an angle of the plan: d angle = d(s^2) / (s sqrt(4 - s^2)).
+
+    Squares of chords s are right to 4 units of rounding, so near the antipode angles are
+    to 6e-8 only.
+    """
+    moves = first.directions[plan.source] - second.directions[plan.sink]
+    square = np.minimum(np.sum(moves**2, axis=1), 4.0)
+    slack = 2.0 * _ROUNDING * square
+    near = 2.0 * np.sqrt(slack)
+    far = slack / np.maximum(np.sqrt(square * (4.0 - square)), 1e-300)
+    return float(np.minimum(near, far).max())
 
 
 def _ladder(cells: Cells) -> list[IntArray]:

@@ -54,9 +54,9 @@ def wasserstein_sphere(
     plan, the lower one the value of feasible potentials, both including all that replacing a
     density by masses in cells can do. Points against points, at most 4,000 each, are solved to the
     optimum: the bounds agree to rounding (1e-13 of W_p^p; unequal weights are rounded to multiples
-    of 2^-60; mass that moves to within 1e-5 of an antipode has its angle to 5e-8 only). Otherwise
-    the work stops when the bounds are within `tolerance` of each other, or after the finest cells:
-    96,000 for a density (384,000 where the bracket is still wider than 25 %), plans
+    of 2^-60), but for mass that moves next to its antipode, whose angle is known to 6e-8 at worst.
+    Otherwise the work stops when the bounds are within `tolerance` of each other, or after the
+    finest cells: 96,000 for a density (384,000 where the bracket is still wider than 25 %), plans
     between 25,600 cells a side. tests/benchmarks/transport_sphere.py measures what that reaches:
     2 % for distances that are large against the spacing of the tokens, more where tokens are
     compared with their own law.

@@ -53,16 +53,19 @@ def linear_programme(first: Measure, second: Measure, p: int, cost: str) -> floa
 @pytest.mark.parametrize("p", [1, 2])
 def test_two_diracs_are_apart_by_their_angle(p: int, cost: str) -> None:
     """The distance itself would be wrong, at some angle."""
-    for angle in np.concatenate((np.linspace(0.0, np.pi, 60), [1e-9, 1e-5, np.pi - 1e-5])):
+    for angle in np.concatenate(
+        (np.linspace(0.0, np.pi, 60), [1e-9, 1e-5, np.pi - 1e-5, np.pi - 1e-8])
+    ):
         x = np.array([[0.0, 0.6, 0.8]])
         y = np.cos(angle) * x + np.sin(angle) * np.array([[1.0, 0.0, 0.0]])
         expected = angle if cost == "geodesic" else 2.0 * np.sin(0.5 * angle)
         found = wasserstein_sphere(Measure(SPHERE, x), Measure(SPHERE, y), p, cost=cost)
         # Points are right to 1e-16, the arcsine of a chord near 2 to its square root.
         tolerance = 2e-15 if angle < 3.0 else 2e-15 / (np.pi - angle + 3e-8)
-        assert found.lower <= found.upper
+        # The points themselves are rounded.
+        assert found.lower - 1e-15 <= expected <= found.upper + 1e-15
         assert found.value == pytest.approx(expected, abs=tolerance)
-        assert found.width < 1e-14
+        assert found.width < 16.0 * tolerance
 
 
 @pytest.mark.parametrize("cost", ["geodesic", "chordal"])
