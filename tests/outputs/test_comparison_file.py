@@ -134,3 +134,10 @@ def test_damaged_file_is_refused(study: ConvergenceStudy, tmp_path: Path) -> Non
         del file["distances"]
     with pytest.raises(ValueError, match="c.h5 is damaged"):
         load_comparison(tmp_path / "c.h5")
+
+
+def test_comparison_is_told_from_a_run(study: ConvergenceStudy, tmp_path: Path) -> None:
+    """`meanfield info` would say that a file of its own is of no known format."""
+    write_comparison(tmp_path / "c.h5", study)
+    with pytest.raises(ValueError, match="c.h5 is a comparison, no run: look at it with meanfield"):
+        mf.load(tmp_path / "c.h5")

@@ -7,7 +7,7 @@ g(theta) = Re[g_0 + 2 sum_{k>=1} g_k e^{ik theta}]. Moments are c_k = int e^{-ik
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -30,13 +30,13 @@ class Circle:
     array([1., 0., 1.])
     """
 
-    name: str = "circle"
-    dimension: int = 1
-    modal_axes: tuple[str, ...] = ("degree",)
-    point_axes: tuple[str, ...] = ()
-    default_max_degree: int = 4096
-    largest_degree: int = 2**17
-    origin: float = 0.0
+    name: str = field(default="circle", init=False, repr=False)
+    dimension: int = field(default=1, init=False, repr=False)
+    modal_axes: tuple[str, ...] = field(default=("degree",), init=False, repr=False)
+    point_axes: tuple[str, ...] = field(default=(), init=False, repr=False)
+    default_max_degree: int = field(default=4096, init=False, repr=False)
+    largest_degree: int = field(default=2**17, init=False, repr=False)
+    origin: float = field(default=0.0, init=False, repr=False)
 
     def check_points(self, points: FloatArray) -> FloatArray:
         """Angles as a contiguous float array of shape (n,), n >= 1, finite."""

@@ -8,7 +8,7 @@ m_lm = int conj(Y_lm) dmu.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,12 +39,12 @@ class Sphere:
     array([1., 0., 0.])
     """
 
-    name: str = "sphere"
-    dimension: int = 2
+    name: str = field(default="sphere", init=False, repr=False)
+    dimension: int = field(default=2, init=False, repr=False)
     modal_axes: tuple[str, ...] = ("kind", "degree", "order")
     point_axes: tuple[str, ...] = ("axis",)
-    default_max_degree: int = 1023
-    largest_degree: int = 2047
+    default_max_degree: int = field(default=1023, init=False, repr=False)
+    largest_degree: int = field(default=2047, init=False, repr=False)
 
     @property
     def origin(self) -> FloatArray:

@@ -149,3 +149,11 @@ def test_hypersphere_refuses_dimension(dimension: int) -> None:
     """S^0 is two points."""
     with pytest.raises(ValueError, match=f"dimension must be at least 1, got {dimension}"):
         mf.Hypersphere(dimension)
+
+
+@pytest.mark.parametrize("manifold", MANIFOLDS)
+def test_manifolds_take_no_arguments(manifold: str) -> None:
+    """Sphere(4) would be a sphere by the name of 4."""
+    with pytest.raises(TypeError):
+        MANIFOLDS[manifold](4)
+    assert repr(MANIFOLDS[manifold]()) == f"{manifold.capitalize()}()"
