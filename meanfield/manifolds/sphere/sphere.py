@@ -41,8 +41,8 @@ class Sphere:
 
     name: str = field(default="sphere", init=False, repr=False)
     dimension: int = field(default=2, init=False, repr=False)
-    modal_axes: tuple[str, ...] = ("kind", "degree", "order")
-    point_axes: tuple[str, ...] = ("axis",)
+    modal_axes: tuple[str, ...] = field(default=("kind", "degree", "order"), init=False, repr=False)
+    point_axes: tuple[str, ...] = field(default=("axis",), init=False, repr=False)
     default_max_degree: int = field(default=1023, init=False, repr=False)
     largest_degree: int = field(default=2047, init=False, repr=False)
 
