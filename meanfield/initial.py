@@ -171,8 +171,7 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator) -> Flo
     manifold = density.manifold
     if density.max_degree == 0:
         return manifold.random_points(count, rng)
-    checked_positive(density)
-    _, _, bound = manifold.extremes(density.coefficients)
+    bound = _positive_bound(density, "Reduce the amplitudes")
     kept: list[FloatArray] = []
     missing = count
     while missing > 0:
@@ -192,10 +191,16 @@ def checked_positive(density: Density, remedy: str = "Reduce the amplitudes") ->
     ValueError
         If a value on a fine grid is below -1e-10.
     """
-    lowest, where, _ = density.manifold.extremes(density.coefficients)
+    _positive_bound(density, remedy)
+    return density
+
+
+def _positive_bound(density: Density, remedy: str) -> float:
+    """Bound above all values, after the lowest was looked at."""
+    lowest, where, bound = density.manifold.extremes(density.coefficients)
     if lowest < -_NEGATIVE_TOLERANCE:
         raise ValueError(f"density is negative: {lowest:.4g} at {np.round(where, 4)}. {remedy}.")
-    return density
+    return bound
 
 
 def _mixture_builder(

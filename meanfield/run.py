@@ -82,7 +82,8 @@ class Run:
 
     def packed_moments(self) -> ModalArray:
         """Moments as `Manifold` and `Interaction` take them, shape (n_saves, n)."""
-        return np.array([self.manifold.packed(moments) for moments in self.moments])
+        space = self.manifold
+        return np.array([space.packed(moments) for moments in self.moments])
 
     def sizes_by_degree(self) -> FloatArray:
         """Size of the moments of each degree, shape (n_saves, degrees); unchanged by rotations."""

@@ -33,4 +33,5 @@ def on_axes(run: Run, axes: Axes) -> None:
 
 def order_parameter(run: Run) -> FloatArray:
     """Order parameter at the saved times, from the moments: they are always stored."""
-    return np.array([run.manifold.order_parameter(moments) for moments in run.packed_moments()])
+    space = run.manifold
+    return np.array([space.order_parameter(moments) for moments in run.packed_moments()])

@@ -91,7 +91,8 @@ def linear_prediction(run: Run, degree: int) -> FloatArray:
 
     NaN where the rate is not stored or the degree starts at zero.
     """
-    start = run.sizes_by_degree()[0, degree]
+    space = run.manifold
+    start = space.sizes_by_degree(space.packed(run.moments[0]))[degree]
     if degree >= len(run.growth_rates) or not start > _FLOOR:
         return np.full(len(run.time), np.nan)
     with np.errstate(over="ignore", under="ignore"):
