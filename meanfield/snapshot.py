@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from meanfield.arrays import ModalArray, State
 from meanfield.measures import Density, Measure
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened between two saved times.
+
+    Attributes
+    ----------
+    time : float
+        Scaled time.
+    kind : str
+        "hand-over" (to another representation), "atom" (a cluster is an atom from here on), "merge"
+        (two clusters have met), "note".
+    text : str
+        One line for the reader.
+    atoms : (int, int)
+        Numbers of the atoms concerned, -1 for none: the new atom, or one atom of each cluster.
+    mass : (float, float)
+        Their masses; of a merge those of the two clusters just before it.
+    """
+
+    time: float
+    kind: str
+    text: str = ""
+    atoms: tuple[int, int] = (-1, -1)
+    mass: tuple[float, float] = (math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,78 @@
+"""Label space cut into cells of quadrature nodes: what carries a measure along the flow.
+
+A label is the place where a characteristic starts. A cell holds p Gauss-Legendre nodes along
+each direction; functions of the label are polynomials on it. Cells split where such a
+polynomial no longer resolves what the flow has made of them, and join where nothing is left to
+resolve. The circle cuts its labels into panels, the sphere into rectangles of a cubed sphere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+
+Carry = Callable[[FloatArray], FloatArray]
+"""Values (n, k) at the old nodes -> values (n', k) at the new ones."""
+
+
+class LabelCells(Protocol):
+    """Cells of label space with their quadrature nodes, in a fixed order: cell by cell."""
+
+    @property
+    def bounds(self) -> FloatArray:
+        """What the cells are, shape (cells, ...): enough to make them again."""
+        ...
+
+    @property
+    def order(self) -> int:
+        """Nodes along each direction of a cell."""
+        ...
+
+    @property
+    def per_cell(self) -> int:
+        """Nodes of a cell: order ** dimension."""
+        ...
+
+    @property
+    def points(self) -> FloatArray:
+        """Labels of the nodes, as points of the manifold, shape (n, ...)."""
+        ...
+
+    @property
+    def weights(self) -> FloatArray:
+        """Quadrature weights of the nodes for sigma, shape (n,), summing to 1."""
+        ...
+
+    def tails(self, values: FloatArray) -> FloatArray:
+        """How badly polynomials resolve values (n, k), shape (cells, directions).
+
+        Along each direction the largest modulus of the last two Legendre coefficients.
+        """
+        ...
+
+    def lengths(self, points: FloatArray) -> FloatArray:
+        """Length of the image of each cell along each direction, shape (cells, directions).
+
+        `points` are those to which the flow took the nodes, as the manifold stores them.
+        """
+        ...
+
+    def split(self, which: npt.NDArray[np.bool_]) -> tuple[Self, Carry]:
+        """Halve the cells along the directions where `which`, (cells, directions), is true."""
+        ...
+
+    def join(self, which: npt.NDArray[np.bool_]) -> tuple[Self, Carry] | None:
+        """Join neighbours that are both in `which`, (cells,); None if there are none.
+
+        The values carried are those of the polynomials of the old cells.
+        """
+        ...
+
+    def fold(self, points: FloatArray) -> Any:
+        """Index of a cell whose image has lost its orientation, None if there is none."""
+        ...
