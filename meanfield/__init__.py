@@ -21,8 +21,10 @@ from meanfield.measures import Density, Measure
 from meanfield.outputs.run_file import load
 from meanfield.problem import Problem
 from meanfield.run import Run
-from meanfield.simulate import SimulationError, simulate
+from meanfield.simulate import simulate
 from meanfield.studies.convergence import convergence_study
+from meanfield.theory.cluster_rates import cluster_rates
+from meanfield.theory.next_merge import next_merge_estimate
 from meanfield.theory.stability import (
     critical_diffusivity,
     dominant_degree,
@@ -32,6 +34,8 @@ from meanfield.theory.stability import (
     switching_threshold,
     switching_thresholds,
 )
+from meanfield.theory.two_clusters import two_cluster_time
+from meanfield.trajectory import SimulationError
 from meanfield.transport import Bracket, sobolev_distance, wasserstein
 
 __version__ = "0.1.0"
@@ -51,6 +55,7 @@ __all__ = [
     "Run",
     "SimulationError",
     "Sphere",
+    "cluster_rates",
     "convergence_study",
     "critical_diffusivity",
     "dominant_degree",
@@ -62,6 +67,7 @@ __all__ = [
     "linear",
     "load",
     "mixture",
+    "next_merge_estimate",
     "onset_time",
     "perturbed_uniform",
     "sample_tokens",
@@ -70,6 +76,7 @@ __all__ = [
     "sobolev_distance",
     "switching_threshold",
     "switching_thresholds",
+    "two_cluster_time",
     "uniform",
     "von_mises_fisher",
     "wasserstein",

@@ -17,11 +17,11 @@ from meanfield.observables.clusters import cluster_radius
 from meanfield.outputs.recorder import RUNNING, OutputError, record, set_status, writer_lock
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.problem import Problem
-from meanfield.representations import represent, restored
+from meanfield.representations import handover_rule, represent, restored
 from meanfield.run import COMPLETED, problem_attributes
-from meanfield.simulate import trajectory
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.theory.stability import growth_rates
+from meanfield.trajectory import trajectory
 
 # Sections and keys in which a resumed run may differ from the one it continues.
 _FREE_KEYS = {"time": ("end", "save"), "output": None}
@@ -77,7 +77,7 @@ def execute(
             checkpoint, representation = None, represent(problem, options)
         else:
             checkpoint, name = start
-            representation = restored(problem, options, name, checkpoint.state)
+            representation = restored(problem, options, name, checkpoint.state, checkpoint.fixed)
         stream: Iterable[Snapshot] = trajectory(
             problem,
             representation,
@@ -85,6 +85,7 @@ def execute(
             tolerance=options.tolerance,
             start=checkpoint,
             watch=watch,
+            handover=handover_rule(problem, options),
         )
         if config.stop == "one_cluster":
             stream = until_one_cluster(problem, stream)
@@ -96,6 +97,7 @@ def execute(
             observe=lambda s: observe(problem, s.measure, s.moments, config.output.observables),
             keep_state=config.output.state,
             resume=start is not None,
+            events=0 if checkpoint is None else checkpoint.events,
         )
 
 

@@ -10,9 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.manifolds.manifold import Manifold
+from meanfield.manifolds.manifold import PARTITION_FLOOR, Manifold, laplacian_eigenvalues
 from meanfield.problem import Problem
+
+# Multipliers that are proportional are so to their rounding.
+_PROPORTIONAL = 1e-14
+_SIMILARITIES = np.linspace(-1.0, 1.0, 201)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +33,41 @@ class MeanField:
         Derived. Modal coefficients of Phi, strength included.
     partition : ndarray or None
         Derived. Modal coefficients of Z = a * mu; None when the flow is not normalised.
+    partition_slope : float or None
+        Derived. The number c in grad Z = c grad Phi, None where there is none.
     """
 
     manifold: Manifold
     potential: ModalArray
     partition: ModalArray | None
+    partition_slope: float | None = None
 
     def velocity(self, points: FloatArray) -> FloatArray:
         """Velocity grad Phi / Z at scattered points."""
         return self.manifold.gradient(self.potential, points, self.partition)
+
+    def velocity_and_divergence(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Velocity at scattered points, and its divergence there, shape (n,).
+
+            div v = (Laplacian Phi - <v, grad Z>) / Z,    v = grad Phi / Z,
+
+        without the terms in Z when the flow is not normalised. For the built-in kernels
+        <v, grad Z> = partition_slope Z |v|^2, so that no third transform is needed.
+        """
+        space, potential, partition = self.manifold, self.potential, self.partition
+        eigenvalues = laplacian_eigenvalues(space.dimension, space.degree_of(potential))
+        laplacian = space.evaluate(space.convolve(-eigenvalues, potential), points)
+        velocity = space.gradient(potential, points)
+        if partition is None:
+            return velocity, laplacian
+        below = np.maximum(space.evaluate(partition, points), PARTITION_FLOOR)
+        velocity /= below if velocity.ndim == 1 else below[:, None]
+        if self.partition_slope is not None:
+            return velocity, laplacian / below - self.partition_slope * space.squared_norm(velocity)
+        along = velocity * space.gradient(partition, points)
+        if along.ndim > 1:
+            along = along.sum(axis=-1)
+        return velocity, (laplacian - along) / below
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +82,16 @@ class Interaction:
         Derived. Degree of the moments that are felt.
     potential_multipliers, attention_multipliers : ndarray, shape (degree + 1,)
         Derived. strength * w_l, and a_l if the flow is normalised (else None).
+    partition_slope : float or None
+        Derived. The number c in a_l = c strength w_l, l > 0: beta / strength for the exponential
+        kernel, 0 for the linear one. None for other kernels, or if the flow is not normalised.
     """
 
     manifold: Manifold
     degree: int
     potential_multipliers: FloatArray
     attention_multipliers: FloatArray | None
+    partition_slope: float | None = None
 
     def field(self, moments: ModalArray) -> MeanField:
         """Mean field of a measure with these moments."""
@@ -63,7 +99,20 @@ class Interaction:
         if self.attention_multipliers is None:
             return MeanField(self.manifold, potential, None)
         partition = self.manifold.convolve(self.attention_multipliers, moments)
-        return MeanField(self.manifold, potential, partition)
+        return MeanField(self.manifold, potential, partition, self.partition_slope)
+
+    @property
+    def linear_rate(self) -> float:
+        """Largest modulus of the rates of small perturbations of uniform, l(l + d - 2) |w_l| / z.
+
+        References
+        ----------
+        docs/theory.md, eq. (4).
+        """
+        eigenvalues = laplacian_eigenvalues(self.manifold.dimension, self.degree)
+        attention = self.attention_multipliers
+        mean = 1.0 if attention is None else attention[0]
+        return float((eigenvalues * np.abs(self.potential_multipliers)).max() / mean)
 
 
 def interaction(problem: Problem) -> Interaction:
@@ -81,4 +130,28 @@ def interaction(problem: Problem) -> Interaction:
     # The constant of the potential moves nothing, and 1/beta of it would only round.
     potential[0] = 0.0
     attention = kernel.attention_multipliers(dimension, degree) if flow.normalized else None
-    return Interaction(manifold, degree, potential, attention)
+    slope = None if attention is None else _slope(attention[1:], potential[1:])
+    return Interaction(manifold, degree, potential, attention, slope)
+
+
+def _slope(attention: FloatArray, potential: FloatArray) -> float | None:
+    """Return c if attention = c * potential to rounding, None if there is no such number."""
+    slope = float(attention @ potential / (potential @ potential))
+    apart = np.abs(attention - slope * potential).max()
+    return slope if apart <= _PROPORTIONAL * np.abs(attention).max() else None
+
+
+def contraction(problem: Problem) -> float:
+    """Rate at which a measure in one place falls together: |strength| a(1), SA |strength|.
+
+    a(1) stands for the largest value of |a|.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> contraction(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA))
+    1.0
+    """
+    kernel, flow = problem.kernel, problem.flow
+    largest = 1.0 if flow.normalized else np.abs(kernel.attention(_SIMILARITIES)).max()
+    return float(abs(flow.strength) * largest)

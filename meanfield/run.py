@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, observe
@@ -51,6 +52,8 @@ class Run:
         Given. status, beta, paper_time_factor, growth_rate_max, ...
     growth_rates : ndarray
         Given. Growth rates of the uniform state by degree, in scaled time.
+    events : tuple of Event
+        Given. Hand-overs, atoms that begin and clusters that meet, in order.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Run:
     measures: tuple[Density | Measure | None, ...]
     attributes: dict[str, Any] = field(default_factory=dict)
     growth_rates: FloatArray = field(default_factory=lambda: np.zeros(1))
+    events: tuple[Event, ...] = ()
 
     @property
     def status(self) -> str:
@@ -163,6 +167,7 @@ def collect(
         measures=tuple(s.measure for s in snapshots),
         attributes=problem_attributes(problem) | {"status": COMPLETED},
         growth_rates=growth_rates(problem),
+        events=tuple(event for s in snapshots for event in s.events),
     )
 
 

@@ -2,63 +2,54 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from meanfield.arrays import ModalArray, State
+from meanfield.arrays import FloatArray, ModalArray, State
+from meanfield.events import Event
 from meanfield.measures import Density, Measure
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened between two saved times.
-
-    Attributes
-    ----------
-    time : float
-        Scaled time.
-    kind : str
-        "hand-over" (to another representation), "atom" (a cluster is an atom from here on), "merge"
-        (two clusters have met), "note".
-    text : str
-        One line for the reader.
-    atoms : (int, int)
-        Numbers of the atoms concerned, -1 for none: the new atom, or one atom of each cluster.
-    mass : (float, float)
-        Their masses; of a merge those of the two clusters just before it.
-    """
-
-    time: float
-    kind: str
-    text: str = ""
-    atoms: tuple[int, int] = (-1, -1)
-    mass: tuple[float, float] = (math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
     """State at the start of a step: enough to go on equal to the bit.
 
+    Steps are taken on a local clock, which starts again where steps are too short for it: beside
+    1e60 a double knows no step of 1.
+
     Attributes
     ----------
-    time : float
-        Scaled time.
+    clock : float
+        Scaled time since `epoch`.
     state : ndarray
         State vector of the representation, one-dimensional.
     step : float or None
         Step that the stepper tries next; None lets it choose.
     steps, rejected, evaluations : int
         Counts since time 0: accepted steps, rejected steps, right-hand sides.
+    epoch : float
+        Scaled time at which the local clock started.
+    events : int
+        How many events happened until now.
+    fixed : dict of str to ndarray
+        What the representation needs besides its state, see `Representation.fixed`.
     """
 
-    time: float
+    clock: float
     state: State
     step: float | None = None
     steps: int = 0
     rejected: int = 0
     evaluations: int = 0
+    epoch: float = 0.0
+    events: int = 0
+    fixed: dict[str, FloatArray] = field(default_factory=dict)
+
+    @property
+    def time(self) -> float:
+        """Scaled time."""
+        return self.epoch + self.clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +70,8 @@ class Snapshot:
         How well it is represented, and the work done so far.
     checkpoint : Checkpoint
         Start of the step in which this time lies.
+    events : tuple of Event
+        What happened since the previous snapshot, or since the checkpoint the run started from.
     """
 
     time: float
@@ -87,3 +80,4 @@ class Snapshot:
     representation: str
     diagnostics: dict[str, float] = field(default_factory=dict)
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(0.0, np.zeros(0)))
+    events: tuple[Event, ...] = ()

@@ -12,7 +12,7 @@ import meanfield
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    ["arrays", "compute", "flows"],
+    ["arrays", "compute", "events", "flows"],
     ["kernels", "integrators"],
     ["manifolds"],
     ["measures"],
@@ -21,7 +21,7 @@ FLOORS = [
     ["interaction", "theory", "observables"],
     ["representations"],
     ["snapshot"],
-    ["run"],
+    ["run", "trajectory"],
     ["simulate"],
     ["studies"],
     ["outputs"],

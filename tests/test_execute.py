@@ -13,7 +13,7 @@ from meanfield.execute import execute
 from meanfield.outputs.recorder import OutputError
 from meanfield.outputs.run_file import load
 from meanfield.run import Run
-from meanfield.simulate import SimulationError
+from meanfield.trajectory import SimulationError
 
 TEXT = """\
 title = "small"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.interaction import interaction
+from meanfield.interaction import contraction, interaction
 from meanfield.kernels import KERNELS
 
 LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]).build(mf.Circle())
@@ -66,3 +66,69 @@ def test_interaction_refuses_spheres_for_theory() -> None:
     problem = mf.Problem(mf.Hypersphere(3), mf.exponential(2.0))
     with pytest.raises(ValueError, match="sphere:4 is for theory only; evolve on the circle"):
         interaction(problem)
+
+
+@pytest.mark.parametrize("strength", [1.0, -0.5])
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 80.0])
+def test_divergence_is_the_integral_over_the_density(
+    beta: float, normalized: bool, strength: float
+) -> None:
+    """The integrals N = int a sin d f and Z = int a f differentiated, v' = (N' - v Z') / Z."""
+    problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), mf.Flow(normalized, strength))
+    felt = interaction(problem)
+    points = np.linspace(-3.0, 9.0, 23)
+    field = felt.field(LAW.moments(felt.degree))
+    velocity, found = field.velocity_and_divergence(points)
+    theta = 2 * np.pi * np.arange(400) / 400
+    f = mf.Circle().evaluate(LAW.coefficients, theta)
+    d = points[:, None] - theta
+    a = np.exp(beta * np.cos(d) - abs(beta)) * f
+    expected = strength * (a * (beta * np.sin(d) ** 2 - np.cos(d))).mean(axis=1)
+    if normalized:
+        slope = -beta * (a * np.sin(d)).mean(axis=1)
+        expected = (expected - field.velocity(points) * slope) / a.mean(axis=1)
+    # Terms of size beta cancel.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-15 * max(1.0, abs(beta)))
+    np.testing.assert_allclose(velocity, field.velocity(points), rtol=0, atol=5e-15)
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
+@pytest.mark.parametrize("own", [False, True], ids=["exponential", "zonal"])
+def test_divergence_obeys_the_divergence_theorem(
+    own: bool, space: mf.Circle | mf.Sphere, normalized: bool
+) -> None:
+    """Means of g div v and of -<grad g, v> agree, also where grad Z is not along grad Phi."""
+    kernel = mf.zonal(lambda s: 1.2 + s + 0.3 * s**2) if own else mf.exponential(3.0)
+    felt = interaction(mf.Problem(space, kernel, mf.Flow(normalized)))
+    assert (felt.partition_slope is None) == (own or not normalized)
+    grid = space.grid(60)
+    points = np.asarray(grid.points)
+    law = mf.von_mises_fisher(2.0, 0.4 if space.dimension == 1 else [0.0, 0.6, 0.8])
+    velocity, divergence = felt.field(
+        law.build(space).moments(felt.degree)
+    ).velocity_and_divergence(points)
+    test = law.build(space).moments(7)
+    test[1:] += 0.1
+    along = velocity * space.gradient(test, points)
+    along = along if along.ndim == 1 else along.sum(axis=1)
+    expected = -(grid.weights @ along)
+    assert abs(expected) > 1e-3
+    found = grid.weights @ (divergence * space.evaluate(test, points))
+    assert found == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("flow, beta, rate", [(mf.USA, -3.0, 1.0), (mf.Flow(True, -2.0), 5.0, 2.0)])
+def test_contraction_is_the_largest_attention(flow: mf.Flow, beta: float, rate: float) -> None:
+    """The scaled kernel is at most 1, softmax weights sum to 1; times the strength."""
+    assert contraction(mf.Problem(mf.Circle(), mf.exponential(beta), flow)) == rate
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow(True, -0.5)])
+@pytest.mark.parametrize("beta", [5.0, -2.0])
+def test_linear_rate_is_the_largest_growth_rate(flow: mf.Flow, beta: float) -> None:
+    """In modulus, as stability has them."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), flow)
+    expected = np.abs(mf.growth_rates(problem, 30)).max()
+    assert interaction(problem).linear_rate == pytest.approx(expected, rel=1e-13)

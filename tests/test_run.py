@@ -7,7 +7,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.run import Run, collect, padded, problem_attributes
-from meanfield.simulate import trajectory
+from meanfield.trajectory import trajectory
 
 LAW = mf.perturbed_uniform([[2, 0.1, 0.0]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(strength=-1.0), LAW)

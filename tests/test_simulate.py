@@ -7,8 +7,9 @@ import pytest
 
 import meanfield as mf
 from meanfield.representations import Options, represent
-from meanfield.simulate import SimulationError, save_times, trajectory
+from meanfield.simulate import save_times
 from meanfield.snapshot import Checkpoint
+from meanfield.trajectory import SimulationError, trajectory
 
 LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05]])
 TOKENS = mf.from_points(np.random.default_rng(0).uniform(0, 6, 250))
@@ -100,6 +101,7 @@ class Stub:
     verdict: object = None
     name: str = "stub"
     state: np.ndarray = field(default_factory=lambda: np.ones(1))
+    fixed: dict = field(default_factory=dict)
 
     def rhs(self, time: float, state: np.ndarray) -> np.ndarray:
         """Right-hand side given."""
@@ -127,6 +129,14 @@ class Stub:
         """Verdict given."""
         return self.verdict(state) if self.verdict else None
 
+    def events(self, step: object) -> tuple:
+        """None."""
+        return ()
+
+    def arrival(self) -> tuple:
+        """Nothing to say."""
+        return ()
+
     def diagnostics(self, state: np.ndarray) -> dict[str, float]:
         """A tail to be quoted."""
         return {"tail": 0.02}
@@ -151,7 +161,7 @@ def test_vanishing_step_ends_the_run() -> None:
 
 def test_step_below_rounding_says_so() -> None:
     """A jump that no step resolves: raise the tolerance."""
-    stub = Stub(lambda t, y: np.ones(1) * (1.0 if t < 0.55 else 1e30 * np.cos(1e20 * t)))
+    stub = Stub(lambda t, y: np.ones(1) if y[0] < 1.55 else 1e30 * np.cos(1e20 * y))
     kept, error = run_stub(stub)
     assert kept[-1].time == pytest.approx(0.5)
     assert "the step became too small: the tolerance cannot be reached, raise it" in str(error)

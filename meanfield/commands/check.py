@@ -14,9 +14,9 @@ from meanfield.commands.tables import facts
 from meanfield.config import Config, load_config
 from meanfield.measures import Density
 from meanfield.observables import observe
-from meanfield.representations import Representation, represent
-from meanfield.simulate import SimulationError, trajectory
+from meanfield.representations import Representation, handover_rule, represent
 from meanfield.theory.stability import dominant_degree, growth_rate_max
+from meanfield.trajectory import SimulationError, trajectory
 
 _TRIAL_SECONDS = 1.0
 # The trial stops at these shares of the end to look at the clock. The second and third lie in
@@ -74,6 +74,7 @@ def _estimated_time(config: Config, representation: Representation) -> str:
         times,
         tolerance=config.options.tolerance,
         watch=check_interrupt,
+        handover=handover_rule(config.problem, config.options),
     )
     reached = 0.0
     try:

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 
 from meanfield.commands.arguments import add_json
+from meanfield.commands.happenings import happenings, happenings_json
 from meanfield.commands.tables import facts, table, to_json
 from meanfield.outputs.run_file import load
 from meanfield.run import Run
@@ -28,7 +29,8 @@ def execute(options: argparse.Namespace) -> int:
     """Print it."""
     run = load(options.file, states="none")
     if options.json:
-        print(to_json({**run.attributes, "time": run.time, "observables": run.observables}))
+        series = {"time": run.time, "observables": run.observables}
+        print(to_json({**run.attributes, **series, **happenings_json(run.events)}))
     elif options.csv:
         _write_csv(run)
     else:
@@ -65,4 +67,15 @@ def _text(run: Run) -> str:
     picked = np.unique(np.linspace(0, len(run.time) - 1, _ROWS).astype(int))
     rows = [[f"{values[i]:.6g}" for values in columns.values()] for i in picked]
     header = [name.removesuffix("/count") for name in columns]
-    return facts(pairs) + "\n\n" + table(header, rows)
+    return "\n\n".join([facts(pairs), table(header, rows), *_happened(run)])
+
+
+def _happened(run: Run) -> list[str]:
+    """Table of what happened on the way, if anything did."""
+    if not run.events:
+        return []
+    rows, others = happenings(run.events)
+    cells = [("time", "what happened"), *((f"{time:.6g}", text) for time, text in rows)]
+    width = max(len(time) for time, _ in cells)
+    lines = [f"{time.rjust(width)}  {text}" for time, text in cells]
+    return ["\n".join([*lines, others] if others else lines)]

@@ -24,7 +24,7 @@ from meanfield.commands.interrupts import (
 from meanfield.commands.streams import drop, open_streams, say
 from meanfield.compute.threads import set_threads, threads
 from meanfield.config.errors import one_line
-from meanfield.simulate import SimulationError
+from meanfield.trajectory import SimulationError
 
 COMMANDS = {
     "run": "evolve a measure as a run file says, into an HDF5 file",

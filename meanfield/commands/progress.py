@@ -21,6 +21,7 @@ def shown(
     quiet: bool = False,
     note: Any = None,
     weight: Callable[[T], float] | None = None,
+    lines: Callable[[T], Iterable[str]] | None = None,
 ) -> Iterator[T]:
     """Pass a stream through and show how far it is.
 
@@ -38,6 +39,8 @@ def shown(
         A few words on the last item.
     weight : callable (item) -> float, optional
         Share of an item in the work; progress is then in per cent.
+    lines : callable (item) -> lines of text, optional
+        What is to be told of an item in any case, each on a line of its own.
     """
     if quiet:
         yield from stream
@@ -49,6 +52,8 @@ def shown(
         screen: Any = Forgiving(sys.stderr)
         with tqdm(total=total, desc=label, file=screen, leave=False, bar_format=form) as bar:
             for item in stream:
+                for line in lines(item) if lines is not None else ():
+                    bar.write(line, file=screen)
                 if note is not None:
                     bar.set_postfix_str(note(item), refresh=False)
                 bar.update(1 if weight is None else weight(item))
@@ -58,6 +63,8 @@ def shown(
     done = 0.0
     for item in stream:
         done += 1 if weight is None else weight(item)
+        for line in lines(item) if lines is not None else ():
+            say(f"{label}: {line}")
         now = clock.monotonic()
         if now - last >= _SECONDS_BETWEEN_LINES and done < total:
             words = f", {note(item)}" if note is not None else ""

@@ -8,13 +8,14 @@ from contextlib import closing
 from pathlib import Path
 
 from meanfield.commands.arguments import add_threads
+from meanfield.commands.happenings import happening_lines
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory
 from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
 from meanfield.config import Config, load_config
-from meanfield.simulate import SimulationError
 from meanfield.snapshot import Snapshot
+from meanfield.trajectory import SimulationError
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -77,6 +78,7 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
             config.title or config.source.stem,
             quiet=options.quiet,
             note=lambda snapshot: f"t = {snapshot.time:.4g}",
+            lines=lambda snapshot: happening_lines(snapshot.events),
         )
         for snapshot in watched:
             last = snapshot

@@ -44,6 +44,7 @@ REPRESENTATION_KEYS = {
     "name": Key(one_of("auto", *REPRESENTATIONS), "auto"),
     "tolerance": Key(number, DEFAULT_TOLERANCE),
     "max_degree": Key(integer, None),
+    "max_nodes": Key(integer, None),
     "tokens": Key(integer, None),
     "seed": Key(integer, 0),
 }

@@ -9,7 +9,7 @@ resolve. The circle cuts its labels into panels, the sphere into rectangles of a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -63,16 +63,23 @@ class LabelCells(Protocol):
         ...
 
     def split(self, which: npt.NDArray[np.bool_]) -> tuple[Self, Carry]:
-        """Halve the cells along the directions where `which`, (cells, directions), is true."""
+        """Halve the cells along the directions where `which`, (cells, directions), is true.
+
+        Cells whose halves would not differ in floating point stay whole.
+        """
         ...
 
     def join(self, which: npt.NDArray[np.bool_]) -> tuple[Self, Carry] | None:
         """Join neighbours that are both in `which`, (cells,); None if there are none.
 
-        The values carried are those of the polynomials of the old cells.
+        The values carried are those of the polynomials of the old cells at the new nodes. Each of
+        the old cells holds some of these, so that the new polynomial knows it.
         """
         ...
 
-    def fold(self, points: FloatArray) -> Any:
-        """Index of a cell whose image has lost its orientation, None if there is none."""
+    def fold(self, points: FloatArray, slack: FloatArray | None = None) -> int | None:
+        """Index of the cell whose image has most lost its orientation, None if there is none.
+
+        `slack`, (cells,), is the error of the points: folds that are less deep are none.
+        """
         ...

@@ -73,3 +73,39 @@ def halving(order: int) -> FloatArray:
     """
     nodes, _ = gauss_legendre(order)
     return interpolation(order, np.concatenate([nodes - 1.0, nodes + 1.0]) / 2.0)
+
+
+@lru_cache(maxsize=8)
+def joining(order: int) -> FloatArray:
+    """Matrix (order, 2 order) from the lower half and the upper half of an interval to it.
+
+    Values of the halves' polynomials at the nodes of the whole; the middle is the lower one's.
+
+    Examples
+    --------
+    >>> nodes, _ = gauss_legendre(2)
+    >>> (joining(2) @ halving(2) @ nodes).round(4)
+    array([-0.5774,  0.5774])
+    """
+    nodes, _ = gauss_legendre(order)
+    upper = nodes > 0.0
+    matrix = np.zeros((order, 2 * order))
+    matrix[~upper, :order] = interpolation(order, 2.0 * nodes[~upper] + 1.0)
+    matrix[upper, order:] = interpolation(order, 2.0 * nodes[upper] - 1.0)
+    return matrix
+
+
+@lru_cache(maxsize=8)
+def differentiation(order: int) -> FloatArray:
+    """Matrix (order, order) from values at the nodes to those of the derivative there.
+
+    Examples
+    --------
+    >>> nodes, _ = gauss_legendre(2)
+    >>> (differentiation(2) @ nodes).round(12)
+    array([1., 1.])
+    """
+    nodes, _ = gauss_legendre(order)
+    slopes = np.polynomial.legendre.legder(np.eye(order), axis=0)
+    values = np.polynomial.legendre.legvander(nodes, max(order - 2, 0))
+    return np.asarray(values @ slopes @ to_coefficients(order))

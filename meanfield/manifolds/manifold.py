@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.manifolds.label_cells import LabelCells
 
 # A partition function this small is rounding of its transform. It occurs only where the
 # density is as small (Z >= the mass within 1/sqrt(beta) of the point), so the flux there is
@@ -226,6 +227,14 @@ class Manifold(RoundSphere, Protocol):
         self, points: FloatArray, mass: FloatArray, group: npt.NDArray[np.int64], count: int
     ) -> FloatArray:
         """Mean point of each of `count` groups; NaN where the mean vector is rounding."""
+        ...
+
+    def label_cells(self, length: float) -> LabelCells:
+        """Label space cut into equal cells of at most that length."""
+        ...
+
+    def cells_of(self, bounds: FloatArray) -> LabelCells:
+        """The cells that had these `bounds`."""
         ...
 
 

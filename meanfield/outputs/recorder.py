@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from meanfield.arrays import FloatArray
+from meanfield.events import Event
 from meanfield.outputs import run_writer
 from meanfield.outputs.atomic import OutputError, replace_file, uninterrupted, writer_lock
 from meanfield.run import COMPLETED
-from meanfield.simulate import SimulationError
 from meanfield.snapshot import Snapshot
+from meanfield.trajectory import SimulationError
 
 __all__ = ["RUNNING", "OutputError", "record", "set_status", "writer_lock"]
 
@@ -39,6 +40,7 @@ def record(
     observe: Observe,
     keep_state: str = "all",
     resume: bool = False,
+    events: int = 0,
 ) -> Iterator[Snapshot]:
     """Pass snapshots through and record them.
 
@@ -59,6 +61,8 @@ def record(
         file held.
     resume : bool
         Continue the file.
+    events : int
+        How many of the file's events stay: those before the checkpoint it is continued from.
 
     Yields
     ------
@@ -74,18 +78,20 @@ def record(
         file can no longer be written, as when the disk is full.
     """
     pending: list[run_writer.Row] = []
+    happened: list[Event] = []
     last: Snapshot | None = None
     written = RUNNING
     if not resume:
         replace_file(path, None, lambda file: run_writer.create(file, attributes, growth_rates))
 
     def flush(status: str) -> float:
-        nonlocal written
+        nonlocal written, events
         began = clock.perf_counter()
 
         def write(file: Any) -> None:
             run_writer.append(file, pending)
             if last is not None:
+                run_writer.append_events(file, happened, events)
                 run_writer.write_checkpoint(file, last.checkpoint, last.representation)
                 if status != RUNNING and keep_state == "last":
                     run_writer.drop_states(file)
@@ -95,7 +101,7 @@ def record(
             file.attrs["status"] = status
 
         room = run_writer.room(pending)
-        room += 0 if last is None else 2 * last.checkpoint.state.nbytes
+        room += 0 if last is None else 2 * run_writer.checkpoint_bytes(last.checkpoint)
         # Rows must not be written twice: an interrupt waits until they are forgotten here.
         with uninterrupted():
             try:
@@ -104,6 +110,8 @@ def record(
                 reached, steps = (0.0, 0) if last is None else (last.time, last.checkpoint.steps)
                 raise SimulationError(reached, steps, str(error)) from None
             pending.clear()
+            events += len(happened)
+            happened.clear()
             written = status
         return clock.perf_counter() - began
 
@@ -113,6 +121,7 @@ def record(
             row = run_writer.row(snapshot, observe(snapshot), keep_state == "all")
             last = snapshot
             pending.append(row)
+            happened.extend(snapshot.events)
             size += run_writer.nbytes(row)
             waiting = clock.perf_counter() - flushed
             heavy = size > PENDING_BYTES and size > path.stat().st_size / 2

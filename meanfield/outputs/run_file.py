@@ -8,10 +8,15 @@
     /density/coefficients   (n_kept, ...) with the axes of moments, zeros above /density/degree;
                             /density/save the index into /time of each kept row
     /measure/points, weights, save    the same for points: angles (n_kept, n) or vectors
-                            (n_kept, n, 3); weights only where they are not equal
+                            (n_kept, n, 3), NaN beyond /measure/count; weights only where they
+                            are not equal
     /diagnostics/<name>     (n_saves,); representation as text
+    /events/<column>        (n_events,) what happened on the way, see `events.Event`: time, kind and
+                            text; first_atom, second_atom; first_mass, second_mass
     /stability/growth_rates (n_degrees,) of the uniform state
-    /checkpoint/state       where to go on from, one-dimensional; time, step, counts as attributes
+    /checkpoint/state       where to go on from, one-dimensional; epoch, clock (time is their sum),
+                            step and counts as attributes; checkpoint/fixed/<name> what the
+                            representation needs besides
     attributes              format_version, meanfield_version, config, seed, created, status, ...
 
 Every axis has its dimension scale, so that xarray opens the file with engine="h5netcdf"; time is
@@ -29,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
 from meanfield.measures import Density, Measure
 from meanfield.outputs.reading import FormatError, opened
@@ -41,7 +47,10 @@ if TYPE_CHECKING:
 
 _Indices = npt.NDArray[np.int64]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+
+EVENT_NUMBERS = ("time", "first_atom", "second_atom", "first_mass", "second_mass")
+"""Columns of /events that are numbers, in the order of an `Event`'s."""
 
 _SLAB_BYTES = 2**25
 
@@ -86,12 +95,15 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
         group = file["checkpoint"]
         step = float(group.attrs["step"])
         checkpoint = Checkpoint(
-            time=float(group.attrs["time"]),
+            clock=float(group.attrs["clock"]),
             state=group["state"][()],
             step=None if np.isnan(step) else step,
             steps=int(group.attrs["steps"]),
             rejected=int(group.attrs["rejected"]),
             evaluations=int(group.attrs["evaluations"]),
+            epoch=float(group.attrs["epoch"]),
+            events=int(group.attrs["events"]),
+            fixed={name: item[()] for name, item in group["fixed"].items() if not item.is_scale},
         )
         return checkpoint, _known(group.attrs["representation"])
 
@@ -140,6 +152,19 @@ def _read(file: h5py.File, states: str) -> Run:
         measures=_read_measures(file, len(time), states),
         attributes=attributes,
         growth_rates=file["stability/growth_rates"][()],
+        events=_read_events(file),
+    )
+
+
+def _read_events(file: h5py.File) -> tuple[Event, ...]:
+    if "events" not in file:
+        return ()
+    group = file["events"]
+    texts = [group[name].asstr()[()] for name in ("kind", "text")]
+    numbers = [group[name][()] for name in EVENT_NUMBERS]
+    return tuple(
+        Event(float(time), str(kind), str(text), (int(a), int(b)), (float(m), float(n)))
+        for kind, text, time, a, b, m, n in zip(*texts, *numbers, strict=True)
     )
 
 
@@ -167,9 +192,13 @@ def _densities(space: Manifold, group: h5py.Group, kept: _Indices) -> Iterator[D
 
 
 def _points(space: Manifold, group: h5py.Group, kept: _Indices) -> Iterator[Measure]:
+    counts = group["count"][()][kept]
     weights = _rows(group["weights"], kept) if "weights" in group else repeat(None)
-    for points, weight in zip(_rows(group["points"], kept), weights, strict=False):
-        yield Measure(space, points, weight)
+    rows = zip(counts, _rows(group["points"], kept), weights, strict=False)
+    for count, points, row in rows:
+        # Equal weights are not written.
+        weight = None if row is None or np.isnan(row[0]) else row[:count]
+        yield Measure(space, points[:count], weight)
 
 
 def _rows(dataset: h5py.Dataset, kept: _Indices) -> Iterator[Any]:

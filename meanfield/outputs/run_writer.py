@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.events import Event
 from meanfield.manifolds import Manifold
 from meanfield.measures import Density, Measure
-from meanfield.outputs.run_file import FORMAT_VERSION
+from meanfield.outputs.run_file import EVENT_NUMBERS, FORMAT_VERSION
 from meanfield.snapshot import Checkpoint, Snapshot
 
 if TYPE_CHECKING:
@@ -151,8 +152,13 @@ def append_states(file: h5py.File, states: Sequence[tuple[int, Density | Measure
         save, token = "measure/save", "measure/token"
         axes = [f"measure/{axis}" for axis in points[0][1].manifold.point_axes]
         _put(file, "measure/points", first, [m.points for _, m in points], save, token, *axes)
-        weights = [m.weights for _, m in points if m.weights is not None]
-        if weights:
+        counts = [np.asarray(len(m.points)) for _, m in points]
+        _put(file, "measure/count", first, counts, save)
+        if "measure/weights" in file or any(m.weights is not None for _, m in points):
+            weights = [
+                np.full(len(m.points), np.nan) if m.weights is None else m.weights
+                for _, m in points
+            ]
             _put(file, "measure/weights", first, weights, save, token)
 
 
@@ -163,17 +169,44 @@ def drop_states(file: h5py.File) -> None:
             del file[group]
 
 
+def checkpoint_bytes(checkpoint: Checkpoint) -> int:
+    """Bytes of the arrays of a checkpoint."""
+    return sum(array.nbytes for array in (checkpoint.state, *checkpoint.fixed.values()))
+
+
 def write_checkpoint(file: h5py.File, checkpoint: Checkpoint, representation: str) -> None:
     """Replace the checkpoint."""
     if "checkpoint" in file:
         del file["checkpoint"]
     group = file.create_group("checkpoint")
+    group.create_group("fixed")
     state = group.create_dataset("state", data=checkpoint.state)
     _attach(state, 0, _grown_scale(file, "checkpoint/entry", len(checkpoint.state)))
     group.attrs["representation"] = representation
+    for name, values in checkpoint.fixed.items():
+        kept = group.create_dataset(f"fixed/{name}", data=values)
+        for axis, length in enumerate(values.shape):
+            scale = f"checkpoint/fixed/{name}_axis{axis}"
+            _attach(kept, axis, _grown_scale(file, scale, length))
     group.attrs["step"] = np.nan if checkpoint.step is None else checkpoint.step
-    for name in ("time", "steps", "rejected", "evaluations"):
+    for name in ("clock", "epoch", "time", "steps", "rejected", "evaluations", "events"):
         group.attrs[name] = getattr(checkpoint, name)
+
+
+def append_events(file: h5py.File, events: Sequence[Event], kept: int) -> None:
+    """Append events after the first `kept`; what stood there is forgotten."""
+    if "events" in file:
+        for column in file["events"].values():
+            column.resize(kept, axis=0)
+    if not events:
+        return
+    columns: dict[str, list[Any]] = {"kind": [e.kind for e in events]}
+    columns["text"] = [e.text for e in events]
+    for i, name in enumerate(EVENT_NUMBERS):
+        columns[name] = [(e.time, *e.atoms, *e.mass)[i] for e in events]
+    _grown_scale(file, "events/event", kept + len(events))
+    for name, values in columns.items():
+        _put(file, f"events/{name}", kept, [np.asarray(v) for v in values], "events/event")
 
 
 def _put_saves(file: h5py.File, group: str, rows: Sequence[int]) -> int:

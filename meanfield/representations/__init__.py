@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
 
-from meanfield.arrays import State
+from meanfield.arrays import FloatArray, State
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
+from meanfield.representations.atoms import AtomRepresentation, atoms
+from meanfield.representations.automatic import HandOver, never, succession
+from meanfield.representations.characteristics import (
+    CharacteristicsRepresentation,
+    characteristics,
+    resumed_characteristics,
+)
 from meanfield.representations.density import DensityRepresentation, density
 from meanfield.representations.options import Options
 from meanfield.representations.particles import ParticleRepresentation, particles
@@ -16,37 +22,98 @@ from meanfield.representations.representation import Representation
 
 __all__ = [
     "REPRESENTATIONS",
+    "AtomRepresentation",
+    "CharacteristicsRepresentation",
     "DensityRepresentation",
+    "Family",
+    "HandOver",
     "Options",
     "ParticleRepresentation",
     "Representation",
+    "atoms",
+    "characteristics",
     "density",
+    "handover_rule",
+    "never",
     "particles",
     "represent",
     "restored",
 ]
 
-REPRESENTATIONS: dict[str, Callable[[Problem, Density | Measure, Options], Representation]] = {
-    "density": lambda problem, measure, options: density(
-        problem, measure, tolerance=options.tolerance, max_degree=options.max_degree
+_Fixed = dict[str, FloatArray]
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a representation begins, and how it goes on from what a checkpoint keeps.
+
+    Attributes
+    ----------
+    begin : callable (problem, initial measure, options) -> Representation
+        Given.
+    resume : callable (problem, options, state, fixed) -> Representation
+        Given.
+    """
+
+    begin: Callable[[Problem, Density | Measure, Options], Representation]
+    resume: Callable[[Problem, Options, State, _Fixed], Representation]
+
+
+def _resumed_density(problem: Problem, options: Options, state: State, _: _Fixed) -> Representation:
+    begun = density(
+        problem,
+        problem.initial_measure(),
+        tolerance=options.tolerance,
+        max_degree=options.max_degree,
+    )
+    return replace(begun, state=state)
+
+
+REPRESENTATIONS: dict[str, Family] = {
+    "density": Family(
+        lambda problem, measure, options: density(
+            problem, measure, tolerance=options.tolerance, max_degree=options.max_degree
+        ),
+        _resumed_density,
     ),
-    "particles": lambda problem, measure, options: particles(
-        problem, measure, tokens=options.tokens, seed=options.seed
+    "characteristics": Family(
+        lambda problem, measure, options: characteristics(
+            problem, measure, tolerance=options.tolerance, max_nodes=options.max_nodes
+        ),
+        lambda problem, options, state, fixed: resumed_characteristics(
+            problem, state, fixed, tolerance=options.tolerance, max_nodes=options.max_nodes
+        ),
+    ),
+    "atoms": Family(
+        lambda problem, measure, options: atoms(problem, measure, tolerance=options.tolerance),
+        lambda problem, options, state, fixed: AtomRepresentation(
+            problem, state, fixed["weights"], fixed["numbers"].astype(int), options.tolerance
+        ),
+    ),
+    "particles": Family(
+        lambda problem, measure, options: particles(
+            problem, measure, tokens=options.tokens, seed=options.seed
+        ),
+        lambda problem, options, state, fixed: ParticleRepresentation(
+            problem, state, fixed.get("weights")
+        ),
     ),
 }
 """Representations that a run file names."""
 
 
-def restored(problem: Problem, options: Options, name: str, state: State) -> Representation:
+def restored(
+    problem: Problem, options: Options, name: str, state: State, fixed: _Fixed
+) -> Representation:
     """Representation `name` of a problem in a later state, as a checkpoint keeps it."""
-    carrier: Any = represent(problem, replace(options, name=name))
-    return cast(Representation, replace(carrier, state=state))
+    return REPRESENTATIONS[name].resume(problem, options, state, fixed)
 
 
 def represent(problem: Problem, options: Options) -> Representation:
     """Representation in which a problem starts.
 
-    "auto" begins as the initial measure does: a density as a density, points as particles.
+    "auto" begins as the initial measure does: a density as a density, tokens as particles, atoms
+    as atoms.
 
     Raises
     ------
@@ -56,12 +123,18 @@ def represent(problem: Problem, options: Options) -> Representation:
     measure = problem.initial_measure()
     name = options.name
     if name == "auto":
-        name = "particles" if isinstance(measure, Measure) else "density"
+        points = "atoms" if problem.initial.name == "atoms" else "particles"
+        name = points if isinstance(measure, Measure) else "density"
     if name not in REPRESENTATIONS:
         known = ", ".join(sorted([*REPRESENTATIONS, "auto"]))
         raise ValueError(f"representation {name!r} is not known. Known: {known}.")
-    if name == "density" and options.tokens is not None:
+    if name in ("density", "characteristics") and options.tokens is not None:
         raise ValueError(
             f'tokens = {options.tokens} is for name = "particles"; this run is a density.'
         )
-    return REPRESENTATIONS[name](problem, measure, options)
+    return REPRESENTATIONS[name].begin(problem, measure, options)
+
+
+def handover_rule(problem: Problem, options: Options) -> HandOver:
+    """Who takes over from whom, and when: nobody, unless the representation is "auto"."""
+    return succession(problem, options) if options.name == "auto" else never

@@ -9,11 +9,14 @@ it matters, and a tail above tolerance at the largest degree ends the run.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from meanfield.arrays import ModalArray, State
+from meanfield.arrays import FloatArray, ModalArray, State
+from meanfield.events import Event
+from meanfield.integrators import Stepper
 from meanfield.interaction import Interaction, interaction
 from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid, laplacian_eigenvalues
 from meanfield.measures import Density, Measure
@@ -77,6 +80,11 @@ class DensityRepresentation:
         rates = eigenvalues * np.abs(felt.potential_multipliers) / mean
         object.__setattr__(self, "linear_rate", float(rates.max()))
 
+    @property
+    def fixed(self) -> dict[str, FloatArray]:
+        """Nothing: coefficients are all there is."""
+        return {}
+
     def rhs(self, time: float, state: State) -> State:
         """Coefficients of -div(f grad Phi / Z)."""
         mean_field = self.interaction.field(state)
@@ -131,6 +139,14 @@ class DensityRepresentation:
         if tail < max(self.tolerance, _ROUNDING):
             return None
         return f"under-resolved: spectral tail {tail:.1e} at degree {self.grid.max_degree}"
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """None."""
+        return ()
+
+    def arrival(self) -> Sequence[Event]:
+        """Nothing to say."""
+        return ()
 
     def diagnostics(self, state: State) -> dict[str, float]:
         """Tail, degree, smallest nodal value, and the balance of energy.

@@ -15,12 +15,15 @@ class Options:
     Attributes
     ----------
     name : str
-        Given. "auto", "density" or "particles".
+        Given. "auto", "density", "characteristics", "atoms" or "particles".
     tolerance : float
         Given. Relative and absolute tolerance of a time step, and the size of the spectral
         tail up to which a density counts as resolved. From 1e-13 to 1e-2.
     max_degree : int or None
         Given. Largest degree of a density; None is 4096 on the circle, 1023 on the sphere.
+    max_nodes : int or None
+        Given. Largest number of nodes of characteristics; None is 2^17 on the circle, 2^21 on the
+        sphere.
     tokens : int or None
         Given. Number of particles drawn from an initial density.
     seed : int
@@ -35,6 +38,7 @@ class Options:
     name: str = "auto"
     tolerance: float = DEFAULT_TOLERANCE
     max_degree: int | None = None
+    max_nodes: int | None = None
     tokens: int | None = None
     seed: int = 0
 
@@ -47,6 +51,8 @@ class Options:
             )
         if self.max_degree is not None and self.max_degree < 1:
             raise ValueError(f"max_degree must be at least 1, got {self.max_degree}.")
+        if self.max_nodes is not None and self.max_nodes < 1:
+            raise ValueError(f"max_nodes must be at least 1, got {self.max_nodes}.")
         if self.tokens is not None and self.tokens < 1:
             raise ValueError(f"tokens must be at least 1, got {self.tokens}.")
         if self.seed < 0:

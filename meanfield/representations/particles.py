@@ -9,13 +9,16 @@ far apart that their attraction is below the rounding of the moments (1e-18).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray, State
+from meanfield.events import Event
 from meanfield.initial import sample_tokens
+from meanfield.integrators import Stepper
 from meanfield.interaction import Interaction, interaction
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
@@ -53,6 +56,11 @@ class ParticleRepresentation:
     def __post_init__(self) -> None:
         """Compute the multipliers once."""
         object.__setattr__(self, "interaction", interaction(self.problem))
+
+    @property
+    def fixed(self) -> dict[str, FloatArray]:
+        """Weights, where they are not equal."""
+        return {} if self.weights is None else {"weights": self.weights}
 
     def rhs(self, time: float, state: State) -> State:
         """Velocity of every token.
@@ -100,6 +108,14 @@ class ParticleRepresentation:
     def failure(self, state: State) -> None:
         """None: tokens have no degree that could be too small."""
         return None
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """None."""
+        return ()
+
+    def arrival(self) -> Sequence[Event]:
+        """Nothing to say."""
+        return ()
 
     def diagnostics(self, state: State) -> dict[str, float]:
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
@@ -156,6 +172,24 @@ def particles(
         If a density comes without a number of tokens, the flow diffuses (not built yet), or the
         kernel has degrees above what the manifold allows.
     """
+    check_movable(problem)
+    if isinstance(measure, Measure):
+        return ParticleRepresentation(problem, measure.points.ravel(), measure.weights)
+    if tokens is None or tokens < 1:
+        raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
+    points = sample_tokens(measure, tokens, np.random.default_rng(seed))
+    return ParticleRepresentation(problem, points.ravel(), None)
+
+
+def check_movable(problem: Problem) -> None:
+    """Refuse problems whose points nothing here can move.
+
+    Raises
+    ------
+    ValueError
+        If the flow diffuses (not built yet), or the kernel has degrees above what the manifold
+        allows.
+    """
     largest = problem.space.largest_degree
     if problem.kernel_degree > largest:
         raise ValueError(
@@ -166,9 +200,3 @@ def particles(
         raise ValueError(
             f"diffusivity = {problem.flow.diffusivity:g} cannot be evolved yet; use 0."
         )
-    if isinstance(measure, Measure):
-        return ParticleRepresentation(problem, measure.points.ravel(), measure.weights)
-    if tokens is None or tokens < 1:
-        raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
-    points = sample_tokens(measure, tokens, np.random.default_rng(seed))
-    return ParticleRepresentation(problem, points.ravel(), None)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from meanfield.arrays import ModalArray, State
+from meanfield.arrays import FloatArray, ModalArray, State
+from meanfield.events import Event
+from meanfield.integrators import Stepper
 from meanfield.measures import Density, Measure
 
 
@@ -23,6 +26,11 @@ class Representation(Protocol):
     @property
     def state(self) -> State:
         """State vector to start from."""
+        ...
+
+    @property
+    def fixed(self) -> dict[str, FloatArray]:
+        """Arrays that, beside a later state, are enough to make it again."""
         ...
 
     def rhs(self, time: float, state: State) -> State:
@@ -51,6 +59,14 @@ class Representation(Protocol):
 
     def failure(self, state: State) -> str | None:
         """Reason why this state must not be trusted, None if there is none."""
+        ...
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """What happened within the last step, in order, on the stepper's clock."""
+        ...
+
+    def arrival(self) -> Sequence[Event]:
+        """What there is to say where it takes over, on a clock that starts there."""
         ...
 
     def diagnostics(self, state: State) -> dict[str, float]:

@@ -20,8 +20,8 @@ from meanfield.initial import sample_tokens
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations import density, particles
-from meanfield.simulate import SimulationError, trajectory
 from meanfield.studies.metrics import METRICS
+from meanfield.trajectory import SimulationError, trajectory
 
 ProblemSource = Callable[[], Problem]
 """Makes the problem anew. A Problem holds functions and cannot travel to another process."""

@@ -1,13 +1,14 @@
 """Stability of k equal clusters at equal spacing on the circle.
 
-Perturbing cluster j by e^{i q 2 pi j / k}, the regular polygon has the rates
+The Jacobian J of `cluster_rates` is then circulant: displacing cluster j by e^{i q 2 pi j / k} is
+its eigenvector, with the rate
 
-    Lambda_q = sum_{p in Z} (lambda_{kp+q} - lambda_{kp}),      q = 1 ... k - 1,
+    Lambda_q = sum_j J_0j (e^{i q 2 pi j / k} - 1) = -2 sum_j J_0j sin^2(pi q j / k),
 
-and a test particle beside a cluster falls into it at the rate sum_p lambda_{kp}, where
-lambda_l = strength l^2 w_l are the rates of the uniform state; a normalised flow divides both
-by Z = sum_p a_{kp}. Every polygon of k >= 2 clusters is unstable for beta > 0, but slowly:
-it is metastable.
+q = 1 ... k - 1, since a rotation, q = 0, has the rate 0. By Poisson summation that is also a sum
+over growth rates of the uniform state (`docs/theory.md`, eq. 13), but there tiny rates are
+differences of large ones.
+Every polygon of k >= 2 clusters is unstable for beta > 0, but slowly: it is metastable.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds.manifold import laplacian_eigenvalues
+from meanfield.measures import Measure
 from meanfield.problem import Problem
+from meanfield.theory.cluster_rates import check_no_diffusion, linearisation
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +52,18 @@ def polygon_rates(problem: Problem, clusters: int) -> PolygonRates:
     Returns
     -------
     PolygonRates
-        Absolute error a few eps times the largest lambda_l: escape rates far below that are
-        rounding.
+        Errors are a few eps times the largest term of each sum, which for k = 2 and 3 is the rate
+        itself. Work and memory are as k^2.
 
     Raises
     ------
     ValueError
         If there are fewer than two clusters, the manifold is not the circle, or there is
         diffusion, under which clusters are no states.
+
+    See Also
+    --------
+    cluster_rates : any masses, any places, and the sphere.
 
     Examples
     --------
@@ -71,22 +77,13 @@ def polygon_rates(problem: Problem, clusters: int) -> PolygonRates:
         raise ValueError(f"clusters must be at least 2, got {k}.")
     if problem.manifold.dimension != 1:
         raise ValueError(f"polygons live on the circle, not on {problem.manifold.name}.")
-    if problem.flow.diffusivity:
-        raise ValueError("clusters are no stationary states with diffusivity > 0.")
-    degree = problem.kernel_degree + k
-    weights = problem.kernel.potential_multipliers(1, degree)
-    rates = problem.flow.strength * laplacian_eigenvalues(1, degree) * weights
-    scale = 1.0
-    if problem.flow.normalized:
-        a = problem.kernel.attention_multipliers(1, degree)
-        scale = float(_periodic_sum(a, k)[0])
-    folded = _periodic_sum(rates, k) / scale
-    return PolygonRates(escape=folded[1:] - folded[0], contraction=float(folded[0]))
-
-
-def _periodic_sum(values: FloatArray, period: int) -> FloatArray:
-    """Sums over p in Z of values[|period p + q|], q = 0 ... period - 1."""
-    reach = len(values) - 1
-    degrees = np.arange(-reach, reach + 1)
-    folded = np.bincount(degrees % period, values[np.abs(degrees)], minlength=period)
-    return np.asarray(folded, dtype=np.float64)
+    check_no_diffusion(problem)
+    each = np.arange(k)
+    polygon = Measure(problem.space, 2.0 * np.pi * each / k)
+    found = linearisation(problem, polygon, np.ones((k, 1, 1)))
+    # sin^2 has period k in q j, and integers stay exact.
+    shares = np.sin(np.pi * (np.outer(each[1:], each) % k) / k) ** 2
+    return PolygonRates(
+        escape=-2.0 * shares @ found.among_clusters[0, 0, :, 0],
+        contraction=-float(found.of_field[0, 0, 0]),
+    )

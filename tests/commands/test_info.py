@@ -110,7 +110,7 @@ def test_what_is_no_run_file_is_one_line(
         (tmp_path / "nothing.h5", "no such file"),
         (tmp_path, "no such file"),
         (text, "is not a readable HDF5 file"),
-        (other, "is not a run file of format 1 (format_version is None)"),
+        (other, "is not a run file of format 2 (format_version is None)"),
     ):
         assert main(["info", str(path)]) == 2
         line = capsys.readouterr().err

@@ -13,7 +13,7 @@ import pytest
 import meanfield
 from meanfield.commands import main as command_line
 from meanfield.commands.main import COMMANDS, main
-from meanfield.simulate import SimulationError
+from meanfield.trajectory import SimulationError
 
 
 def status_and_line(

@@ -143,7 +143,7 @@ def test_bad_run_file_is_one_line(tmp_path: Path, before: Path) -> None:
         load_config(config)
     with h5py.File(file, "w") as other:
         other["x"] = 1
-    with pytest.raises(ConfigError, match="not a run file of format 1"):
+    with pytest.raises(ConfigError, match="not a run file of format 2"):
         load_config(config)
 
 

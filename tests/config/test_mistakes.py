@@ -44,7 +44,7 @@ MISTAKES = [
         "initial.modes=[[1, nan, 0]]",
         "[initial] modes = [[1, nan, 0]] holds [1, nan, 0], which holds",
     ),
-    ("representation.name=atoms", '[representation] name = "atoms" is not known. Known: auto,'),
+    ("representation.name=atoms", "[representation] representation 'atoms' needs points"),
     ("representation.step=0.1", "[representation] 'step' is not a key of this section. Known:"),
     (
         "representation.tolerance=-1e-9",

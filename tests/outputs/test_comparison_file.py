@@ -15,11 +15,11 @@ from meanfield.outputs.comparison_file import (
     record_comparison,
     write_comparison,
 )
-from meanfield.simulate import SimulationError
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.options import StudyOptions
 from meanfield.studies.particle_systems import System, finished_systems
+from meanfield.trajectory import SimulationError
 
 LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)

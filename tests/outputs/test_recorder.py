@@ -17,8 +17,8 @@ from meanfield.outputs import atomic, recorder, run_writer
 from meanfield.outputs.recorder import OutputError, record, set_status
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.run import problem_attributes
-from meanfield.simulate import SimulationError
 from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.trajectory import SimulationError
 
 PROBLEM = mf.Problem(mf.Circle(), mf.linear())
 ATTRIBUTES = problem_attributes(PROBLEM) | {"status": "running", "config": "a = 1", "title": "t"}

@@ -135,7 +135,7 @@ def test_attributes_are_the_promised_ones(file: Path) -> None:
     with h5py.File(file) as h5:
         attributes = dict(h5.attrs)
         time = dict(h5["time"].attrs)
-    assert attributes["format_version"] == FORMAT_VERSION == 1
+    assert attributes["format_version"] == FORMAT_VERSION == 2
     assert attributes["meanfield_version"] == mf.__version__
     assert attributes["status"] == "completed"
     assert attributes["title"] == "Gr\u00f6\u00dfe"
@@ -204,7 +204,7 @@ def test_checkpoint_comes_back(file: Path) -> None:
     assert checkpoint.step is not None and checkpoint.step > 0
     assert checkpoint.steps == run.diagnostics["steps"][-1]
     assert {field.name for field in fields(Checkpoint)} == {
-        *("time", "state", "step", "steps", "rejected", "evaluations")
+        *("clock", "epoch", "state", "step", "steps", "rejected", "evaluations", "events", "fixed")
     }
 
 
@@ -248,8 +248,8 @@ def test_no_damaged_block_goes_unnoticed(file: Path, tmp_path: Path, count: int)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda f: f.attrs.__setitem__("format_version", 2), "format_version is 2"),
-        (lambda f: f.__delitem__("time"), "is not a run file of format 1"),
+        (lambda f: f.attrs.__setitem__("format_version", 1), "format_version is 1"),
+        (lambda f: f.__delitem__("time"), "is not a run file of format 2"),
         (lambda f: f.__delitem__("moments"), r"is damaged: .*moments"),
         (lambda f: f["observables/energy"].resize((3,)), "energy has 3 rows, expected 6"),
         (lambda f: f["diagnostics/steps"].resize((7,)), "steps has 7 rows, expected 6"),

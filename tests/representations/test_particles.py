@@ -6,6 +6,7 @@ import pytest
 import meanfield as mf
 from meanfield.representations import (
     REPRESENTATIONS,
+    AtomRepresentation,
     DensityRepresentation,
     Options,
     ParticleRepresentation,
@@ -74,7 +75,7 @@ def test_tokens_that_have_met_stay_together() -> None:
     """On its stability limit the stepper kept them 1e-10 apart at this tolerance."""
     law = mf.from_points([0.0, 1.5])
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA, law)
-    run = mf.simulate(problem, until=1e4, save=2, tolerance=1e-10)
+    run = mf.simulate(problem, until=1e4, save=2, tolerance=1e-10, representation="particles")
     first, second = run.measures[-1].points
     assert abs(first - second) < 1e-12
 
@@ -95,8 +96,10 @@ def test_particles_from_a_density_need_their_number(tokens: int | None) -> None:
 
 
 def test_auto_begins_as_the_initial_measure_does() -> None:
-    """A density as a density, points as particles."""
+    """A density as a density, tokens as particles, atoms as atoms."""
     assert isinstance(represent(problem_of(LAW), Options()), DensityRepresentation)
+    atoms = mf.from_points(np.zeros(3), name="atoms")
+    assert isinstance(represent(problem_of(atoms), Options()), AtomRepresentation)
     points = mf.from_points(np.zeros(3))
     assert isinstance(represent(problem_of(points), Options()), ParticleRepresentation)
 
@@ -105,12 +108,13 @@ def test_every_representation_can_be_named() -> None:
     """The table and its entries agree on names."""
     for name in REPRESENTATIONS:
         tokens = 10 if name == "particles" else None
-        carrier = represent(problem_of(LAW), Options(name=name, tokens=tokens))
+        law = mf.from_points([0.0, 1.5]) if name == "atoms" else LAW
+        carrier = represent(problem_of(law), Options(name=name, tokens=tokens))
         assert carrier.name == name
         assert carrier.rhs(0.0, carrier.state).shape == carrier.state.shape
 
 
-@pytest.mark.parametrize("name", ["auto", "density"])
+@pytest.mark.parametrize("name", ["auto", "density", "characteristics"])
 def test_tokens_of_a_density_are_refused(name: str) -> None:
     """Ignored, they would let a user believe in a particle run."""
     with pytest.raises(ValueError, match='tokens = 10 is for name = "particles"'):
@@ -119,7 +123,7 @@ def test_tokens_of_a_density_are_refused(name: str) -> None:
 
 def test_unknown_representation_is_refused() -> None:
     """The message lists what is known."""
-    with pytest.raises(ValueError, match="'densty' is not known. Known: auto, density, particles"):
+    with pytest.raises(ValueError, match="'densty' is not known. Known: atoms, auto, char"):
         represent(problem_of(LAW), Options(name="densty"))
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.simulate import SimulationError
 from meanfield.studies import particle_systems
 from meanfield.studies.particle_systems import (
     Reference,
@@ -18,6 +17,7 @@ from meanfield.studies.particle_systems import (
     finished_systems,
     system_distances,
 )
+from meanfield.trajectory import SimulationError
 from meanfield.transport import wasserstein
 
 LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [3, 0.0, 0.2]])

@@ -49,6 +49,39 @@ def test_escape_rates_are_eigenvalues_of_the_jacobian(k: int, beta: float, flow:
         )
 
 
+def folded(values: np.ndarray, k: int) -> np.ndarray:
+    """Sums over p in Z of values[|k p + q|], q = 0 ... k - 1."""
+    reach = len(values) - 1
+    degrees = np.arange(-reach, reach + 1)
+    return np.bincount(degrees % k, values[np.abs(degrees)], minlength=k)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow(strength=-1.0)])
+@pytest.mark.parametrize("beta", [-2.0, 0.0, 1.0, 5.0, 30.0])
+@pytest.mark.parametrize("k", [2, 3, 4, 7, 12])
+def test_rates_are_folded_growth_rates(k: int, beta: float, flow: mf.Flow) -> None:
+    """Equations (13) and (14), by Poisson summation: sums over clusters are sums over degrees."""
+    problem = polygon(beta, flow)
+    degree = problem.kernel_degree + k
+    growth = folded(growth_rates(polygon(beta, mf.Flow(strength=flow.strength)), degree), k)
+    if flow.normalized:
+        growth = growth / folded(problem.kernel.attention_multipliers(1, degree), k)[0]
+    found = polygon_rates(problem, k)
+    # The folded ones are differences of rates of the size of the contraction.
+    slack = 1e-14 * max(1.0, np.abs(growth).max())
+    np.testing.assert_allclose(found.escape, growth[1:] - growth[0], rtol=0, atol=slack)
+    assert found.contraction == pytest.approx(growth[0], rel=0, abs=slack)
+
+
+@pytest.mark.parametrize("beta", [25.0, 81.0, 300.0])
+def test_tiny_escape_rates_keep_their_digits(beta: float) -> None:
+    """Of e^-2beta and e^-3beta/2, folded growth rates would leave rounding."""
+    pair = polygon_rates(polygon(beta), 2).escape[0]
+    triangle = polygon_rates(polygon(beta), 3).escape
+    assert pair == pytest.approx(np.exp(-2 * beta), rel=1e-13)
+    np.testing.assert_allclose(triangle, np.exp(-1.5 * beta) * (0.5 + 0.75 * beta), rtol=3e-13)
+
+
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 @pytest.mark.parametrize("k, beta", [(2, 3.0), (3, 5.0), (4, 7.0), (6, -1.0)])
 def test_contraction_is_the_slope_of_a_test_particle(k: int, beta: float, flow: mf.Flow) -> None:

@@ -8,7 +8,7 @@ from meanfield.interaction import interaction
 from meanfield.kernels import KERNELS
 from meanfield.manifolds.circle.pairs import exponential_velocity_circle, pairwise_velocity
 from meanfield.representations import particles
-from meanfield.simulate import trajectory
+from meanfield.trajectory import trajectory
 
 FLOWS = {"USA": mf.USA, "SA": mf.SA, "repulsive": mf.Flow(True, -0.5)}
 BETAS = [-9.0, 0.0, 1.0, 9.0, 81.0]

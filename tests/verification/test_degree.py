@@ -5,7 +5,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.representations import DensityRepresentation, density
-from meanfield.simulate import SimulationError, trajectory
+from meanfield.trajectory import SimulationError, trajectory
 
 FLOWS = {"USA": mf.USA, "SA": mf.SA}
 LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05]])

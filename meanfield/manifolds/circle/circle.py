@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.manifolds.circle.grid import CircleGrid
+
+if TYPE_CHECKING:
+    from meanfield.manifolds.circle.panels import Panels
 
 _MASS_TOLERANCE = 1e-9
 _OVERSAMPLING = 4
@@ -206,3 +210,15 @@ class Circle:
         from meanfield.manifolds.circle import neighbourhoods
 
         return neighbourhoods.mean_points(points, mass, group, count)
+
+    def label_cells(self, length: float) -> Panels:
+        """Labels cut into equal panels of at most that length in radians."""
+        from meanfield.manifolds.circle.panels import panels
+
+        return panels(length)
+
+    def cells_of(self, bounds: FloatArray) -> Panels:
+        """Panels with these edges, shape (panels, 2)."""
+        from meanfield.manifolds.circle.panels import Panels
+
+        return Panels(bounds)

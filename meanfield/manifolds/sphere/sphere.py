@@ -19,6 +19,7 @@ from meanfield.manifolds.sphere import coefficients as packing
 
 if TYPE_CHECKING:
     from meanfield.manifolds.sphere.grid import SphereGrid
+    from meanfield.manifolds.sphere.label_cells import SphereCells
 
 _MASS_TOLERANCE = 1e-9
 _FEW_POINTS, _FEW_POINTS_PER_DEGREE = 200, 19
@@ -242,3 +243,15 @@ class Sphere:
         from meanfield.manifolds.sphere import neighbourhoods
 
         return neighbourhoods.mean_points(points, mass, group, count)
+
+    def label_cells(self, length: float) -> SphereCells:
+        """Label space in equal cells with sides of at most `length`."""
+        from meanfield.manifolds.sphere.label_cells import tiling
+
+        return tiling(length)
+
+    def cells_of(self, bounds: FloatArray) -> SphereCells:
+        """Cells with these bounds, as they were."""
+        from meanfield.manifolds.sphere.label_cells import cells_of
+
+        return cells_of(bounds)

@@ -66,6 +66,8 @@ PLOTS: dict[str, PlotKind] = {
         ("spectrum", 4.6, BOTH, "moments by degree, with the growth that linear theory predicts"),
         ("clusters", 4.6, BOTH, "centres of the clusters, by mass"),
         ("resolution", 4.0, BOTH, "spectral tail and degree of the density"),
+        ("staircase", 4.4, BOTH, "energy against log time, with the clusters of each plateau"),
+        ("tree", 5.0, BOTH, "who merged with whom, and when, once a run is atoms"),
         ("map", 4.1, ("sphere",), "density at a few times as equal-area maps, with tokens"),
         ("globe", 5.0, ("sphere",), "density at the last time from in front and from behind"),
     ]

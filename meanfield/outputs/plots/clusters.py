@@ -16,6 +16,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from meanfield.outputs.plots.density import set_angle_axis
+from meanfield.outputs.plots.hand_overs import mark_hand_overs
 from meanfield.outputs.plots.projections import Mollweide
 from meanfield.outputs.plots.sphere_picture import draw_outline, graticule, marked_clusters
 from meanfield.outputs.plots.style import ENERGY, FAINT, MUTED, TIME_COLOURS, set_title
@@ -41,6 +42,7 @@ def draw(run: Run, figure: Figure) -> None:
     on_axes(run, axes)
     if run.manifold.dimension == 1:
         set_time_axis(axes, run)
+        mark_hand_overs(axes, run)
         add_growth_times(axes, run)
 
 

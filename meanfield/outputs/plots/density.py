@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
-from meanfield.arrays import FloatArray
-from meanfield.measures import Density, Measure
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.outputs.plots import map as sphere_map
-from meanfield.outputs.plots.cell_means import cell_edges, cell_means
+from meanfield.outputs.plots.carriers import is_smooth
+from meanfield.outputs.plots.cell_means import cell_edges
 from meanfield.outputs.plots.colours import add_colour_bar, colour_range
-from meanfield.outputs.plots.style import DENSITY_COLOURS, set_title
+from meanfield.outputs.plots.columns import cell_count, column, marks
+from meanfield.outputs.plots.hand_overs import mark_hand_overs
+from meanfield.outputs.plots.style import DENSITY_COLOURS, FAINT, set_title
 from meanfield.outputs.plots.time_axis import (
     add_growth_times,
+    edges_between,
     is_logarithmic,
+    places_on_axis,
     set_time_axis,
     shown,
     spread_evenly,
@@ -24,14 +30,13 @@ from meanfield.outputs.plots.time_axis import (
 from meanfield.outputs.plots.token_paths import token_paths
 from meanfield.run import Run
 
-_CELLS = 720
 _COLUMNS = 900
 _MOST_COLUMNS = 1500
 _PATHS = 40
 _PATH_POINTS = 4
-# Cells of a histogram hold about this many tokens of a uniform measure.
-_TOKENS_PER_CELL = 10
-_FEWEST_CELLS = 240
+# Of atoms, in points: one that holds all the mass, and the lightest.
+_ATOM_WIDTH, _THINNEST = 8.0, 0.7
+_PLACES = 2  # of an angle that rests
 
 
 def draw(run: Run, figure: Figure) -> None:
@@ -46,6 +51,7 @@ def draw(run: Run, figure: Figure) -> None:
     set_title(axes, run)
     on_axes(run, axes)
     set_time_axis(axes, run)
+    mark_hand_overs(axes, run, colour=FAINT)
     add_growth_times(axes, run)
 
 
@@ -59,28 +65,35 @@ def missing(run: Run) -> str | None:
 
 
 def on_axes(run: Run, axes: Axes) -> None:
-    """Density, token paths and colour bar on given axes."""
+    """Density, token paths, atoms and colour bar on given axes."""
     kept = shown(run)
     logarithmic = is_logarithmic(run.time)
     kept = kept[spread_evenly(run.time[kept], _MOST_COLUMNS, logarithmic)]
-    measures = [measure for i in kept if (measure := run.measures[i]) is not None]
-    count = _cell_count(measures)
-    table = np.array([cell_means(measure, count) for measure in measures]).T
-    low, high = colour_range(table)
-    edges, values = _between(run.time[kept]), np.clip(table, low, high)
-    if all(isinstance(measure, Density) for measure in measures):
-        edges, values = _interpolated(run.time[kept], values, logarithmic)
-    mesh = axes.pcolormesh(
-        edges,
-        cell_edges(count),
-        values,
-        norm=LogNorm(low, high),
-        cmap=DENSITY_COLOURS,
-        shading="flat",
-        rasterized=True,
-    )
-    _draw_paths(run, axes)
+    count = cell_count(run, kept)
+    edges = edges_between(run.time[kept], logarithmic)
+    table = np.array([column(run, i, count, marked=False) for i in kept]).T
+    axes.set_facecolor(mpl.colormaps[DENSITY_COLOURS](0.0))
+    if table.any():  # not atoms alone
+        _draw_columns(run, axes, kept, edges, table)
     set_angle_axis(axes)
+    _draw_paths(run, axes)
+    _draw_atoms(run, axes, kept, edges)
+
+
+def _draw_columns(
+    run: Run, axes: Axes, kept: IntArray, edges: FloatArray, table: FloatArray
+) -> None:
+    """Colours, and their bar."""
+    low, high = colour_range(table)
+    values = np.clip(table, low, high)
+    smooth = np.array([is_smooth(run, i) for i in kept])
+    if smooth.any():
+        times = run.time[kept]
+        edges, values = _interpolated(times, values, smooth, is_logarithmic(run.time))
+    mesh = axes.pcolormesh(
+        edges, cell_edges(len(table)), values, norm=LogNorm(low, high), cmap=DENSITY_COLOURS,
+        shading="flat", rasterized=True,
+    )  # fmt: skip
     add_colour_bar(axes, mesh, table)
 
 
@@ -92,31 +105,22 @@ def set_angle_axis(axes: Axes) -> None:
     axes.set_ylabel(r"angle $\theta$ (rad)")
 
 
-def _cell_count(measures: list[Density | Measure]) -> int:
-    """Fine for densities; for tokens so that cells hold some."""
-    effective = [1.0 / float(np.sum(m.mass**2)) for m in measures if isinstance(m, Measure)]
-    if not effective:
-        return _CELLS
-    return 2 * int(np.clip(min(effective) / _TOKENS_PER_CELL, _FEWEST_CELLS, _CELLS) // 2)
-
-
 def _interpolated(
-    times: FloatArray, table: FloatArray, logarithmic: bool
+    times: FloatArray, table: FloatArray, smooth: NDArray[np.bool_], logarithmic: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Edges and values of columns that are narrow on the time axis, by interpolation of log f."""
-    places = np.log(times) if logarithmic else times
+    """Edges and values of columns that are narrow on the time axis.
+
+    Between two densities log f is interpolated, elsewhere the nearer column is taken.
+    """
+    places = places_on_axis(times, logarithmic)
     edges = np.linspace(places[0], places[-1], _COLUMNS + 1)
     centres = 0.5 * (edges[1:] + edges[:-1])
     right = np.clip(np.searchsorted(places, centres), 1, len(places) - 1)
     share = (centres - places[right - 1]) / (places[right] - places[right - 1])
+    share = np.where(smooth[right] & smooth[right - 1], share, np.round(share))
     columns = np.log(table)
     values = np.exp((1 - share) * columns[:, right - 1] + share * columns[:, right])
     return np.exp(edges) if logarithmic else edges, values
-
-
-def _between(times: FloatArray) -> FloatArray:
-    """Edges of columns: half way between saved times."""
-    return np.concatenate([times[:1], 0.5 * (times[1:] + times[:-1]), times[-1:]])
 
 
 def _draw_paths(run: Run, axes: Axes) -> None:
@@ -132,3 +136,30 @@ def _draw_paths(run: Run, axes: Axes) -> None:
     axes.add_collection(
         LineCollection(lines, colors="white", linewidths=0.6, alpha=0.55), autolim=False
     )
+
+
+def _draw_atoms(run: Run, axes: Axes, kept: IntArray, edges: FloatArray) -> None:
+    """Atoms as dashes from one edge to the next, as thick as they are heavy: none crosses the seam.
+
+    An atom that rests is one dash; else which is which at the next saved time is not asked.
+    """
+    dashes: list[list[tuple[float, float]]] = []
+    masses: list[float] = []
+    going: dict[tuple[float, float], int] = {}  # dashes that end at an edge, by angle and mass
+    for i, begin, end in zip(kept, edges[:-1], edges[1:], strict=True):
+        angles, weights = marks(run, i)
+        before, going = going, {}
+        for angle, mass in zip((angles + np.pi) % (2 * np.pi) - np.pi, weights, strict=True):
+            key = (round(angle, _PLACES), mass)
+            if key not in before:
+                dashes.append([(begin, angle)])
+                masses.append(mass)
+            going[key] = before.get(key, len(dashes) - 1)
+            dashes[going[key]][1:] = [(end, dashes[going[key]][0][1])]
+    if dashes:
+        widths = np.maximum(_ATOM_WIDTH * np.array(masses), _THINNEST)
+        bright = mpl.colormaps[DENSITY_COLOURS](1.0)
+        axes.add_collection(
+            LineCollection(dashes, colors=[bright], linewidths=widths, capstyle="butt", zorder=2.5),
+            autolim=False,
+        )

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from meanfield.arrays import FloatArray
+from meanfield.outputs.plots.hand_overs import mark_hand_overs
 from meanfield.outputs.plots.style import COUNT, ENERGY, FAINT, MUTED, set_title
 from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
 from meanfield.run import Run
@@ -17,6 +18,8 @@ from meanfield.run import Run
 _LEVEL_SPACING = 0.12
 # Names of lines above this share of the height stand below them.
 _TOP = 0.9
+# Rows of text at the top that names of lines may take.
+BELOW_LEVELS = 2
 # Points of the sphere that all see the same: similarities <x_1, x_j> of a point, a pair, a
 # triangle, the tetrahedron, the octahedron and the icosahedron.
 _SOLIDS = {
@@ -37,6 +40,7 @@ def draw(run: Run, figure: Figure) -> None:
     on_axes(run, axes)
     level_lines(run, axes)
     set_time_axis(axes, run)
+    mark_hand_overs(axes, run, first_row=BELOW_LEVELS)
     add_growth_times(axes, run)
     axes.set_ylabel(energy_label(run), color=ENERGY)
 

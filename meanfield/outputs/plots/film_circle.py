@@ -12,13 +12,14 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 
 from meanfield.arrays import FloatArray
-from meanfield.measures import Measure
 from meanfield.outputs.plots import density
-from meanfield.outputs.plots.cell_means import cell_edges, cell_means
+from meanfield.outputs.plots.carriers import is_smooth
+from meanfield.outputs.plots.cell_means import cell_edges
 from meanfield.outputs.plots.colours import colour_range
+from meanfield.outputs.plots.columns import column, marks
 from meanfield.outputs.plots.film import Film, film_frames, new_film_figure, time_cursor
 from meanfield.outputs.plots.map import time_label
-from meanfield.outputs.plots.style import DENSITY_COLOURS, FAINT, INK
+from meanfield.outputs.plots.style import DENSITY_COLOURS, ENERGY, FAINT, INK
 from meanfield.outputs.plots.time_axis import set_time_axis
 from meanfield.outputs.plots.token_paths import token_paths
 from meanfield.run import Run
@@ -27,6 +28,8 @@ _CELLS, _FEW_CELLS = 720, 180
 _TOKENS = 60
 _HEIGHT = 0.62
 _RING = 7.0  # points
+# Of atoms: one that holds all the mass, and the lightest.
+_AREA, _SMALLEST = 250.0, 4.0
 
 
 def film(run: Run) -> Film:
@@ -55,6 +58,7 @@ def film(run: Run) -> Film:
     (curve,) = disc.plot([], [], color=INK, linewidth=1.1, zorder=2)
     filled = disc.fill([], [], color=FAINT, alpha=0.6, linewidth=0, zorder=1)[0]
     dots = disc.scatter([], [], s=9.0, color=INK, linewidths=0, zorder=4)
+    atoms = disc.scatter([], [], s=9.0, color=ENERGY, linewidths=0, zorder=5)
     label = disc.annotate("", (0.0, 0.0), ha="center", va="center", color=INK, linespacing=1.6)
 
     density.on_axes(run, above)
@@ -71,25 +75,28 @@ def film(run: Run) -> Film:
         filled.set_xy(np.concatenate([outer, _at(1.0, centres[::-1])], axis=1).T)
         ring.set_array(np.clip(values[k], norm.vmin, norm.vmax))
         dots.set_offsets(_at(0.93, tokens[k]).T)
+        places, masses = marks(run, int(frames[k]))
+        atoms.set_offsets(_at(1.0, places).T)
+        atoms.set_sizes(np.maximum(_AREA * masses, _SMALLEST))
         label.set_text(time_label(run, int(frames[k])).replace(",  ", "\n"))
         time = float(run.time[frames[k]])
         for cursor in cursors:
             cursor.set_xdata([time, time])
 
-    return Film(figure, frames, show, (filled, curve, ring, dots, label, *cursors))
+    return Film(figure, frames, show, (filled, curve, ring, dots, atoms, label, *cursors))
 
 
 def ring_values(run: Run, frames: Any) -> FloatArray:
     """Mean density in the cells of the ring, shape (frames, cells); wider cells for tokens."""
-    measures = [measure for i in frames if (measure := run.measures[i]) is not None]
-    count = _FEW_CELLS if any(isinstance(measure, Measure) for measure in measures) else _CELLS
-    return np.array([np.maximum(cell_means(measure, count), 0.0) for measure in measures])
+    count = _CELLS if all(is_smooth(run, i) for i in frames) else _FEW_CELLS
+    return np.array([np.maximum(column(run, i, count), 0.0) for i in frames])
 
 
 def token_angles(run: Run, frames: Any) -> FloatArray:
-    """Angles of a few tokens, shape (frames, tokens)."""
+    """Angles of a few tokens, shape (frames, tokens); NaN where their paths have ended."""
     angles = token_paths(run, _TOKENS)[1]
-    return np.asarray(angles[frames])
+    ended = np.full((len(run.time) - len(angles), angles.shape[1]), np.nan)
+    return np.asarray(np.concatenate([angles, ended])[frames])
 
 
 def _at(radius: FloatArray | float, angles: FloatArray) -> FloatArray:

@@ -18,14 +18,14 @@ from meanfield.outputs.plots.sphere_picture import (
     draw_density,
     draw_graticule,
     graticule,
-    token_style,
     values_on,
 )
-from meanfield.outputs.plots.sphere_tokens import tokens_of
+from meanfield.outputs.plots.sphere_tokens import dot_style, tokens_of
 from meanfield.outputs.plots.style import INK
 from meanfield.run import Run
 
 _GLOBE, _MAP = 400, 420  # pixels across
+_MAP_DOTS = 0.4  # area of a dot on the map, relative to the globe
 _TURN = np.deg2rad(1.2)  # a frame
 _ELEVATION = np.deg2rad(20.0)
 _SAMPLES = 12  # frames that the range of colours is taken from
@@ -51,9 +51,7 @@ def film(run: Run) -> Film:
     lines = draw_graticule(globe, globes[0])
     map_lines = draw_graticule(above, flat)
     tokens = tokens_of(run)
-    style = TOKENS | token_style(len(tokens[frames[0]]))
-    dots = [axes.scatter([], [], **style) for axes in (globe, above)]
-    dots[1].set_sizes(0.4 * dots[1].get_sizes())
+    dots = [axes.scatter([], [], **TOKENS) for axes in (globe, above)]
     label = picture.annotate(
         "", (0.5, 0.0), xycoords="axes fraction", xytext=(0, -6), textcoords="offset points",
         ha="center", va="top", color=INK,
@@ -67,6 +65,10 @@ def film(run: Run) -> Film:
         lines.set_data(*graticule(globes[k]).T)
         dots[0].set_offsets(globes[k].to_plane(tokens[index]))
         dots[1].set_offsets(flat.to_plane(tokens[index]))
+        style = dot_style(run, index, tokens[index])
+        for marks, share in zip(dots, (1.0, _MAP_DOTS), strict=True):
+            marks.set_sizes(share * style["s"])
+            marks.set_alpha(style["alpha"])
         label.set_text(time_label(run, index))
         cursor.set_xdata([time, time])
 

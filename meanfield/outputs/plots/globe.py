@@ -20,10 +20,9 @@ from meanfield.outputs.plots.sphere_picture import (
     draw_density,
     draw_graticule,
     marked_clusters,
-    token_style,
     values_on,
 )
-from meanfield.outputs.plots.sphere_tokens import tokens_of
+from meanfield.outputs.plots.sphere_tokens import dot_style, tokens_of
 from meanfield.outputs.plots.style import MUTED, set_title
 from meanfield.run import Run
 
@@ -53,11 +52,12 @@ def on_axes(run: Run, axes: Axes) -> None:
     values = np.array([values_on(measure, projection, _PIXELS) for _, projection in sides])
     norm = LogNorm(*colour_range(values))
     tokens, clusters = tokens_of(run)[index], marked_clusters(run, index)
+    dots = dot_style(run, index, tokens)
     for k, (name, projection) in enumerate(sides):
         panel = axes.inset_axes((0.51 * k, 0.07, 0.49, 0.93))
         image = draw_density(panel, values[k], projection, norm)
         draw_graticule(panel, projection)
-        panel.scatter(*projection.to_plane(tokens).T, **TOKENS | token_style(len(tokens)))
+        panel.scatter(*projection.to_plane(tokens).T, **TOKENS | dots)
         draw_clusters(panel, projection.to_plane(clusters[0]), 120.0)
         _label_masses(panel, projection.to_plane(clusters[0]), clusters[1])
         panel.annotate(

@@ -18,12 +18,11 @@ from meanfield.outputs.plots.sphere_picture import (
     draw_density,
     draw_graticule,
     marked_clusters,
-    token_style,
     values_on,
 )
-from meanfield.outputs.plots.sphere_tokens import tokens_of
+from meanfield.outputs.plots.sphere_tokens import dot_style, tokens_of
 from meanfield.outputs.plots.style import MUTED, set_title
-from meanfield.outputs.plots.time_axis import is_logarithmic
+from meanfield.outputs.plots.time_axis import is_logarithmic, number_label
 from meanfield.run import Run
 
 _PANELS = 6
@@ -67,7 +66,7 @@ def on_axes(run: Run, axes: Axes, panels: int = _PANELS) -> None:
         panel = axes.inset_axes(place)
         image = draw_density(panel, picture, projection, norm)
         draw_graticule(panel, projection)
-        style = token_style(len(tokens[i]) * columns)
+        style = dot_style(run, int(i), tokens[i], columns)
         panel.scatter(*projection.to_plane(tokens[i]).T, **TOKENS | style)
         draw_clusters(panel, projection.to_plane(marked_clusters(run, int(i))[0]))
         panel.annotate(
@@ -86,7 +85,7 @@ def chosen_times(run: Run, count: int) -> NDArray[np.int64]:
     """
     kept = np.array([i for i, measure in enumerate(run.measures) if measure is not None])
     clock = 0.5 * _clock(run.time[kept])
-    if is_logarithmic(run.time) and run.time[kept[0]] == 0.0:
+    if is_logarithmic(run.time):
         clock = 0.5 * _clock(np.log(np.maximum(run.time[kept], run.time[run.time > 0][0])))
     clock += 0.5 * _clock(np.nan_to_num(run.observables["energy"][kept]))
     targets = np.linspace(0.0, clock[-1], count) if count > 1 else clock[-1:]
@@ -103,8 +102,9 @@ def _clock(values: FloatArray) -> FloatArray:
 def time_label(run: Run, index: int) -> str:
     """Time of a panel, also in growth times if a degree grows."""
     time, rate = float(run.time[index]), float(run.attributes.get("growth_rate_max", 0.0))
-    label = f"$t = {time:.4g}$"
-    return label + (f",  {time * rate:.3g} growth times" if rate > 0 and time > 0 else "")
+    label = f"$t = {number_label(time)}$"
+    grown = f",  ${number_label(time * rate, 3)}$ growth times"
+    return label + (grown if rate > 0 and time > 0 else "")
 
 
 def _places(count: int, columns: int) -> list[tuple[float, float, float, float]]:

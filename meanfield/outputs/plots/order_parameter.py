@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.energy import points_if_few
+from meanfield.outputs.plots.hand_overs import mark_hand_overs
 from meanfield.outputs.plots.style import ORDER, set_title
 from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
 from meanfield.run import Run
@@ -21,6 +22,7 @@ def draw(run: Run, figure: Figure) -> None:
     set_title(axes, run)
     on_axes(run, axes)
     set_time_axis(axes, run)
+    mark_hand_overs(axes, run)
     add_growth_times(axes, run)
     axes.set_ylabel(LABEL)
 

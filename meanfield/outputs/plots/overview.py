@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from meanfield.outputs.plots import clusters, density, energy, order_parameter, spectrum
 from meanfield.outputs.plots import map as sphere_map
 from meanfield.outputs.plots.curves import label_ends
-from meanfield.outputs.plots.style import ENERGY, ORDER, set_title
+from meanfield.outputs.plots.hand_overs import mark_hand_overs
+from meanfield.outputs.plots.style import ENERGY, FAINT, MUTED, ORDER, set_title
 from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
 from meanfield.run import Run
 
@@ -33,6 +34,9 @@ def draw(run: Run, figure: Figure) -> None:
     for panel in over_time:
         set_time_axis(panel, run, label=panel is below[-1])
         panel.tick_params(labelbottom=panel is below[-1])
+        colour = FAINT if panel is picture and first is density else MUTED
+        row = energy.BELOW_LEVELS if panel is below[0] else 0
+        mark_hand_overs(panel, run, names=panel is over_time[0], colour=colour, first_row=row)
 
 
 def energy_and_order(run: Run, axes: Axes) -> None:

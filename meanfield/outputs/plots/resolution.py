@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.outputs.plots.energy import points_if_few
+from meanfield.outputs.plots.hand_overs import mark_hand_overs
 from meanfield.outputs.plots.style import (
     COUNT,
     ENERGY,
@@ -36,6 +37,7 @@ def draw(run: Run, figure: Figure) -> None:
     degree_on_twin(run, axes)
     on_axes(run, axes)
     set_time_axis(axes, run)
+    mark_hand_overs(axes, run)
     add_growth_times(axes, run)
 
 

@@ -17,6 +17,7 @@ from matplotlib.ticker import NullFormatter
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.curves import label_ends
 from meanfield.outputs.plots.energy import points_if_few
+from meanfield.outputs.plots.hand_overs import mark_hand_overs
 from meanfield.outputs.plots.style import (
     DEGREE_COLOURS,
     MUTED,
@@ -35,6 +36,7 @@ def draw(run: Run, figure: Figure) -> None:
     set_title(axes, run)
     on_axes(run, axes, height=3.4)
     set_time_axis(axes, run)
+    mark_hand_overs(axes, run)
     add_growth_times(axes, run)
 
 

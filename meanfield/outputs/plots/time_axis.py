@@ -12,7 +12,9 @@ from meanfield.run import Run
 
 # Half of the saved times in the first twentieth of the run: meant for a logarithmic axis.
 _EARLY = 0.05
-_ENOUGH = 8
+_ENOUGH = 3
+# Numbers beyond these powers of ten are written with one.
+_PLAIN = 4
 
 
 def is_logarithmic(time: FloatArray) -> bool:
@@ -22,8 +24,47 @@ def is_logarithmic(time: FloatArray) -> bool:
     --------
     >>> is_logarithmic(np.geomspace(1.0, 1e4, 50)), is_logarithmic(np.linspace(0.0, 1e4, 50))
     (True, False)
+    >>> is_logarithmic(np.array([0.0, 1.0, 1e60, 1e120]))
+    True
     """
-    return len(time) >= _ENOUGH and bool(time[len(time) // 2] < _EARLY * time[-1])
+    later = time[time > 0]
+    return len(later) >= _ENOUGH and bool(later[(len(later) - 1) // 2] < _EARLY * later[-1])
+
+
+def places_on_axis(times: FloatArray, logarithmic: bool) -> FloatArray:
+    """Where times lie along the axis on which they are drawn, up to a linear map."""
+    return np.log(times) if logarithmic else times
+
+
+def edges_between(times: FloatArray, logarithmic: bool) -> FloatArray:
+    """Edges of columns: half way along the axis between times, and the first and the last.
+
+    Examples
+    --------
+    >>> edges_between(np.array([1.0, 3.0, 5.0]), False)
+    array([1., 2., 4., 5.])
+    >>> edges_between(np.array([1.0, 16.0]), True).round(9)
+    array([ 1.,  4., 16.])
+    """
+    places = places_on_axis(times, logarithmic)
+    middle = 0.5 * (places[1:] + places[:-1])
+    return np.concatenate([times[:1], np.exp(middle) if logarithmic else middle, times[-1:]])
+
+
+def number_label(value: float, digits: int = 4) -> str:
+    r"""Return a number for a formula, with a power of ten where it is large or small.
+
+    Examples
+    --------
+    >>> number_label(12.34567), number_label(2.5e60, 3), number_label(1e-7)
+    ('12.35', '2.5 \\times 10^{60}', '10^{-7}')
+    """
+    if value == 0 or 10.0**-_PLAIN <= abs(value) < 10.0**_PLAIN:
+        return f"{value:.{digits}g}"
+    mantissa, power = f"{value:.{digits - 1}e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    times = "" if mantissa == "1" else mantissa + r" \times "
+    return f"{times}10^{{{int(power)}}}"
 
 
 def shown(run: Run) -> NDArray[np.int64]:
@@ -39,7 +80,7 @@ def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> N
     >>> spread_evenly(np.linspace(0.0, 1.0, 11), 3)
     array([ 0,  5, 10])
     """
-    places = np.log(times) if logarithmic else times
+    places = places_on_axis(times, logarithmic)
     gap = (places[-1] - places[0]) / max(count - 1, 1) * (1.0 - 1e-9)
     chosen = [0]
     for i, place in enumerate(places[1:], start=1):
@@ -48,10 +89,12 @@ def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> N
     return np.array(chosen)
 
 
-def set_time_axis(axes: Axes, run: Run, *, label: bool = True) -> None:
-    """Scale, limits and label of the time axis."""
-    times = run.time[shown(run)]
-    if is_logarithmic(run.time):
+def set_time_axis(
+    axes: Axes, run: Run, *, label: bool = True, logarithmic: tuple[float, float] | None = None
+) -> None:
+    """Scale, limits and label of the time axis; `logarithmic` gives the limits of such an axis."""
+    times = np.array(logarithmic) if logarithmic else run.time[shown(run)]
+    if logarithmic or is_logarithmic(run.time):
         axes.set_xscale("log")
     if times[-1] > times[0]:
         axes.set_xlim(times[0], times[-1])

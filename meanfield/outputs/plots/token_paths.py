@@ -1,7 +1,8 @@
 """Paths of a few tokens through a run, for the picture of its density.
 
-Tokens of a particle run are known. In a density run they follow the velocity that the stored
-moments give, d theta / dt = v(theta, t), the moments interpolated by cubic splines in time.
+Tokens of a particle run are known. Those of a density, and of characteristics, follow the velocity
+that the stored moments give, d theta / dt = v(theta, t), the moments interpolated by cubic splines
+in time. Paths end where atoms take over.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from meanfield.flows import Flow
 from meanfield.interaction import Interaction, interaction
 from meanfield.kernels import KERNELS
 from meanfield.measures import Density, Measure
+from meanfield.outputs.plots.carriers import saves_with_a_density, saves_with_the_same_tokens
 from meanfield.outputs.plots.cell_means import quantiles
 from meanfield.problem import Problem
 from meanfield.run import Run
@@ -36,20 +38,20 @@ def token_paths(run: Run, count: int, per_interval: int = 1) -> tuple[FloatArray
     Returns
     -------
     times : ndarray, shape (n,)
-        Scaled time.
+        Scaled time, from the first saved time on, as far as the paths go.
     angles : ndarray, shape (n, number of tokens)
         Radians, not wrapped. No tokens if the velocity cannot be had from the file: a kernel
         of the user's own, or diffusion.
     """
-    measures = [measure for measure in run.measures if measure is not None]
-    points = [m.points for m in measures if isinstance(m, Measure)]
-    if len(points) == len(run.time) and len({len(p) for p in points}) == 1:
-        return run.time, np.array(points)[:, evenly_chosen(points[0], count)]
-    felt = run_interaction(run)
-    if felt is None or len(run.time) < 2 or run.measures[0] is None:
+    first, same = run.measures[0], saves_with_the_same_tokens(run)
+    if same and isinstance(first, Measure):
+        points = [m.points for m in run.measures[:same] if isinstance(m, Measure)]
+        return run.time[:same], np.array(points)[:, evenly_chosen(first.points, count)]
+    felt, followed = run_interaction(run), saves_with_a_density(run)
+    if felt is None or followed < 2 or first is None:
         return run.time, np.zeros((len(run.time), 0))
-    times = refined(run.time, per_interval)
-    return times, paths_from_moments(run, felt, quantiles_at_start(run.measures[0], count), times)
+    times = refined(run.time[:followed], per_interval)
+    return times, paths_from_moments(run, felt, quantiles_at_start(first, count), times)
 
 
 def paths_from_moments(
@@ -62,7 +64,8 @@ def paths_from_moments(
     from scipy.integrate import solve_ivp
     from scipy.interpolate import CubicSpline
 
-    moments = CubicSpline(run.time, run.moments[:, : felt.degree + 1])
+    covered = run.time <= times[-1]
+    moments = CubicSpline(run.time[covered], run.moments[covered, : felt.degree + 1])
     solution = solve_ivp(
         lambda t, angles: felt.field(moments(t)).velocity(angles),
         (times[0], times[-1]),

@@ -10,7 +10,7 @@ from meanfield.interaction import interaction
 from meanfield.kernels import KERNELS
 from meanfield.manifolds.sphere.pairs import exponential_velocity_sphere, pairwise_velocity
 from meanfield.representations import particles
-from meanfield.simulate import trajectory
+from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 FLOWS = {"USA": mf.USA, "SA": mf.SA, "repulsive": mf.Flow(True, -0.5)}

@@ -10,7 +10,7 @@ import meanfield as mf
 from meanfield.interaction import interaction
 from meanfield.kernels import KERNELS
 from meanfield.representations import Options, density, particles, represent
-from meanfield.simulate import trajectory
+from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 FLOWS = {

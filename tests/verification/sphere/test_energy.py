@@ -9,7 +9,7 @@ import meanfield as mf
 from meanfield.kernels import KERNELS
 from meanfield.observables import interaction_energy
 from meanfield.representations import DensityRepresentation, Options, particles, represent
-from meanfield.simulate import trajectory
+from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 FLOWS = {

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 import meanfield as mf
 from meanfield.kernels import KERNELS
 from meanfield.representations import Options, particles, represent
-from meanfield.simulate import trajectory
+from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 FLOWS = {"USA": mf.USA, "SA": mf.SA, "repulsive": mf.Flow(True, -1.0)}

@@ -7,8 +7,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.representations import Options, density, represent
-from meanfield.simulate import trajectory
 from meanfield.theory.exact import hyperbolic_poisson_moments, hyperbolic_poisson_radius
+from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 FLOWS = {"USA": mf.USA, "SA": mf.SA}

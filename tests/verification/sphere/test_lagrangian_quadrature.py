@@ -18,7 +18,7 @@ from scipy.special import ive
 import meanfield as mf
 from meanfield.integrators import runge_kutta
 from meanfield.representations import DensityRepresentation, Options, particles, represent
-from meanfield.simulate import trajectory
+from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 AXIS = np.array([0.48, -0.6, -0.64])

@@ -7,7 +7,7 @@ import meanfield as mf
 from meanfield.integrators import runge_kutta
 from meanfield.kernels import KERNELS
 from meanfield.representations import DensityRepresentation
-from meanfield.simulate import trajectory
+from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 FLOWS = {

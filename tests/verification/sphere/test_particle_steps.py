@@ -8,8 +8,8 @@ import pytest
 import meanfield as mf
 from meanfield.integrators import INTEGRATORS, runge_kutta
 from meanfield.representations import Options, ParticleRepresentation, represent
-from meanfield.simulate import trajectory
 from meanfield.snapshot import Checkpoint
+from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 FLOWS = {"USA": mf.USA, "SA": mf.SA}

@@ -1,0 +1,95 @@
+"""What happened during a run, in words: hand-overs, notes, clusters that met."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from meanfield.events import Event
+
+MOST_LINES = 20
+
+
+def happenings(events: Sequence[Event]) -> tuple[list[tuple[float, str]], str]:
+    """Times and words of the weightiest events, at most 20, in order; and a line on the others.
+
+    Hand-overs and notes come first, atoms that begin at one time are one line, and of the merges
+    those whose lighter cluster is heaviest.
+
+    Examples
+    --------
+    >>> merges = [Event(float(i), "merge", f"merge {i}", (0, i), (0.5, i / 99)) for i in range(25)]
+    >>> rows, others = happenings(merges)
+    >>> len(rows), rows[0], others
+    (20, (5.0, 'merge 5'), '... and 5 more')
+    """
+    told = _with_beginnings(events)
+    weightiest = sorted(range(len(told)), key=lambda i: -_weight(told[i]))[:MOST_LINES]
+    rows = [(told[i].time, told[i].text) for i in sorted(weightiest)]
+    left = len(told) - len(rows)
+    return rows, f"... and {left} more" if left else ""
+
+
+def happening_lines(events: Sequence[Event]) -> list[str]:
+    """Lines of progress on what happened; atoms that begin are not worth one.
+
+    Examples
+    --------
+    >>> happening_lines([Event(2.5, "hand-over", "density -> atoms"), Event(2.5, "atom")])
+    ['t = 2.5: density -> atoms']
+    """
+    rows, others = happenings([event for event in events if event.kind != "atom"])
+    return [f"t = {time:.6g}: {text}" for time, text in rows] + ([others] if others else [])
+
+
+def happenings_json(events: Sequence[Event]) -> dict[str, Any]:
+    """Events for programs: those of atoms that begin apart, as arrays of their properties."""
+    atoms = [event for event in events if event.kind == "atom"]
+    return {
+        "events": [
+            {
+                "time": event.time,
+                "kind": event.kind,
+                "text": event.text,
+                "atoms": [number for number in event.atoms if number >= 0],
+                "mass": [mass for mass in event.mass if math.isfinite(mass)],
+            }
+            for event in events
+            if event.kind != "atom"
+        ],
+        "atoms": {
+            "count": len(atoms),
+            "numbers": [event.atoms[0] for event in atoms],
+            "masses": [event.mass[0] for event in atoms],
+            "times": [event.time for event in atoms],
+        },
+    }
+
+
+def _with_beginnings(events: Sequence[Event]) -> list[Event]:
+    """Events with one for all atoms that begin at one time, where the first of them does."""
+    begun: dict[float, list[float]] = {}
+    for event in events:
+        if event.kind == "atom":
+            begun.setdefault(event.time, []).append(event.mass[0])
+    told = []
+    for event in events:
+        if event.kind != "atom":
+            told.append(event)
+        elif event.time in begun:
+            told.append(Event(event.time, "atom", _beginning(begun.pop(event.time))))
+    return told
+
+
+def _beginning(masses: list[float]) -> str:
+    least, most = f"{min(masses):.4g}", f"{max(masses):.4g}"
+    if len(masses) == 1:
+        return f"an atom of mass {most} begins"
+    size = f"mass {most} each" if least == most else f"masses from {least} to {most}"
+    return f"{len(masses)} atoms begin, {size}"
+
+
+def _weight(event: Event) -> float:
+    """Hand-overs, notes and beginnings first, then merges by the lighter cluster."""
+    return min(event.mass) if event.kind == "merge" else math.inf

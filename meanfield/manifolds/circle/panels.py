@@ -1,0 +1,179 @@
+"""Label space of the circle: panels of Gauss-Legendre nodes, in the order of their angles.
+
+A panel [a, b] holds the labels a + (b - a)(1 + x_i) / 2 with the weights (b - a) w_i / 2 pi.
+What the flow makes of labels is given as unwrapped angles, so that it increases along the circle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.manifolds.label_cells import Carry
+from meanfield.manifolds.legendre import (
+    gauss_legendre,
+    halving,
+    interpolation,
+    to_coefficients,
+)
+
+ORDER = 16
+_FULL_TURN = 2.0 * np.pi
+# Edges still differ after halving a panel this wide.
+_NARROWEST = 16 * _FULL_TURN * float(np.finfo(np.float64).eps)
+# The nodes of joined panels must see both: of such neighbours the shorter gets four of 16.
+_UNEQUAL = 4.0
+# Labels that have met change places by rounding, and by what the time step lets pass.
+_MET = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Panels:
+    """Panels of the circle, each with 16 nodes.
+
+    Attributes
+    ----------
+    bounds : ndarray, shape (panels, 2)
+        Given. Lower and upper edge in radians, increasing from 0 to 2 pi without gaps.
+    points : ndarray, shape (16 panels,)
+        Derived. Labels of the nodes.
+    weights : ndarray, shape (16 panels,)
+        Derived. Quadrature weights for sigma, summing to 1.
+
+    Raises
+    ------
+    ValueError
+        If the edges do not cut the circle into panels.
+
+    Examples
+    --------
+    >>> panels = Panels(np.array([[0.0, np.pi], [np.pi, 2 * np.pi]]))
+    >>> float((panels.weights @ np.cos(panels.points) ** 2).round(12))
+    0.5
+    """
+
+    bounds: FloatArray
+    points: FloatArray = field(init=False, repr=False)
+    weights: FloatArray = field(init=False, repr=False)
+    order: int = field(default=ORDER, init=False, repr=False)
+    per_cell: int = field(default=ORDER, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the edges and place the nodes."""
+        bounds = np.asarray(self.bounds, dtype=np.float64)
+        _check(bounds)
+        object.__setattr__(self, "bounds", bounds)
+        nodes, weights = gauss_legendre(ORDER)
+        lengths = np.diff(bounds, axis=1)
+        object.__setattr__(self, "points", np.ravel(bounds[:, :1] + lengths * (1 + nodes) / 2))
+        object.__setattr__(self, "weights", np.ravel(lengths * weights) / _FULL_TURN)
+
+    def tails(self, values: FloatArray) -> FloatArray:
+        """Largest modulus of the last two Legendre coefficients, (panels, 1)."""
+        last = to_coefficients(ORDER)[-2:] @ self._by_panel(values)
+        return np.asarray(np.abs(last).max(axis=(1, 2))[:, None])
+
+    def lengths(self, points: FloatArray) -> FloatArray:
+        """Length of the image of each panel, (panels, 1), from its unwrapped angles."""
+        ends = interpolation(ORDER, np.array([-1.0, 1.0])) @ self._by_panel(points)
+        return np.abs(ends[:, 1] - ends[:, 0])
+
+    def split(self, which: npt.NDArray[np.bool_]) -> tuple[Panels, Carry]:
+        """Halve the panels where `which`, (panels, 1), is true, but for the very narrowest."""
+        halved = which[:, 0] & (np.diff(self.bounds)[:, 0] > _NARROWEST)
+        source = np.repeat(np.arange(len(halved)), 1 + halved)
+        lower = np.zeros(len(source), dtype=bool)
+        upper = lower.copy()
+        lower[:-1] = source[:-1] == source[1:]
+        upper[1:] = lower[:-1]
+        bounds = self.bounds[source]
+        middle = 0.5 * (bounds[:, 0] + bounds[:, 1])
+        bounds[lower, 1] = middle[lower]
+        bounds[upper, 0] = middle[upper]
+        halves = halving(ORDER)
+
+        def carry(values: FloatArray) -> FloatArray:
+            found = self._by_panel(values)[source]
+            found[lower] = halves[:ORDER] @ found[lower]
+            found[upper] = halves[ORDER:] @ found[upper]
+            return found.reshape(-1, found.shape[-1])
+
+        return Panels(bounds), carry
+
+    def join(self, which: npt.NDArray[np.bool_]) -> tuple[Panels, Carry] | None:
+        """Join pairs of neighbours that are both in `which`, (panels,), and not too unequal."""
+        lengths = np.diff(self.bounds)[:, 0]
+        longer, shorter = (f(lengths[:-1], lengths[1:]) for f in (np.maximum, np.minimum))
+        first = _pairs(which[:-1] & which[1:] & (longer <= _UNEQUAL * shorter))
+        if len(first) == 0:
+            return None
+        kept = np.ones(len(which), dtype=bool)
+        kept[first + 1] = False
+        bounds = self.bounds.copy()
+        bounds[first, 1] = bounds[first + 1, 1]
+        joined = Panels(bounds[kept])
+        new = np.cumsum(kept)[first] - 1
+        # The old panel under each new node, and where in it: (pairs, order).
+        nodes = joined.points.reshape(-1, ORDER)[new]
+        old = first[:, None] + (nodes > self.bounds[first, 1:])
+        start, end = self.bounds[old, 0], self.bounds[old, 1]
+        places = 2.0 * (nodes - start) / (end - start) - 1.0
+        polynomials = np.polynomial.legendre.legvander(places, ORDER - 1)
+
+        def carry(values: FloatArray) -> FloatArray:
+            by_panel = self._by_panel(values)
+            found = by_panel[kept]
+            coefficients = to_coefficients(ORDER) @ by_panel
+            found[new] = np.einsum("mij,mijk->mik", polynomials, coefficients[old])
+            return found.reshape(-1, found.shape[-1])
+
+        return joined, carry
+
+    def fold(self, points: FloatArray, slack: FloatArray | None = None) -> int | None:
+        """Index of the panel where unwrapped angles go back furthest, None if they never do.
+
+        Labels that have met may change places. `slack`, (panels,), is the error of the angles.
+        """
+        # From the last node of a panel to the first of the next counts for the former.
+        steps = np.diff(points, append=points[0] + _FULL_TURN).reshape(-1, ORDER) + _MET
+        if slack is not None:
+            steps += slack[:, None]
+            steps[:, -1] += np.roll(slack, -1)
+        # NaN is no fold.
+        worst = int(np.argmin(np.nan_to_num(steps).min(axis=1)))
+        return worst if steps[worst].min() < 0 else None
+
+    def _by_panel(self, values: FloatArray) -> FloatArray:
+        return values.reshape(len(self.bounds), ORDER, -1)
+
+
+def panels(length: float) -> Panels:
+    """Equal panels of at most that length in radians.
+
+    Examples
+    --------
+    >>> len(panels(1.0).bounds)
+    7
+    """
+    edges = np.linspace(0.0, _FULL_TURN, max(int(np.ceil(_FULL_TURN / length)), 1) + 1)
+    return Panels(np.stack([edges[:-1], edges[1:]], axis=1))
+
+
+def _pairs(may: npt.NDArray[np.bool_]) -> IntArray:
+    """Choose links (i, i + 1) among those that `may` be, (panels - 1,), no two sharing a panel."""
+    place = np.arange(len(may))
+    # Every other link of each row of them.
+    row_start = np.maximum.accumulate(np.where(may, -1, place)) + 1
+    return np.flatnonzero(may & ((place - row_start) % 2 == 0))
+
+
+def _check(bounds: FloatArray) -> None:
+    if bounds.ndim != 2 or bounds.shape[1] != 2 or len(bounds) == 0:
+        raise ValueError(f"bounds have shape {bounds.shape}, expected (panels, 2).")
+    covered = bounds[0, 0] == 0 and bounds[-1, 1] == _FULL_TURN
+    connected = np.array_equal(bounds[:-1, 1], bounds[1:, 0])
+    if not (covered and connected and np.all(bounds[:, 0] < bounds[:, 1])):
+        raise ValueError("bounds must increase from 0 to 2 pi, each panel starting where one ends.")

@@ -1,0 +1,99 @@
+"""Polynomials on rectangles of labels, given by their values (cells, p, p, k) at the nodes.
+
+    g(u, v) = sum_ij c_ij P_i(u) P_j(v),    i, j < p,    u, v in [-1, 1] on every cell
+
+How well they are resolved, how long an image is, and whether it is turned over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.manifolds.legendre import differentiation, gauss_legendre, to_coefficients
+
+# Cells that are worked on together, so that work arrays stay in the cache.
+_BLOCK = 256
+# What transforms and steps leave of noise between neighbouring positions.
+_NOISE = 1e-13
+
+
+def by_blocks(function: Callable[[FloatArray], FloatArray], grid: FloatArray) -> FloatArray:
+    """Results of a function of cells, some cells at a time."""
+    starts = range(0, len(grid), _BLOCK)
+    return np.concatenate([function(grid[start : start + _BLOCK]) for start in starts])
+
+
+def along(axis: int, matrix: FloatArray, grid: FloatArray) -> FloatArray:
+    """Apply a matrix (q, p) along u (axis 1) or v (axis 2) of values (cells, p, p, k).
+
+    Examples
+    --------
+    >>> along(2, np.ones((1, 2)), np.ones((3, 2, 2, 1))).shape
+    (3, 2, 1, 1)
+    """
+    if axis == 2:
+        return np.asarray(matrix @ grid)
+    cells, p, q, k = grid.shape
+    return np.asarray((matrix @ grid.reshape(cells, p, q * k)).reshape(cells, len(matrix), q, k))
+
+
+@lru_cache(maxsize=8)
+def _last_coefficients(order: int) -> FloatArray:
+    """Matrix (2 * 2 p, p^2) from a cell's values to its last coefficients along u and along v."""
+    matrix = to_coefficients(order)
+    last = matrix[-2:]
+    both = np.einsum("ai,bj->abij", last, matrix), np.einsum("ai,bj->abij", matrix, last)
+    return np.concatenate([part.reshape(2 * order, order**2) for part in both])
+
+
+def tails(grid: FloatArray) -> FloatArray:
+    """Largest |c_ij| with i >= p - 2, and with j >= p - 2, shape (cells, 2).
+
+    Examples
+    --------
+    P_2 along u and nothing along v:
+
+    >>> nodes, _ = gauss_legendre(4)
+    >>> u = np.broadcast_to((1.5 * nodes**2 - 0.5)[:, None, None], (1, 4, 4, 1))
+    >>> tails(u).round(12)
+    array([[1., 0.]])
+    """
+    cells, order = grid.shape[:2]
+    # One product of large matrices: (4 p, p^2) times (p^2, cells * k).
+    nodal = grid.reshape(cells, order**2, -1).swapaxes(0, 1).reshape(order**2, -1)
+    found = np.abs(_last_coefficients(order) @ nodal).reshape(2, 2 * order, cells, -1)
+    return np.asarray(found.max(axis=(1, 3)).T)
+
+
+def lengths(grid: FloatArray) -> FloatArray:
+    """Length of the longest row of nodes along u and along v, shape (cells, 2).
+
+    Chords between neighbouring nodes, summed and drawn out to the sides of the cell.
+    """
+    nodes, _ = gauss_legendre(grid.shape[1])
+    found = []
+    for axis in (1, 2):
+        steps = np.diff(grid, axis=axis)
+        chords = np.sqrt(np.einsum("cijk,cijk->cij", steps, steps))
+        found.append(chords.sum(axis=axis).max(axis=1))
+    return np.asarray(2.0 / (nodes[-1] - nodes[0]) * np.stack(found, axis=1))
+
+
+def least_orientation(grid: FloatArray) -> FloatArray:
+    """Bound below which <x, x_u x x_v> / (|x_u| + |x_v|) does not fall, shape (cells,).
+
+    Negative only where the image is turned over. A polynomial differs from its function by about
+    its tail and by noise, and its derivative by as much times the norm of differentiation: that
+    much is added, for what is no larger than its error has no sign.
+    """
+    matrix = differentiation(grid.shape[1])
+    along_u, along_v = along(1, matrix, grid), along(2, matrix, grid)
+    oriented = (grid * np.cross(along_u, along_v)).sum(axis=3)
+    sizes = np.sqrt((along_u**2).sum(axis=3)) + np.sqrt((along_v**2).sum(axis=3))
+    found = np.divide(oriented, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)
+    unsure = np.abs(matrix).sum(axis=1).max() * (_NOISE + tails(grid).sum(axis=1))
+    return np.asarray(found.min(axis=(1, 2)) + unsure)

@@ -1,0 +1,194 @@
+"""Who merged with whom, and when: the tree that the events of a run tell.
+
+Leaves are the atoms. A merge joins the clusters in which its two atoms are by then (union-find);
+atoms that have met already are in one, so that a pair that is told twice merges once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.events import Event
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterTree:
+    """A tree of clusters, or a forest where several remain.
+
+    Nodes 0 ... n - 1 are the leaves, node n + i is what merge i made.
+
+    Attributes
+    ----------
+    atoms : ndarray of int, shape (n,)
+        Given. Number of each leaf's atom.
+    mass : ndarray, shape (n + m,)
+        Given. Of each node: the sum of its leaves'.
+    begin, end : ndarray, shape (n + m,)
+        Given. Scaled times at which a node begins, and merges into another; inf where it does not.
+    children : ndarray of int, shape (m, 2)
+        Given. The nodes that each merge joined, in order of time.
+
+    Examples
+    --------
+    >>> masses = [0.5, 0.3, 0.2]
+    >>> atoms = [Event(0.0, "atom", "", (i, -1), (masses[i], np.nan)) for i in range(3)]
+    >>> tree = cluster_tree([*atoms, Event(7.0, "merge", "", (0, 2), (0.5, 0.2))])
+    >>> tree.mass.round(6), tree.children, tree.roots
+    (array([0.5, 0.3, 0.2, 0.7]), array([[0, 2]]), array([1, 3]))
+    """
+
+    atoms: IntArray
+    mass: FloatArray
+    begin: FloatArray
+    end: FloatArray
+    children: IntArray
+
+    @property
+    def merge_times(self) -> FloatArray:
+        """Scaled times of the merges, shape (m,)."""
+        return self.begin[len(self.atoms) :]
+
+    @property
+    def roots(self) -> IntArray:
+        """Nodes that merge into no other: the clusters that remain."""
+        return np.flatnonzero(np.isinf(self.end))
+
+    def masses_at(self, time: float) -> FloatArray:
+        """Masses of the clusters at a time, largest first; none before the first atom."""
+        here = (self.begin <= time) & (time < self.end)
+        return np.sort(self.mass[here])[::-1]
+
+    def leaf_order(self) -> IntArray:
+        """Leaves from one end to the other, so that branches drawn in this order do not cross.
+
+        Of two branches the one with the smaller atom number comes first.
+        """
+        count = len(self.atoms)
+        first = np.concatenate([self.atoms, np.zeros(len(self.children), dtype=np.int64)])
+        for i, (one, other) in enumerate(self.children):
+            first[count + i] = min(first[one], first[other])
+        order: list[int] = []
+        waiting = sorted(self.roots.tolist(), key=lambda node: -first[node])
+        while waiting:
+            node = waiting.pop()
+            if node < count:
+                order.append(node)
+            else:
+                waiting += sorted(self.children[node - count].tolist(), key=lambda n: -first[n])
+        return np.array(order, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Plateau:
+    """Clusters between two changes.
+
+    Attributes
+    ----------
+    begin, end : float
+        Given. Scaled times; inf for the last.
+    mass : ndarray, shape (count,)
+        Given. Of the clusters, largest first.
+    """
+
+    begin: float
+    end: float
+    mass: FloatArray
+
+    @property
+    def level(self) -> float:
+        """Energy E / E[Dirac] = sum_j m_j^2 of clusters far apart at large beta."""
+        return float(np.sum(self.mass**2))
+
+
+def cluster_tree(events: Sequence[Event]) -> ClusterTree:
+    """Tree of the clusters that events tell of.
+
+    Parameters
+    ----------
+    events : sequence of Event
+        Those of kind "atom" and "merge" count. An atom that is told again stays what it was.
+
+    Returns
+    -------
+    ClusterTree
+        Without leaves if there are no atoms.
+
+    Raises
+    ------
+    ValueError
+        If a merge names an atom that none of the events begins.
+    """
+    told = sorted((e for e in events if e.kind in ("atom", "merge")), key=lambda e: e.time)
+    begun: dict[int, Event] = {}
+    for event in told:
+        if event.kind == "atom":
+            begun.setdefault(event.atoms[0], event)
+    leaf = {number: i for i, number in enumerate(begun)}
+    mass = [event.mass[0] for event in begun.values()]
+    begin = [event.time for event in begun.values()]
+    above = list(range(len(leaf)))  # the node that a node is part of, itself for a root
+    children: list[tuple[int, int]] = []
+
+    for event in told:
+        if event.kind != "merge":
+            continue
+        for number in event.atoms:
+            if number not in leaf:
+                raise ValueError(
+                    f"a merge at t = {event.time:g} names atom {number}, expected one that an "
+                    'event of kind "atom" begins.'
+                )
+        one, other = (_root(above, leaf[number]) for number in event.atoms)
+        if one == other:
+            continue
+        node = len(mass)
+        above.append(node)
+        above[one] = above[other] = node
+        children.append((one, other))
+        mass.append(mass[one] + mass[other])
+        begin.append(event.time)
+    end = np.full(len(mass), np.inf)
+    joined = np.array(children, dtype=np.int64).reshape(-1, 2)
+    times = np.array(begin, dtype=np.float64)
+    end[joined.ravel()] = np.repeat(times[len(leaf) :], 2)
+    return ClusterTree(
+        np.array(list(leaf), dtype=np.int64), np.array(mass, dtype=np.float64), times, end, joined
+    )
+
+
+def plateaus(tree: ClusterTree, lasting: float = 1.0) -> tuple[Plateau, ...]:
+    """Stretches of time without a change of the clusters, in order.
+
+    Parameters
+    ----------
+    tree : ClusterTree
+        Changes are merges and atoms that begin.
+    lasting : float
+        Least ratio end / begin of those that are told: 1 for all.
+
+    Examples
+    --------
+    >>> begun = [Event(0.0, "atom", "", (i, -1), (0.25 + 0.5 * i, np.nan)) for i in (0, 1)]
+    >>> tree = cluster_tree([*begun, Event(3.0, "merge", "", (0, 1))])
+    >>> [(p.begin, p.end, p.level) for p in plateaus(tree)]
+    [(0.0, 3.0, 0.625), (3.0, inf, 1.0)]
+    """
+    changes = np.unique(tree.begin)
+    ends = np.append(changes[1:], np.inf)
+    return tuple(
+        Plateau(float(begin), float(end), tree.masses_at(begin))
+        for begin, end in zip(changes, ends[: len(changes)], strict=True)
+        if end >= lasting * begin
+    )
+
+
+def _root(above: list[int], node: int) -> int:
+    """Node that contains a node and is part of none; halves the path to it."""
+    while above[node] != node:
+        above[node] = above[above[node]]
+        node = above[node]
+    return node

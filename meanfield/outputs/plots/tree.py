@@ -1,0 +1,150 @@
+"""Kind "tree": who merged with whom, and when.
+
+A branch is a cluster, as thick as it is heavy; branches that join are clusters that met. Heights
+have no meaning but that branches do not cross.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.observables.cluster_tree import ClusterTree, cluster_tree
+from meanfield.outputs.plots.hand_overs import mark_hand_overs
+from meanfield.outputs.plots.style import INK, MUTED, ORDER, set_title
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis
+from meanfield.run import Run
+
+# Of the axes, about, in inches.
+_WIDTH, _HEIGHT = 7.6, 3.9
+# Share of the height that branches fill; the rest is between them, evenly.
+_FILLED = 0.25
+_THINNEST = 0.4
+_SIZE = 7.5
+_POINTS_PER_INCH = 72.0
+# Before the first merge, where atoms begin at time 0: so many times from there to the end.
+_BEFORE = 0.12
+# Lighter leaves have no number.
+_LEAST_LABELLED = 0.01
+
+
+def draw(run: Run, figure: Figure) -> None:
+    """Draw the whole figure."""
+    tree = cluster_tree(run.events)
+    if not len(tree.atoms):
+        carried = " and ".join(dict.fromkeys(run.representation)) or "nothing"
+        raise ValueError(
+            f"a tree is of atoms, this run was carried by {carried} and tells none. "
+            'Use representation "auto" or "atoms", or another kind.'
+        )
+    limits = time_limits(run, tree)
+    if not limits[0] < limits[1]:
+        raise ValueError("a tree needs a saved time after 0, the run holds t = 0 only.")
+    axes = figure.subplots()
+    set_title(axes, run)
+    set_time_axis(axes, run, logarithmic=limits)
+    on_axes(tree, axes)
+    mark_hand_overs(axes, run)
+    add_growth_times(axes, run)
+
+
+def time_limits(run: Run, tree: ClusterTree) -> tuple[float, float]:
+    """From where atoms begin, or somewhat before the first merge, to the end."""
+    begins = tree.begin[: len(tree.atoms)]
+    changes = np.concatenate([begins, tree.merge_times, run.time])
+    last = float(changes.max())
+    first = float(changes[changes > 0].min()) if last > 0 else last
+    merges = tree.merge_times[tree.merge_times > 0]
+    if begins.min() > 0:
+        first = float(begins.min())
+    elif len(merges):
+        first = float(merges[0] * min((merges[0] / last) ** _BEFORE, 0.5))
+    return first, last
+
+
+def on_axes(tree: ClusterTree, axes: Axes) -> None:
+    """Branches, joints and masses on axes that have their limits of time."""
+    low, high = axes.get_xlim()
+    begin, end = np.clip(tree.begin, low, high), np.clip(tree.end, low, high)
+    heights = node_heights(tree)
+    axes.set_ylim(0.0, 1.0)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_ylabel("clusters, as thick as they are heavy", labelpad=30)
+    widths = np.maximum(_FILLED * _HEIGHT * _POINTS_PER_INCH * tree.mass, _THINNEST)
+    branches = np.stack([np.stack([begin, heights], -1), np.stack([end, heights], -1)], axis=1)
+    joints = np.stack(
+        [np.stack([end[tree.children[:, k]], heights[tree.children[:, k]]], -1) for k in (0, 1)],
+        axis=1,
+    )
+    axes.add_collection(
+        LineCollection(list(joints), colors=MUTED, linewidths=0.9, zorder=2), autolim=False
+    )
+    axes.add_collection(
+        LineCollection(list(branches), colors=ORDER, linewidths=widths, capstyle="butt", zorder=3),
+        autolim=False,
+    )
+    _write_masses(axes, tree, begin, end, heights, widths)
+
+
+def node_heights(tree: ClusterTree) -> FloatArray:
+    """Where each branch runs, from 0 to 1: leaves have room by mass, others lie between theirs."""
+    order = tree.leaf_order()
+    count = len(order)
+    room = _FILLED * tree.mass[order] / tree.mass[order].sum() + (1.0 - _FILLED) / count
+    heights = np.zeros(len(tree.mass))
+    # From the top, as they are read.
+    heights[order] = 1.0 - (np.cumsum(room) - 0.5 * room)
+    for i, pair in enumerate(tree.children):
+        heights[count + i] = np.average(heights[pair], weights=np.maximum(tree.mass[pair], 1e-300))
+    return heights
+
+
+def _write_masses(
+    axes: Axes, tree: ClusterTree, begin: FloatArray, end: FloatArray, heights: FloatArray,
+    widths: FloatArray,
+) -> None:  # fmt: skip
+    """Masses of leaves on the left, of roots on the right, of others above, where there is room."""
+    count = len(tree.atoms)
+    low, high = axes.get_xlim()
+    line = 1.15 * _SIZE / _POINTS_PER_INCH / _HEIGHT
+
+    def fitting(nodes: IntArray) -> list[int]:
+        """Heaviest first, no two within a line of text."""
+        taken: list[int] = []
+        nodes = nodes[tree.mass[nodes] >= _LEAST_LABELLED]
+        for node in nodes[np.argsort(-tree.mass[nodes], kind="stable")]:
+            if all(abs(heights[node] - heights[other]) > line for other in taken):
+                taken.append(int(node))
+        return taken
+
+    sides = [(np.arange(count), 0.0, -5, "right")]
+    roots = tree.roots
+    sides += [(roots[tree.begin[roots] < high], 1.0, 5, "left")]
+    for nodes, edge, gap, align in sides:
+        for node in fitting(nodes):
+            axes.annotate(
+                f"{tree.mass[node]:.2g}", (edge, heights[node]), xycoords=("axes fraction", "data"),
+                xytext=(gap, 0), textcoords="offset points", ha=align, va="center",
+                fontsize=_SIZE, color=INK,
+            )  # fmt: skip
+    inches = _WIDTH / np.log(high / low)
+    placed: list[tuple[float, float, float]] = []
+    inner = np.arange(count, len(tree.mass))
+    for node in inner[np.argsort(-tree.mass[inner], kind="stable")]:
+        words = f"{tree.mass[node]:.2g}"
+        if not np.isfinite(tree.end[node]) or tree.begin[node] < low:
+            continue
+        wide = (len(words) + 1) * 0.62 * _SIZE / _POINTS_PER_INCH
+        left = float(np.log(begin[node] / low) * inches)
+        top = heights[node] + 0.5 * widths[node] / _POINTS_PER_INCH / _HEIGHT
+        free = all(abs(top - y) > line or left > x + w or x > left + wide for x, y, w in placed)
+        if free and left + wide < float(np.log(end[node] / low) * inches):
+            placed.append((left, float(top), wide))
+            axes.annotate(
+                words, (begin[node], top), xytext=(3, 1), textcoords="offset points",
+                ha="left", va="bottom", fontsize=_SIZE, color=INK, zorder=5,
+            )  # fmt: skip

@@ -1,0 +1,299 @@
+"""The measure as quadrature nodes that the flow carries, with the masses they began with.
+
+    dx/dt = v(x),    d log J/dt = div v(x),    f(x) = f_0(label) / J
+
+A label is where a characteristic starts and J the Jacobian of the flow from labels to positions.
+Integrals over the measure are sums over the nodes of label cells with masses f_0(label) * weight,
+which never change. So the measure may collapse: what the cells must resolve is the flow, and
+they split where it stretches. The density at the nodes is positive whatever happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray, State
+from meanfield.interaction import Interaction, contraction, interaction
+from meanfield.manifolds.label_cells import LabelCells
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+from meanfield.representations.label_refinement import (
+    LabelMap,
+    beginning,
+    halved,
+    joined,
+)
+
+if TYPE_CHECKING:
+    from meanfield.events import Event
+    from meanfield.integrators import Stepper
+
+_MOST_NODES = 2_000_000
+# After a step that failed, cells split that are this much below the usual threshold; where there
+# are none the step was too long.
+_SPLIT_EARLIER = 1e-2
+# DOP853 is stable on the negative axis down to -6.4, and damps at -5 (|R(-5)| = 0.057).
+_STABLE = 5.0
+_LARGEST_LOG = np.log(1e300)
+# A mode smaller than the tolerance is invisible to the error control, as for densities: while no
+# moment is larger than this, steps are a third of an e-fold.
+_NEAR_UNIFORM = 0.1
+_LINEAR_STEP = 0.35
+
+
+@dataclass(frozen=True, eq=False)
+class CharacteristicsRepresentation:
+    """Nodes of label cells carried by the flow.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    state : ndarray, one-dimensional
+        Given. Positions, then log J, shape (n,), both times `scale`. Positions are on the circle
+        unwrapped angles (n,), on the sphere vectors (3 n,) of which only the directions count.
+    cells : LabelCells
+        Given. Cells of n nodes.
+    initial : Density
+        Given. Density f_0 where the characteristics start.
+    tolerance : float
+        Given. No cell leaves more than that unresolved.
+    max_nodes : int
+        Given. Number to which nodes may grow.
+    interaction : Interaction
+        Derived.
+    base, masses, scale : ndarray, shape (n,)
+        Derived. f_0 at the labels; its masses, summing to 1; how much errors of the nodes count.
+    contraction, linear_rate : float
+        Derived. Rate at which nodes meet, and at which perturbations of uniform grow.
+    """
+
+    problem: Problem
+    state: FloatArray
+    cells: LabelCells
+    initial: Density
+    tolerance: float
+    max_nodes: int = _MOST_NODES
+    interaction: Interaction = field(init=False)
+    base: FloatArray = field(init=False)
+    masses: FloatArray = field(init=False)
+    scale: FloatArray = field(init=False)
+    contraction: float = field(init=False)
+    linear_rate: float = field(init=False)
+    name: str = field(default="characteristics", init=False)
+
+    def __post_init__(self) -> None:
+        """Compute what the flow does not change."""
+        felt = interaction(self.problem)
+        object.__setattr__(self, "interaction", felt)
+        object.__setattr__(self, "contraction", contraction(self.problem))
+        object.__setattr__(self, "linear_rate", felt.linear_rate)
+        space, points = self.problem.space, self.cells.points
+        base = space.evaluate(self.initial.coefficients, points)
+        here = LabelMap(space, self.cells, base, points, np.zeros(len(base)))
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "masses", here.masses())
+        object.__setattr__(self, "scale", here.scale())
+
+    @property
+    def fixed(self) -> dict[str, ModalArray]:
+        """Bounds of the cells, and coefficients of the initial density."""
+        return {"bounds": self.cells.bounds, "initial": self.initial.coefficients}
+
+    def rhs(self, time: float, state: State) -> State:
+        """Velocity of every node, and its divergence there.
+
+        On the sphere d x/dt = |x| v(x / |x|), as for particles.
+        """
+        points, lengths = self._retracted(state)
+        felt = self.problem.space.moments(points, self.masses, self.interaction.degree)
+        velocity, divergence = self.interaction.field(felt).velocity_and_divergence(points)
+        velocity *= lengths if velocity.ndim == 1 else lengths[:, None]
+        return np.concatenate([np.ravel(velocity), divergence * self.scale])
+
+    def measure(self, state: State) -> Measure:
+        """Nodes with their masses."""
+        return Measure(self.problem.space, self._points(state), self.masses)
+
+    def moments(self, state: State, max_degree: int) -> ModalArray:
+        """Moments of the measure: the quadrature of its density."""
+        return self.problem.space.moments(self._points(state), self.masses, max_degree)
+
+    def density(self, state: State) -> FloatArray:
+        """Density at the nodes relative to sigma, f_0(label) / J, shape (n,), at most 1e300."""
+        grown = np.exp(np.minimum(-self._log_stretch(state), _LARGEST_LOG))
+        return np.asarray(np.maximum(self.base, 0.0) * grown)
+
+    def largest_step(self, state: State) -> float:
+        """Stability limit of nodes that have met; near uniform, a share of the growth time."""
+        stable = _STABLE / self.contraction
+        sizes = self.problem.space.sizes_by_degree(self.moments(state, self.interaction.degree))
+        if sizes[1:].max() > _NEAR_UNIFORM:
+            return stable
+        return min(stable, _LINEAR_STEP / self.linear_rate)
+
+    def adapt(self, state: State) -> CharacteristicsRepresentation | None:
+        """Cells split where they begin to be too coarse; joined where nothing is left in them."""
+        degree = self.problem.moment_degree
+        here = self._map(state)
+        coarse = here.too_coarse(self.tolerance, degree)
+        finer = halved(here, self.initial, coarse, self.max_nodes)
+        fewer = joined(finer or here, self.initial, self.tolerance, degree)
+        return self._on(fewer or finer)
+
+    def refined(self, state: State) -> CharacteristicsRepresentation | None:
+        """Cells split that are well below the usual threshold; None if there are none."""
+        here = self._map(state)
+        coarse = here.too_coarse(self.tolerance, self.problem.moment_degree, _SPLIT_EARLIER)
+        return self._on(halved(here, self.initial, coarse, self.max_nodes))
+
+    def failure(self, state: State) -> str | None:
+        """Under-resolved: a cell leaves more than the tolerance; or labels fold."""
+        here = self._map(state)
+        folded = self.cells.fold(here.points, here.allowance(self.tolerance))
+        if folded is not None:
+            return f"labels fold in cell {folded}: the flow keeps their order. Check the state"
+        worst = float(here.errors().max())
+        if worst <= self.tolerance:
+            return None
+        return (
+            f"under-resolved: a cell of {len(self.masses)} nodes leaves {worst:.1e}; "
+            "raise tolerance or max_nodes"
+        )
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """Nothing to tell."""
+        return ()
+
+    def arrival(self) -> Sequence[Event]:
+        """Nothing to tell."""
+        return ()
+
+    def diagnostics(self, state: State) -> dict[str, float]:
+        """Nodes, cells, error, smallest density, and dissipation of energy.
+
+        The error is the sum over cells of what each does not resolve; the dissipation is
+        int Z |v|^2 dmu / strength, dE/dt along the flow.
+        """
+        space, points = self.problem.space, self._points(state)
+        field_ = self.interaction.field(space.moments(points, self.masses, self.interaction.degree))
+        squared = space.squared_norm(field_.velocity(points))
+        if field_.partition is not None:
+            squared = squared * space.evaluate(field_.partition, points)
+        return {
+            "nodes": float(len(self.masses)),
+            "cells": float(len(self.cells.bounds)),
+            "error": float(self._map(state).errors().max(axis=1).sum()),
+            "density_min": float(self.density(state).min()),
+            "energy_dissipation": float(self.masses @ squared) / self.problem.flow.strength,
+        }
+
+    def _on(self, map_: LabelMap | None) -> CharacteristicsRepresentation | None:
+        return None if map_ is None else replace(self, state=map_.state(), cells=map_.cells)
+
+    def _map(self, state: State) -> LabelMap:
+        space = self.problem.space
+        return LabelMap(space, self.cells, self.base, self._points(state), self._log_stretch(state))
+
+    def _log_stretch(self, state: State) -> FloatArray:
+        return np.asarray(state[-len(self.base) :] / self.scale)
+
+    def _points(self, state: State) -> FloatArray:
+        return self._retracted(state)[0]
+
+    def _retracted(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Positions as the manifold stores them, and the units in which the state has them."""
+        positions = state[: -len(self.base)]
+        if not self.problem.space.point_axes:
+            return positions / self.scale, self.scale
+        points, lengths = self.problem.space.retract(positions.reshape(-1, 3))
+        assert lengths is not None
+        return points, lengths
+
+
+def characteristics(
+    problem: Problem,
+    measure: Density | Measure,
+    *,
+    tolerance: float,
+    max_nodes: int | None = None,
+) -> CharacteristicsRepresentation:
+    """Characteristics that start from a density, on cells that resolve it.
+
+    No cell leaves more than the tolerance unresolved, in units of mass times position. Nodes may
+    grow to max_nodes, 2,000,000 by default.
+
+    Raises
+    ------
+    TypeError
+        If the measure consists of points: those want "particles" or "atoms".
+    ValueError
+        If the flow diffuses, the kernel has degrees above what the manifold allows, or the
+        initial density needs more nodes than max_nodes.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    >>> begun = characteristics(problem, problem.initial_measure(), tolerance=1e-10)
+    >>> begun.moments(begun.state, 3).round(12).real + 0.0
+    array([1.  , 0.  , 0.  , 0.05])
+    """
+    if isinstance(measure, Measure):
+        raise TypeError(
+            "representation 'characteristics' needs an initial density, got points. "
+            "Use 'particles' or 'atoms'."
+        )
+    _check(problem)
+    most = _MOST_NODES if max_nodes is None else max_nodes
+    here = beginning(problem.space, measure, tolerance, problem.moment_degree, most)
+    return CharacteristicsRepresentation(
+        problem, here.state(), here.cells, measure, tolerance, most
+    )
+
+
+def resumed_characteristics(
+    problem: Problem,
+    state: State,
+    fixed: dict[str, ModalArray],
+    *,
+    tolerance: float,
+    max_nodes: int | None = None,
+) -> CharacteristicsRepresentation:
+    """Characteristics in a later state, from what `fixed` gave.
+
+    Raises
+    ------
+    ValueError
+        If the problem cannot be carried, or the state does not fit the cells.
+    """
+    _check(problem)
+    space = problem.space
+    cells = space.cells_of(fixed["bounds"])
+    expected = cells.points.size + len(cells.weights)
+    if state.shape != (expected,):
+        raise ValueError(
+            f"state has shape {state.shape}, expected ({expected},) for {len(cells.bounds)} cells."
+        )
+    most = _MOST_NODES if max_nodes is None else max_nodes
+    initial = Density(space, fixed["initial"])
+    return CharacteristicsRepresentation(problem, state, cells, initial, tolerance, most)
+
+
+def _check(problem: Problem) -> None:
+    if problem.flow.diffusivity:
+        raise ValueError(
+            f"characteristics cannot carry diffusion: got diffusivity = "
+            f"{problem.flow.diffusivity:g}. Use representation 'density'."
+        )
+    largest = problem.space.largest_degree
+    if problem.kernel_degree > largest:
+        raise ValueError(
+            f"the kernel needs degree {problem.kernel_degree}, at most {largest} on the "
+            f"{problem.space.name}: reduce beta."
+        )

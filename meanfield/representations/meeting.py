@@ -1,0 +1,177 @@
+"""When points have met: from then on they move as one, and may become one.
+
+A group linked by gaps below `reach` has met if it is no longer than that, and if it contracts by
+its own attraction: half a time unit of that attraction, |strength| a(1) M / Z with M its mass,
+must bring its points to three quarters of their distances or nearer, about as it would if the
+group were alone (one half). Tokens that happen to be near each other do not meet: what pulls
+them apart, or together, are the others.
+
+Replacing a group by its mass at its mean point changes a moment of degree k by at most
+M (k reach)^2 / 8.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.interaction import Interaction, MeanField, interaction
+from meanfield.manifolds import Manifold
+from meanfield.measures import Measure
+from meanfield.problem import Problem
+
+# Share of the tolerance by which one meeting may change the moments of its mass.
+_SHARE = 0.1
+# Gaps must stay far above the noise of the integrator, a few tolerances, to fall below reach.
+_NOISE = 20.0
+# Points nearer than the rounding of an angle are one.
+SAME = 4e-15
+# The contraction of a group alone is (1 - 1/2)^2 of its variance; 3/4 instead leaves it the
+# better half of its rate.
+_CONTRACTED = 0.5625
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Points by groups.
+
+    Attributes
+    ----------
+    number : ndarray of int, shape (n,)
+        Derived. Group of every point, 0 ... count - 1.
+    size : ndarray of int, shape (count,)
+        Derived. Points of each group.
+    mass : ndarray, shape (count,)
+        Derived. Mass of each group.
+    met : ndarray of bool, shape (count,)
+        Derived. Whether it has met; false for single points.
+    """
+
+    number: IntArray
+    size: IntArray
+    mass: FloatArray
+    met: np.ndarray
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return len(self.size)
+
+
+def reach(problem: Problem, tolerance: float) -> float:
+    """Extent below which a group of points may count as one, radians.
+
+    sqrt(8 * 0.1 tolerance) / K with K the largest degree of the moments that a run stores, and at
+    least 20 tolerances.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> reach(mf.Problem(mf.Circle(), mf.linear()), 1e-10)  # K = 12
+    7.453559924999299e-07
+    """
+    return max(math.sqrt(8.0 * _SHARE * tolerance) / problem.moment_degree, _NOISE * tolerance)
+
+
+def groups(problem: Problem, measure: Measure, extent: float) -> Groups:
+    """Groups of points linked by gaps below `extent`, and which of them have met."""
+    space, points, mass = measure.manifold, measure.points, measure.mass
+    number = space.linked(points, extent)
+    size = np.bincount(number)
+    total = _sums(number, mass)
+    found = Groups(number, size, total, np.zeros(len(size), dtype=bool))
+    several = size > 1
+    if not several.any():
+        return found
+    # Extent from the first point of each group: exactly zero where all are in one place.
+    first = np.zeros(len(size), dtype=np.int64)
+    first[number[::-1]] = np.arange(len(points))[::-1]
+    longest = np.zeros(len(size))
+    np.maximum.at(longest, number, space.distance(points, points[first[number]]))
+    candidates = several & (longest < extent)
+    if not candidates.any():
+        return found
+    own = _own_rates(problem, measure, points[first], total)
+    met = candidates & (longest <= SAME) & ((own > 0.0) | (longest == 0.0))
+    if np.any(candidates & ~met & (own > 0.0)):
+        met |= candidates & (own > 0.0) & _contracting(problem, measure, number, own)
+    return Groups(number, size, total, met)
+
+
+def gathered(measure: Measure, found: Groups) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Points with each group that has met replaced by its mass at its mean point.
+
+    Returns
+    -------
+    points, weights : ndarray
+        The new points, in the order of their heaviest old ones.
+    source : ndarray of int
+        For every new point the old one (the heaviest of its group).
+    """
+    mass = measure.mass
+    joined = found.met[found.number]
+    # The heaviest of each group that has met stands for it.
+    order = np.lexsort((np.arange(len(mass)), -mass))
+    _, place = np.unique(found.number[order], return_index=True)
+    heaviest = order[place]
+    stays = ~joined
+    stays[heaviest[found.met]] = True
+    source = np.flatnonzero(stays)
+    points, weights = measure.points[source].copy(), mass[source].copy()
+    replaced = joined[source]
+    if replaced.any():
+        centres = measure.manifold.mean_points(measure.points, mass, found.number, found.count)
+        points[replaced] = centres[found.number[source[replaced]]]
+        weights[replaced] = found.mass[found.number[source[replaced]]]
+    return points, weights, source
+
+
+def _own_rates(
+    problem: Problem, measure: Measure, places: FloatArray, mass: FloatArray
+) -> FloatArray:
+    """Rate strength a(1) M / Z at which each group would fall together if it were alone."""
+    felt = interaction(problem)
+    attraction = problem.flow.strength * float(problem.kernel.attention(np.ones(1))[0])
+    rates = attraction * mass
+    if felt.attention_multipliers is None:
+        return rates
+    partition = _field(felt, measure).partition
+    assert partition is not None
+    return rates / np.maximum(measure.manifold.evaluate(partition, places), attraction * mass)
+
+
+def _contracting(
+    problem: Problem, measure: Measure, number: IntArray, own: FloatArray
+) -> np.ndarray:
+    """Whether half a unit of its own time brings the points of each group nearer."""
+    space, points, mass = measure.manifold, measure.points, measure.mass
+    velocity = _field(interaction(problem), measure).velocity(points)
+    columns = velocity.reshape(len(points), -1)
+    total = _sums(number, mass)
+    mean = np.column_stack([_sums(number, mass * column) for column in columns.T])
+    relative = (columns - (mean / total[:, None])[number]).reshape(points.shape)
+    time = np.where(own > 0.0, 0.5 / np.where(own > 0.0, own, 1.0), 0.0)[number]
+    step = relative * (time if points.ndim == 1 else time[:, None])
+    moved, _ = space.retract(points + step)
+    before, after = (_variances(space, x, mass, number) for x in (points, moved))
+    return np.asarray(after <= _CONTRACTED * before)
+
+
+def _variances(
+    space: Manifold, points: FloatArray, mass: FloatArray, number: IntArray
+) -> FloatArray:
+    """Mass times mean square distance from its mean point, of each group."""
+    count = int(number.max()) + 1
+    centres = space.mean_points(points, mass, number, count)
+    return _sums(number, mass * space.distance(points, centres[number]) ** 2)
+
+
+def _sums(number: IntArray, values: FloatArray) -> FloatArray:
+    return np.asarray(np.bincount(number, values), dtype=np.float64)
+
+
+def _field(felt: Interaction, measure: Measure) -> MeanField:
+    return felt.field(measure.moments(felt.degree))

@@ -1,0 +1,215 @@
+"""The only time loop: `trajectory` yields snapshots.
+
+It knows a representation's right-hand side, `adapt` and `failure`, and nothing of
+their reasons. Storing, progress and figures are consumers of the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, State
+from meanfield.events import Event
+from meanfield.integrators import Stepper, runge_kutta
+from meanfield.problem import Problem
+from meanfield.representations import HandOver, Representation, never
+from meanfield.snapshot import Checkpoint, Snapshot
+
+# Shorter steps lose digits beside the clock, which therefore starts again.
+_SHORT_STEP = 1e-6
+# No velocity exceeds the strength: nothing moves in a step this short, whatever the clock says.
+_VANISHED = 1e-16
+# A step that nothing resolves is halved this often: the end of a run is then known to a
+# thousandth of a step.
+_HALVINGS = 10
+
+
+class SimulationError(RuntimeError):
+    """A run that cannot go on.
+
+    Attributes
+    ----------
+    time : float
+        Scaled time up to which the run is valid.
+    step : int
+        Accepted steps until then.
+    reason : str
+        What happened and what to do, one line.
+    """
+
+    def __init__(self, time: float, step: int, reason: str) -> None:
+        """Keep the facts and make one line of them."""
+        super().__init__(f"{reason.rstrip('.')} (stopped at t = {time:.6g}, step {step}).")
+        self.time, self.step, self.reason = time, step, reason
+
+    def __reduce__(self) -> tuple[type, tuple[float, int, str]]:
+        """Survive the way from a worker process."""
+        return type(self), (self.time, self.step, self.reason)
+
+
+def trajectory(
+    problem: Problem,
+    representation: Representation,
+    times: Sequence[float] | FloatArray,
+    *,
+    tolerance: float,
+    start: Checkpoint | None = None,
+    method: str = "DOP853",
+    watch: Callable[[], None] | None = None,
+    handover: HandOver = never,
+) -> Iterator[Snapshot]:
+    """Evolve a representation and yield a snapshot at each time.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is solved.
+    representation : Representation
+        What carries the measure; its state is the initial one, or that of `start`.
+    times : sequence of float
+        Scaled times, increasing, none before the start.
+    tolerance : float
+        Relative and absolute tolerance of a step.
+    start : Checkpoint, optional
+        Where to go on from; time 0 by default.
+    method : str
+        SciPy stepper class.
+    watch : callable, optional
+        Called before every right-hand side; what it raises ends the run. Long steps of many
+        tokens can then be interrupted where nothing is half done.
+
+    handover : callable, optional
+        Who takes over from a representation, and why; see `HandOver`.
+
+    Yields
+    ------
+    Snapshot
+        In the order of `times`. Each is a step of its own from the last accepted one: saving
+        never changes the steps.
+
+    Raises
+    ------
+    SimulationError
+        If the state is under-resolved, not finite, or the step vanishes. What was yielded
+        before is valid.
+    """
+    here = start or Checkpoint(0.0, representation.state, fixed=representation.fixed)
+    pending = list(times)
+    happened: list[Event] = []
+    stepper: Stepper | None = None
+
+    def rhs(time: float, state: State) -> State:
+        if watch is not None:
+            watch()
+        return representation.rhs(time, state)
+
+    def moving(step: float) -> bool:
+        return step * abs(problem.flow.strength) > _VANISHED
+
+    def snapshot(time: float, state: Any) -> Snapshot:
+        diagnostics = representation.diagnostics(state)
+        counts = {"steps": here.steps, "rejected": here.rejected, "evaluations": here.evaluations}
+        passed = [event for event in happened if event.time <= time]
+        del happened[: len(passed)]
+        return Snapshot(
+            time=float(time),
+            measure=representation.measure(state),
+            moments=representation.moments(state, problem.moment_degree),
+            representation=representation.name,
+            diagnostics=diagnostics | {name: float(count) for name, count in counts.items()},
+            checkpoint=here,
+            events=tuple(passed),
+        )
+
+    def on_the_way(events: Sequence[Event]) -> int:
+        happened.extend(replace(event, time=here.epoch + event.time) for event in events)
+        return len(events)
+
+    def take_over(new: Representation, reason: str | None = None) -> None:
+        nonlocal representation, here, stepper
+        count = 0
+        if reason is not None:
+            text = f"{representation.name} -> {new.name}: {reason}"
+            events = [Event(here.clock, "hand-over", text)]
+            events += [replace(event, time=here.clock) for event in new.arrival()]
+            count = on_the_way(events)
+        representation, stepper = new, None
+        here = replace(here, state=new.state, fixed=new.fixed, events=here.events + count)
+
+    reason = representation.failure(here.state)
+    if reason is not None:
+        raise SimulationError(here.time, here.steps, reason)
+    if start is None:
+        here = replace(here, events=on_the_way(representation.arrival()))
+    while pending and pending[0] <= here.time:
+        yield snapshot(pending.pop(0), here.state)
+    halvings = 0
+    while pending:
+        if stepper is None:
+            stepper = runge_kutta(
+                rhs,
+                here.clock,
+                here.state,
+                tolerance=tolerance,
+                step=here.step,
+                method=method,
+            )
+            here = replace(here, step=stepper.step_size)
+        alive = stepper.step(representation.largest_step(here.state))
+        alive &= moving(stepper.step_size)
+        if not alive or not np.all(np.isfinite(stepper.state)):
+            raise SimulationError(here.time, here.steps, _advice(stepper, representation))
+        reason = representation.failure(stepper.state)
+        if reason is not None:
+            # The step left what this representation resolves: take it again, with the next one
+            # or refined, or shorter where nothing else is left, to come close to the limit.
+            here = replace(here, rejected=here.rejected + 1)
+            successor = handover(representation, here.state, True)
+            refined = None if successor is not None else representation.refined(here.state)
+            if successor is not None:
+                take_over(*successor)
+            elif refined is not None:
+                take_over(refined)
+            elif halvings < _HALVINGS and moving(shorter := 0.5 * (stepper.time - here.clock)):
+                halvings += 1
+                here, stepper = replace(here, step=shorter), None
+            else:
+                raise SimulationError(here.time, here.steps, reason)
+            continue
+        halvings = 0
+        count = on_the_way(representation.events(stepper))
+        while pending and pending[0] <= here.epoch + stepper.time:
+            # Beside a large epoch the difference may round beyond the step.
+            clock = min(max(pending[0] - here.epoch, stepper.previous_time), stepper.time)
+            yield snapshot(pending.pop(0), stepper.inside(clock))
+        here = replace(
+            here,
+            clock=stepper.time,
+            state=stepper.state,
+            step=stepper.step_size,
+            steps=here.steps + 1,
+            rejected=here.rejected + stepper.attempts - 1,
+            evaluations=here.evaluations + stepper.evaluations,
+            events=here.events + count,
+        )
+        if stepper.step_size < _SHORT_STEP * here.clock:
+            here, stepper = replace(here, epoch=here.time, clock=0.0), None
+        successor = handover(representation, here.state, False)
+        adapted = None if successor is not None else representation.adapt(here.state)
+        if successor is not None:
+            take_over(*successor)
+        elif adapted is not None:
+            take_over(adapted)
+
+
+def _advice(stepper: Stepper, representation: Representation) -> str:
+    if np.all(np.isfinite(representation.rhs(stepper.time, stepper.state))):
+        return "the step became too small: the tolerance cannot be reached, raise it"
+    tail = representation.diagnostics(stepper.state).get("tail")
+    if tail is None:
+        return "state became non-finite: reduce strength or beta"
+    return f"state became non-finite (last spectral tail {tail:.1g}): raise max_degree"
