@@ -9,6 +9,7 @@ kernel's degree and through nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -55,19 +56,23 @@ class MeanField:
         <v, grad Z> = partition_slope Z |v|^2, so that no third transform is needed.
         """
         space, potential, partition = self.manifold, self.potential, self.partition
-        eigenvalues = laplacian_eigenvalues(space.dimension, space.degree_of(potential))
-        laplacian = space.evaluate(space.convolve(-eigenvalues, potential), points)
+        multipliers = _laplacian_multipliers(space.dimension, space.degree_of(potential))
+        laplacian = space.evaluate(space.convolve(multipliers, potential), points)
         velocity = space.gradient(potential, points)
         if partition is None:
             return velocity, laplacian
-        below = np.maximum(space.evaluate(partition, points), PARTITION_FLOOR)
+        below = space.evaluate(partition, points)
+        np.maximum(below, PARTITION_FLOOR, out=below)
         velocity /= below if velocity.ndim == 1 else below[:, None]
-        if self.partition_slope is not None:
-            return velocity, laplacian / below - self.partition_slope * space.squared_norm(velocity)
-        along = velocity * space.gradient(partition, points)
-        if along.ndim > 1:
-            along = along.sum(axis=-1)
-        return velocity, (laplacian - along) / below
+        if self.partition_slope is None:
+            along = velocity * space.gradient(partition, points)
+            laplacian -= along if along.ndim == 1 else along.sum(axis=-1)
+        laplacian /= below
+        if self.partition_slope:
+            along = space.squared_norm(velocity)
+            along *= self.partition_slope
+            laplacian -= along
+        return velocity, laplacian
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +137,11 @@ def interaction(problem: Problem) -> Interaction:
     attention = kernel.attention_multipliers(dimension, degree) if flow.normalized else None
     slope = None if attention is None else _slope(attention[1:], potential[1:])
     return Interaction(manifold, degree, potential, attention, slope)
+
+
+@lru_cache(maxsize=64)
+def _laplacian_multipliers(dimension: int, degree: int) -> FloatArray:
+    return -laplacian_eigenvalues(dimension, degree)
 
 
 def _slope(attention: FloatArray, potential: FloatArray) -> float | None:

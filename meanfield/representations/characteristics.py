@@ -113,7 +113,8 @@ class CharacteristicsRepresentation:
         felt = self.problem.space.moments(points, self.masses, self.interaction.degree)
         velocity, divergence = self.interaction.field(felt).velocity_and_divergence(points)
         velocity *= lengths if velocity.ndim == 1 else lengths[:, None]
-        return np.concatenate([np.ravel(velocity), divergence * self.scale])
+        divergence *= self.scale
+        return np.concatenate([velocity.ravel(), divergence])
 
     def measure(self, state: State) -> Measure:
         """Nodes with their masses."""
@@ -211,8 +212,7 @@ class CharacteristicsRepresentation:
         if not self.problem.space.point_axes:
             return positions / self.scale, self.scale
         points, lengths = self.problem.space.retract(positions.reshape(-1, 3))
-        assert lengths is not None
-        return points, lengths
+        return points, lengths if lengths is not None else self.scale
 
 
 def characteristics(
@@ -246,8 +246,8 @@ def characteristics(
     """
     if isinstance(measure, Measure):
         raise TypeError(
-            "representation 'characteristics' needs an initial density, got points. "
-            "Use 'particles' or 'atoms'."
+            "representation 'characteristics' needs an initial density, got points. Use "
+            "'particles' or 'atoms'."
         )
     _check(problem)
     most = _MOST_NODES if max_nodes is None else max_nodes

@@ -115,3 +115,70 @@ def test_what_is_no_run_file_is_one_line(
         assert main(["info", str(path)]) == 2
         line = capsys.readouterr().err
         assert message in line and str(path) in line and line.count("\n") == 1
+
+
+ATOMS = """\
+[problem]
+manifold = "circle"
+beta = 25.0
+[initial]
+name = "atoms"
+angles = [0.0, 0.3, 2.0]
+weights = [0.5, 0.3, 0.2]
+[representation]
+name = "atoms"
+[time]
+end = 1e3
+save = [0.0, 1e3]
+"""
+
+
+@pytest.fixture(scope="module")
+def atoms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which two of three atoms meet."""
+    folder = tmp_path_factory.mktemp("atoms")
+    (folder / "atoms.toml").write_text(ATOMS)
+    assert main(["run", str(folder / "atoms.toml"), "--quiet"]) == 0
+    return folder / "atoms.h5"
+
+
+def test_text_tells_what_happened(atoms: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A user would not see that clusters merged, or when."""
+    _, _, happened = printed(capsys, str(atoms)).rstrip("\n").split("\n\n")
+    rows = [line.split(maxsplit=1) for line in happened.splitlines()]
+    assert rows[0] == ["time", "what happened"]
+    assert rows[1] == ["0", "3 atoms begin, masses from 0.2 to 0.5"]
+    merge = next(event for event in load(atoms).events if event.kind == "merge")
+    assert rows[2] == [f"{merge.time:.6g}", merge.text] and len(rows) == 3
+
+
+def test_run_without_events_has_no_such_table(
+    output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An empty table would make the user wonder."""
+    assert "what happened" not in printed(capsys, str(output))
+
+
+def test_json_holds_events_and_atoms(atoms: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A program would have to open the file for them."""
+    answer = json.loads(printed(capsys, str(atoms), "--json"))
+    assert [event["kind"] for event in answer["events"]] == ["merge"]
+    assert answer["events"][0]["mass"] == [0.5, 0.3]
+    assert answer["atoms"]["masses"] == [0.5, 0.3, 0.2] and answer["atoms"]["count"] == 3
+
+
+def test_csv_is_of_observables_only(atoms: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A spreadsheet would find words below its columns."""
+    lines = printed(capsys, str(atoms), "--csv").splitlines()
+    assert len(lines) == 3 and all(line.count(",") == lines[0].count(",") for line in lines)
+
+
+def test_run_tells_what_happens_as_it_passes(
+    atoms: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A hand-over or merge would only show when the run is over."""
+    config = str(atoms.with_suffix(".toml"))
+    assert main(["run", config, "--overwrite"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    (merge,) = [event for event in load(atoms).events if event.kind == "merge"]
+    assert lines[0] == f"atoms: t = {merge.time:.6g}: {merge.text}" and len(lines) == 2

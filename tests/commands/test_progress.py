@@ -39,3 +39,29 @@ def test_quiet_shows_nothing(
 ) -> None:
     """--quiet would be ignored."""
     assert lines(capsys, monkeypatch, quiet=True) == []
+
+
+def test_lines_are_told_whatever_the_pace(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hand-over would be told only if five seconds have passed."""
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 100.0)
+    told = {7.0: ["seven", "and lucky"]}
+    list(progress.shown([1.0, 7.0], 2, "work", lines=lambda item: told.get(item, [])))
+    assert capsys.readouterr().err.splitlines() == ["work: seven", "work: and lucky"]
+
+
+def test_lines_stand_above_the_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal they would be written into the bar."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    list(progress.shown([1.0, 7.0], 2, "work", lines=lambda item: [f"item {item:g}"]))
+    # The bar is wiped, the line is written from the left edge, and the bar comes again below.
+    assert capsys.readouterr().err.count("\ritem 1\n") == 1
+
+
+def test_quiet_tells_no_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """--quiet would be ignored."""
+    list(progress.shown([1.0], 1, "work", quiet=True, lines=lambda item: ["told"]))
+    assert capsys.readouterr().err == ""

@@ -41,7 +41,7 @@ def test_mass_between_paths_of_a_density_is_conserved():
     1e-5: mass is read off cells of width 2 pi / 4096 by linear interpolation.
     """
     problem = mf.Problem(CIRCLE, mf.exponential(beta=9.0), mf.USA, LAW)
-    run = simulate(problem, 30.0, save=31)
+    run = simulate(problem, 30.0, save=31, representation="density")
     _, angles = token_paths(run, 10)
     cells = 4096
     mass = np.concatenate([[0.0], np.cumsum(cell_means(run.measures[-1], cells))]) / cells

@@ -295,7 +295,7 @@ def test_errors_count_by_the_mass_of_the_node(name: str) -> None:
     heavy = share > 0.1
     assert 0.05 < heavy.mean() < 0.95
     np.testing.assert_allclose(carrier.scale[heavy], 1.0, rtol=0)
-    light = ~heavy & (share > 1e-10)
+    light = ~heavy & (share > 1e-8)
     np.testing.assert_allclose(carrier.scale[light], 10.0 * share[light], rtol=1e-6)
     assert carrier.scale.min() > 0
     begin = positions(carrier, carrier.state)

@@ -16,7 +16,7 @@ from meanfield.arrays import FloatArray
 from meanfield.manifolds.legendre import differentiation, gauss_legendre, to_coefficients
 
 # Cells that are worked on together, so that work arrays stay in the cache.
-_BLOCK = 256
+_BLOCK = 128
 # What transforms and steps leave of noise between neighbouring positions.
 _NOISE = 1e-13
 
@@ -90,10 +90,19 @@ def least_orientation(grid: FloatArray) -> FloatArray:
     its tail and by noise, and its derivative by as much times the norm of differentiation: that
     much is added, for what is no larger than its error has no sign.
     """
-    matrix = differentiation(grid.shape[1])
-    along_u, along_v = along(1, matrix, grid), along(2, matrix, grid)
-    oriented = (grid * np.cross(along_u, along_v)).sum(axis=3)
-    sizes = np.sqrt((along_u**2).sum(axis=3)) + np.sqrt((along_v**2).sum(axis=3))
+    cells, order = grid.shape[:2]
+    matrix = differentiation(order)
+    # (p, p, 3, cells): products of large matrices, and components in one piece.
+    x = np.ascontiguousarray(np.moveaxis(grid, 0, 3))
+    along_u = (matrix @ x.reshape(order, -1)).reshape(x.shape)
+    along_v = (matrix @ x.reshape(order, order, -1)).reshape(x.shape)
+    oriented = np.zeros((order, order, cells))
+    for i in range(3):
+        a, b, c = (i, (i + 1) % 3, (i + 2) % 3)
+        oriented += x[:, :, a] * (along_u[:, :, b] * along_v[:, :, c])
+        oriented -= x[:, :, a] * (along_u[:, :, c] * along_v[:, :, b])
+    sizes = np.sqrt(np.einsum("ijkc,ijkc->ijc", along_u, along_u))
+    sizes += np.sqrt(np.einsum("ijkc,ijkc->ijc", along_v, along_v))
     found = np.divide(oriented, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)
     unsure = np.abs(matrix).sum(axis=1).max() * (_NOISE + tails(grid).sum(axis=1))
-    return np.asarray(found.min(axis=(1, 2)) + unsure)
+    return np.asarray(found.min(axis=(0, 1)) + unsure)

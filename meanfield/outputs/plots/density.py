@@ -36,7 +36,7 @@ _PATHS = 40
 _PATH_POINTS = 4
 # Of atoms, in points: one that holds all the mass, and the lightest.
 _ATOM_WIDTH, _THINNEST = 8.0, 0.7
-_PLACES = 2  # of an angle that rests
+_PLACES, _DIGITS = 2, 9  # of an angle and a mass that stay
 
 
 def draw(run: Run, figure: Figure) -> None:
@@ -150,7 +150,7 @@ def _draw_atoms(run: Run, axes: Axes, kept: IntArray, edges: FloatArray) -> None
         angles, weights = marks(run, i)
         before, going = going, {}
         for angle, mass in zip((angles + np.pi) % (2 * np.pi) - np.pi, weights, strict=True):
-            key = (round(angle, _PLACES), mass)
+            key = (round(angle, _PLACES), round(mass, _DIGITS))
             if key not in before:
                 dashes.append([(begin, angle)])
                 masses.append(mass)

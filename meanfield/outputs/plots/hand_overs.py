@@ -46,9 +46,10 @@ def mark_hand_overs(
         while row < len(ends) and ends[row] > (place if right else place - width):
             row += 1
         ends[row : row + 1] = [place + (width if right else 0.0)]
+        down = -2 - (first_row + row) * _LINE * _SIZE
         axes.annotate(
             successor(event), (event.time, 1.0), xycoords=("data", "axes fraction"),
-            xytext=(3 if right else -3, -2 - (first_row + row) * _LINE * _SIZE), textcoords="offset points",
+            xytext=(3 if right else -3, down), textcoords="offset points",
             ha="left" if right else "right", va="top", fontsize=_SIZE, color=colour, zorder=6,
         )  # fmt: skip
 

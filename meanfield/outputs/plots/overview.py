@@ -28,7 +28,6 @@ def draw(run: Run, figure: Figure) -> None:
         first = density if density.missing(run) is None else clusters
         over_time = [picture, *below]
     first.on_axes(run, picture)
-    add_growth_times(over_time[0], run)
     energy_and_order(run, below[0])
     spectrum.on_axes(run, below[1], height=_HEIGHTS[2])
     for panel in over_time:
@@ -37,6 +36,7 @@ def draw(run: Run, figure: Figure) -> None:
         colour = FAINT if panel is picture and first is density else MUTED
         row = energy.BELOW_LEVELS if panel is below[0] else 0
         mark_hand_overs(panel, run, names=panel is over_time[0], colour=colour, first_row=row)
+    add_growth_times(over_time[0], run)
 
 
 def energy_and_order(run: Run, axes: Axes) -> None:

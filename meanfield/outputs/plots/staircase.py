@@ -129,9 +129,10 @@ def plateau_words(mass: FloatArray, room: int) -> str:
     ('60 clusters', '60')
     """
     lines = [""]
-    for word in [f"{m:.2g}" for m in mass]:
+    for i, word in enumerate(f"{m:.2g}" for m in mass):
         longer = f"{lines[-1]}, {word}" if lines[-1] else word
-        if len(longer) + 1 > room and lines[-1]:
+        comma = i + 1 < len(mass)
+        if len(longer) + comma > room and lines[-1]:
             lines[-1] += ","
             lines.append(word)
         else:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FixedLocator, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
 from meanfield.arrays import FloatArray
@@ -15,6 +17,8 @@ _EARLY = 0.05
 _ENOUGH = 3
 # Numbers beyond these powers of ten are written with one.
 _PLAIN = 4
+# Decades from which on the ticks are our own, and about how many they are.
+_MANY, _TICKS = 100, 8
 
 
 def is_logarithmic(time: FloatArray) -> bool:
@@ -94,10 +98,12 @@ def set_time_axis(
 ) -> None:
     """Scale, limits and label of the time axis; `logarithmic` gives the limits of such an axis."""
     times = np.array(logarithmic) if logarithmic else run.time[shown(run)]
-    if logarithmic or is_logarithmic(run.time):
-        axes.set_xscale("log")
     if times[-1] > times[0]:
         axes.set_xlim(times[0], times[-1])
+    # After the limits: margins of an axis to 1e300 would go beyond the largest number.
+    if logarithmic or is_logarithmic(run.time):
+        axes.set_xscale("log")
+    _set_ticks(axes.xaxis, float(times[0]), float(times[-1]))
     if label:
         axes.set_xlabel("scaled time $t$")
 
@@ -118,3 +124,15 @@ def add_growth_times(axes: Axes, run: Run) -> None:
     top.set_xlabel(r"growth times $t\,\lambda_{\max}$", color=MUTED, fontsize=8.5)
     top.tick_params(labelcolor=MUTED, labelsize=8)
     top.spines["top"].set_visible(True)
+    low, high = axes.get_xlim()
+    _set_ticks(top.xaxis, rate * low, rate * high)
+
+
+def _set_ticks(axis: Axis, low: float, high: float) -> None:
+    """Ticks of a logarithmic axis of very many decades: matplotlib's own go beyond 1e308."""
+    if not axis.get_scale().endswith("log") or np.log10(high) - np.log10(low) < _MANY:
+        return
+    first, last = int(np.ceil(np.log10(low))), int(np.floor(np.log10(high)))
+    powers = np.arange(first, last + 1, -(-(last - first) // _TICKS))
+    axis.set_major_locator(FixedLocator((10.0**powers).tolist()))
+    axis.set_minor_locator(NullLocator())

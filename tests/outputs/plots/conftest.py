@@ -26,17 +26,17 @@ MASSES = [np.array([0.4, 0.2, 0.3, 0.1]), np.array([0.6, 0.3, 0.1]), np.array([0
 
 @cache
 def mixed_run(name: str) -> Run:
-    """Run of a density to 20, of 2000 nodes or so to 200, of atoms to 1e60, made by hand."""
+    """Run of a density to 12, of nodes to 52, of atoms to 1e60, made by hand."""
     space = mf.Circle() if name == "circle" else mf.Sphere()
     problem = Problem(space, mf.exponential(BETA), mf.USA, LAWS[name])
     smooth = mf.simulate(problem, until=12.0, save=np.geomspace(0.01, 12.0, 12))
     last = smooth.measures[-1]
-    grid = space.grid(700 if name == "circle" else 24)
+    grid = space.grid(700 if name == "circle" else 16)
     weights = np.maximum(grid.to_nodal(last.coefficients), 0.0) * grid.weights
     nodes = replace(problem, initial=mf.from_points(grid.points, weights / weights.sum()))
     carried = mf.simulate(
-        nodes, until=60.0, save=np.geomspace(2.0, 60.0, 8), representation="particles",
-        tolerance=1e-6,
+        nodes, until=40.0, save=np.geomspace(2.0, 40.0, 8), representation="particles",
+        tolerance=1e-4,
     )  # fmt: skip
     carried = replace(
         carried, time=carried.time + 12.0, representation=("characteristics",) * len(carried.time)
@@ -110,3 +110,15 @@ def _joined(runs: list[Run]) -> Run:
 def mixed(request: pytest.FixtureRequest) -> Run:
     """A run of three representations, on either manifold."""
     return mixed_run(request.param)
+
+
+@pytest.fixture
+def mixed_circle() -> Run:
+    """The one on the circle."""
+    return mixed_run("circle")
+
+
+@pytest.fixture
+def mixed_sphere() -> Run:
+    """The one on the sphere."""
+    return mixed_run("sphere")

@@ -43,8 +43,10 @@ def run_of(name: str) -> Run:
 
 
 def possible(kind: str, name: str) -> bool:
-    """Points have no spectral tail."""
-    return "sphere" in PLOTS[kind].manifolds and (kind != "resolution" or name != "particles")
+    """Points have no spectral tail, and what are no atoms no tree."""
+    if kind == "tree" or "sphere" not in PLOTS[kind].manifolds:
+        return False
+    return kind != "resolution" or name != "particles"
 
 
 @pytest.mark.parametrize(

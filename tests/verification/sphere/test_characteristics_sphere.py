@@ -62,43 +62,51 @@ def poisson_problem(flow: mf.Flow, harmonics: Callable) -> mf.Problem:
     return mf.Problem(SPHERE, mf.linear(), flow, mf.from_density(coefficients))
 
 
+@pytest.mark.parametrize(
+    "times, tolerance",
+    [
+        ([0.0, 1.5, 3.0], 1e-7),
+        pytest.param([1.5, 4.0, 10.0], 1e-8, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-def test_poisson_density_is_carried_exactly(flow: mf.Flow, harmonics: Callable) -> None:
-    """Moments of the closed-form solution, from near uniform to near a Dirac measure."""
-    times = [0.0, 1.5, 3.0, 5.0, 10.0]
-    found = low_moments(carried(poisson_problem(flow, harmonics), times, 1e-9))
+def test_poisson_density_is_carried_exactly(
+    flow: mf.Flow, times: list[float], tolerance: float, harmonics: Callable
+) -> None:
+    """Moments of the closed-form solution, from near uniform to a Dirac measure (slow)."""
+    found = low_moments(carried(poisson_problem(flow, harmonics), times, tolerance))
     turned = harmonics(AXIS[None], 8)[0].conj()
     radii = hyperbolic_poisson_radius(np.array(times), 0.1)
     expected = [SPHERE.convolve(hyperbolic_poisson_moments(r, 8), turned) for r in radii]
-    # Tens of steps of tolerance 1e-9.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-8)
-    assert radii[-1] > 0.999
+    # Fewer than twenty steps, which add up to less than their tolerance.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+    assert radii[-1] > (0.5 if times[-1] == 3.0 else 0.999)
 
 
 def test_poisson_density_at_the_nodes_is_exact(harmonics: Callable) -> None:
     """The density comes from the divergence along the path: a wrong sign or term would show."""
     problem = poisson_problem(mf.SA, harmonics)
-    here = carried(problem, [4.0], 1e-10)[-1].checkpoint
-    carrier = resumed_characteristics(problem, here.state, here.fixed, tolerance=1e-10)
+    here = carried(problem, [3.5], 1e-8)[-1].checkpoint
+    carrier = resumed_characteristics(problem, here.state, here.fixed, tolerance=1e-8)
     radius = float(hyperbolic_poisson_radius(here.time, 0.1))
     measure = carrier.measure(here.state)
     u = measure.points @ AXIS
     expected = ((1 - radius**2) / (1 - 2 * radius * u + radius**2)) ** 2
-    np.testing.assert_allclose(carrier.density(here.state), expected, rtol=1e-8)
+    np.testing.assert_allclose(carrier.density(here.state), expected, rtol=1e-7)
     # From far below to far above uniform.
     assert radius > 0.5
     assert expected.min() < 0.15
     assert expected.max() > 5.0
 
 
-@pytest.mark.parametrize("flow, end", [(mf.SA, 1.5), (mf.USA, 6.0)])
+@pytest.mark.parametrize("flow, end", [(mf.SA, 1.5), (mf.USA, 5.0)])
 def test_characteristics_equal_the_density(flow: mf.Flow, end: float) -> None:
     """Two methods that share nothing but the transforms, before the density is full."""
     problem = problem_of(1.0, flow)
-    found = carried(problem, [end], 1e-11)
+    found = carried(problem, [end], 1e-8, 1e-11)
     expected = dense(problem, [end], 127)
-    # Both step with errors of a few times 1e-11 at most.
-    np.testing.assert_allclose(low_moments(found), low_moments(expected), rtol=0, atol=5e-11)
+    # Cells are far more exact than they say, as sums; steps add a few of their tolerances.
+    np.testing.assert_allclose(low_moments(found), low_moments(expected), rtol=0, atol=1e-10)
     start = SPHERE.resize(problem.initial_measure().coefficients, 8)
     assert np.abs(low_moments(found)[0] - start).max() > 0.1
 
@@ -107,7 +115,7 @@ def test_characteristics_equal_the_density(flow: mf.Flow, end: float) -> None:
 def test_characteristics_equal_the_density_while_clusters_form() -> None:
     """All of degree 127 is needed at the end, at beta = 6 from near uniform."""
     problem = problem_of(6.0, mf.SA, NEAR_UNIFORM)
-    found, expected = carried(problem, [2.0, 4.0], 1e-11), dense(problem, [2.0, 4.0], 127)
+    found, expected = carried(problem, [3.5], 1e-10, 1e-11), dense(problem, [3.5], 127)
     np.testing.assert_allclose(low_moments(found), low_moments(expected), rtol=0, atol=1e-10)
     assert expected[-1].measure.max_degree == 127
     assert found[-1].diagnostics["nodes"] < 2e5
@@ -117,7 +125,7 @@ def test_stated_error_is_above_the_true_one() -> None:
     """The error of coarse cells, known from fine ones, is below what the run says of itself."""
     problem = problem_of(2.0, mf.SA)
     coarse = carried(problem, [3.5], 1e-2, 1e-8)[-1]
-    fine = carried(problem, [3.5], 1e-5, 1e-8)[-1]
+    fine = carried(problem, [3.5], 1e-4, 1e-8)[-1]
     true = np.abs(low_moments([coarse]) - low_moments([fine])).max()
     # Quadrature gains where interpolation is known to lose: within a factor of ten thousand.
     assert 1e-8 < true < coarse.diagnostics["error"] < 1e4 * true
@@ -144,8 +152,8 @@ def test_turned_start_turns_the_run(nodes: Callable, harmonics: Callable) -> Non
 
 def test_mass_is_exact_and_density_positive_through_a_collapse() -> None:
     """Cells split and join on the way: no mass is lost, and none is made."""
-    problem = problem_of(1.0, mf.SA, [[1, 0, 0.5], [2, 1, 0.2]])
-    run = carried(problem, [0.0, 3.0, 6.0, 12.0, 25.0], 1e-4)
+    problem = problem_of(1.0, mf.SA, [[1, 0, 0.3], [2, 1, 0.1]])
+    run = carried(problem, [0.0, 3.0, 6.0, 25.0], 1e-3)
     for snapshot in run:
         assert abs(snapshot.measure.mass.sum() - 1.0) < 1e-15
         assert abs(snapshot.moments[0] - 1.0) < 1e-14
@@ -154,7 +162,7 @@ def test_mass_is_exact_and_density_positive_through_a_collapse() -> None:
     assert max(count) > count[0] > count[-1]
     # One point carries all: moments of modulus sqrt(2 l + 1) at degree l.
     sizes = SPHERE.sizes_by_degree(run[-1].moments)[:9]
-    np.testing.assert_allclose(sizes, np.sqrt(2 * np.arange(9) + 1), rtol=1e-6)
+    np.testing.assert_allclose(sizes, np.sqrt(2 * np.arange(9) + 1), rtol=1e-9)
 
 
 def test_density_hands_over_to_characteristics() -> None:
@@ -162,5 +170,5 @@ def test_density_hands_over_to_characteristics() -> None:
     problem = problem_of(2.0, mf.SA)
     before, after = dense(problem, [2.0, 3.0], 127)
     taken = replace(problem, initial=mf.from_density(before.measure.coefficients))
-    found = carried(taken, [0.0, 1.0], 1e-9)
-    np.testing.assert_allclose(low_moments(found), low_moments([before, after]), rtol=0, atol=1e-9)
+    found = carried(taken, [0.0, 1.0], 1e-8)
+    np.testing.assert_allclose(low_moments(found), low_moments([before, after]), rtol=0, atol=1e-8)

@@ -1,0 +1,120 @@
+"""Run metastable_staircase from the prompt to one cluster and hold it against what is known.
+
+One run file, three representations: a density, characteristics where its spectrum is full, atoms
+where nothing but clusters is left. On a plateau the energy is the sum of the squared masses; two
+clusters that are left alone meet when a closed form says (docs/theory.md, eq. 30), whatever came
+before; and a run of a hundredth of the tolerance must tell the same story. Draws staircase.png,
+tree.png and run.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import meanfield as mf
+from meanfield.commands.main import main as meanfield
+from meanfield.config import load_config
+from meanfield.observables.cluster_tree import cluster_tree, plateaus
+from meanfield.observables.clusters import cluster_radius
+
+FOLDER = Path(__file__).parent
+FIGURES = {"staircase": "staircase.png", "tree": "tree.png", "overview": "run.png"}
+# Plateaus shorter than this ratio of their ends are on their way to the next one.
+LASTING = 100.0
+
+
+def main() -> int:
+    """Run, draw, check."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--short", action="store_true", help="without the finer run")
+    short = options.parse_args().short
+    began = time.perf_counter()
+    status = evolve("run.h5")
+    spent = time.perf_counter() - began
+    for kind, name in FIGURES.items():
+        meanfield(["plot", str(FOLDER / "run.h5"), "--kind", kind, "-o", str(FOLDER / name)])
+    if status:
+        return status
+    print(f"run {spent:.1f} s, with its figures {time.perf_counter() - began:.1f} s")
+    run = mf.load(FOLDER / "run.h5")
+    for event in run.events:
+        if event.kind == "hand-over":
+            print(f"t = {event.time:.4g}: {event.text}")
+    checks = {
+        "mass drift": (float(np.abs(run.moments[:, 0] - 1.0).max()), 1e-14),
+        "largest fall of the energy": (
+            float(np.max(-np.diff(run.observables["energy"]), initial=0.0)),
+            1e-9,
+        ),
+        "energy of plateaus minus sum of squared masses": (plateau_error(run), 1e-4),
+        "last merge against the closed form": (last_merge_error(run), 1e-8),
+    }
+    if not short:
+        status = evolve("fine.h5", "representation.tolerance=1e-12")
+        if status:
+            return status
+        fine = mf.load(FOLDER / "fine.h5")
+        times, finer = (cluster_tree(one.events).merge_times for one in (run, fine))
+        checks["merge times against tolerance 1e-12, relative"] = (
+            float(np.abs(times / finer - 1.0).max()),
+            1e-6,
+        )
+    wrong = carried(run) != ["density", "characteristics", "atoms"]
+    for name, (found, allowed) in checks.items():
+        print(f"{name}: {found:.1e} (allowed {allowed:.0e})")
+    return int(wrong or any(not found <= allowed for found, allowed in checks.values()))
+
+
+def evolve(output: str, *changes: str) -> int:
+    """Run the command with some keys of the run file changed."""
+    arguments = ["run", str(FOLDER / "run.toml"), "-o", str(FOLDER / output), "--overwrite"]
+    for change in changes:
+        arguments += ["--set", change]
+    return meanfield([*arguments, "--quiet"])
+
+
+def carried(run: mf.Run) -> list[str]:
+    """What carried the measure, in order."""
+    return list(dict.fromkeys(run.representation))
+
+
+def plateau_error(run: mf.Run) -> float:
+    """Largest difference of the energy from sum m^2 half-way through the plateaus, in log time."""
+    print("\nplateau from    to  energy    sum m^2   masses")
+    worst = 0.0
+    for plateau in plateaus(cluster_tree(run.events), lasting=LASTING):
+        if not np.isfinite(plateau.end):
+            continue
+        row = int(np.searchsorted(run.time, np.sqrt(plateau.begin * plateau.end)))
+        energy = run.observables["energy"][row]
+        masses = ", ".join(f"{mass:.4f}" for mass in plateau.mass)
+        print(
+            f"{plateau.begin:10.2e}  {plateau.end:8.2e}  {energy:.6f}  {plateau.level:.6f}  {masses}"
+        )
+        worst = max(worst, abs(energy - plateau.level))
+    print()
+    return worst
+
+
+def last_merge_error(run: mf.Run) -> float:
+    """Relative error of the last merge, from where two clusters are alone."""
+    problem = load_config(FOLDER / "run.toml").problem
+    counts = [len(m.points) if isinstance(m, mf.Measure) else 0 for m in run.measures]
+    row = counts.index(2)
+    two = run.measures[row]
+    assert isinstance(two, mf.Measure)
+    angle = float(problem.space.distance(two.points[:1], two.points[1:])[0])
+    left = mf.two_cluster_time(problem, angle, cluster_radius(problem.kernel.beta))
+    found = cluster_tree(run.events).merge_times[-1]
+    expected = run.time[row] + left / float(two.mass.sum())
+    print(f"last merge at t = {found:.9e}, closed form from t = {run.time[row]:.1e}: {expected:.9e}")
+    return float(abs(found / expected - 1.0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+"""Runs that change their representation: every kind of figure, and what it shows of each part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.colors import LogNorm
+
+import meanfield as mf
+from meanfield.events import Event
+from meanfield.outputs.plots import PLOTS, film_circle, film_sphere, plot, save_plot
+from meanfield.outputs.plots.cell_means import cell_edges, cell_means, nodal_means
+from meanfield.outputs.plots.columns import column, marks
+from meanfield.outputs.plots.hand_overs import successor
+from meanfield.outputs.plots.map import chosen_times
+from meanfield.outputs.plots.sphere_tokens import dot_style, equal_nodes, tokens_of
+from meanfield.outputs.plots.style import style
+from meanfield.outputs.plots.time_axis import is_logarithmic
+from meanfield.outputs.plots.token_paths import token_paths
+from meanfield.run import Run
+
+FILMS = {"circle": film_circle.film, "sphere": film_sphere.film}
+
+
+def atoms_alone(run: Run) -> Run:
+    """The part of a run that atoms carry."""
+    kept = np.flatnonzero(np.array(run.representation) == "atoms")
+    return replace(
+        run,
+        time=run.time[kept],
+        moments=run.moments[kept],
+        observables={name: values[kept] for name, values in run.observables.items()},
+        diagnostics={name: values[kept] for name, values in run.diagnostics.items()},
+        representation=("atoms",) * len(kept),
+        measures=tuple(run.measures[i] for i in kept),
+    )
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_every_kind_shows_a_mixed_run_or_says_why_not(
+    kind: str, mixed: Run, tmp_path: Path
+) -> None:
+    """A kind that takes all states for densities, or all for points, would fail here."""
+    path = tmp_path / "figure.png"
+    if mixed.manifold.name not in PLOTS[kind].manifolds:
+        with pytest.raises(ValueError, match="is for the sphere"):
+            save_plot(mixed, path, kind)
+        return
+    save_plot(mixed, path, kind)
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_every_kind_shows_atoms_alone_or_says_why_not(kind: str, mixed: Run) -> None:
+    """An empty range of colours would be a traceback."""
+    run = atoms_alone(mixed)
+    if run.manifold.name not in PLOTS[kind].manifolds or kind == "resolution":
+        with pytest.raises(ValueError, match="is for the sphere|carried by atoms"):
+            plot(run, kind)
+    else:
+        plot(run, kind).canvas.draw()
+
+
+def test_film_shows_every_part(mixed: Run) -> None:
+    """Frames of one part would be empty, or those of two parts the same."""
+    with style():
+        film = FILMS[mixed.manifold.name](mixed)
+        few = replace(film, frames=film.frames[[3, 15, 22, -1]])
+        shown = {k: np.flatnonzero(film.frames == index)[0] for k, index in enumerate(few.frames)}
+        frames = list(replace(few, show=lambda k: film.show(int(shown[k]))).pixels())
+    pairs = zip(frames, frames[1:], strict=False)
+    assert all((first != second).mean() > 0.001 for first, second in pairs)
+
+
+def test_atoms_are_dashes_where_they_are_and_as_thick_as_they_are_heavy(mixed_circle: Run) -> None:
+    """Atoms would be drawn elsewhere, or all alike."""
+    run = mixed_circle
+    axes = plot(run, "density").axes[0]
+    (dashes,) = [
+        c
+        for c in axes.collections
+        if isinstance(c, LineCollection) and len(set(c.get_linewidths())) > 1
+    ]
+    paths = dashes.get_segments()
+    # They rest from merge to merge, without a seam: each merge makes one that lies elsewhere.
+    assert len(paths) == 4 + 3
+    last = max(paths, key=lambda path: path[-1, 0])
+    assert last[:, 1].tolist() == [0.0, 0.0] and last[-1, 0] == run.time[-1]
+    widths = np.sort(np.unique(dashes.get_linewidths()))
+    assert widths / widths[-1] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.6, 1.0])
+
+
+def test_no_dash_crosses_the_seam(mixed_circle: Run) -> None:
+    """An atom that passes from pi to -pi would be a line across the picture."""
+    axes = plot(mixed_circle, "density").axes[0]
+    lines = [c for c in axes.collections if isinstance(c, LineCollection)]
+    steps = [np.abs(np.diff(path[:, 1])).max() for c in lines for path in c.get_segments()]
+    assert max(steps) < 1.0
+    fixed = [path for c in lines for path in c.get_segments() if len(path) == 2]
+    assert all(np.all(np.abs(path[:, 1]) <= np.pi) for path in fixed)
+
+
+def test_tokens_are_followed_until_atoms_take_over(mixed_circle: Run, mixed_sphere: Run) -> None:
+    """An explicit method would follow tokens to 1e60."""
+    times, angles = token_paths(mixed_circle, 10)
+    assert times[-1] == mixed_circle.time[19] and angles.shape == (20, 10)
+    tokens = tokens_of(mixed_sphere)
+    assert [len(points) for points in tokens[:21]] == [300] * 20 + [4]
+    assert len(tokens[-1]) == 1
+
+
+def test_nodes_of_characteristics_are_shown_as_the_density_they_stand_for() -> None:
+    """A histogram of nodes would be full of holes.
+
+    Cells as wide as six nodes' spacing: linear interpolation of the mass to the spacing squared.
+    """
+    law = mf.perturbed_uniform([[1, 0.3, 0.2], [3, 0.0, -0.4]])
+    density = law.build(mf.Circle())
+    grid = mf.Circle().grid(300)
+    nodes = mf.Measure(mf.Circle(), grid.points, grid.to_nodal(density.coefficients) * grid.weights)
+    assert nodal_means(nodes, 90) == pytest.approx(cell_means(density, 90), abs=2e-4)
+    # More cells than nodes: none is empty.
+    assert nodal_means(nodes, 2000).min() > 0.9 * cell_means(density, 2000).min()
+    assert nodal_means(nodes, 2000).mean() == pytest.approx(1.0, abs=1e-14)
+
+
+def test_nodes_around_the_seam_keep_their_mass() -> None:
+    """What lies between the last and the first node would be lost, or counted twice."""
+    angles = np.pi + np.array([-0.3, -0.1, 0.1, 0.3])
+    means = nodal_means(mf.Measure(mf.Circle(), angles, [0.1, 0.4, 0.4, 0.1]), 40)
+    near = np.abs(0.5 * (cell_edges(40)[1:] + cell_edges(40)[:-1])) > np.pi - 0.32
+    assert means.sum() == pytest.approx(40.0) and means == pytest.approx(means[::-1])
+    assert means[near].sum() / 40 > 0.85
+
+
+def test_light_atoms_of_many_fill_cells(mixed_circle: Run) -> None:
+    """A hundred thousand dashes a saved time would take minutes, or light atoms be left out."""
+    run = mixed_circle
+    masses = np.append(np.full(400, 0.5 / 400), 0.5)
+    angles = np.append(np.linspace(-3.0, -1.0, 400), 2.0)
+    many = replace(run, measures=(*run.measures[:-1], mf.Measure(mf.Circle(), angles, masses)))
+    place, mass = marks(many, len(run.time) - 1)
+    assert place.tolist() == [2.0] and mass.tolist() == [0.5]
+    cells = column(many, len(run.time) - 1, 240, marked=False)
+    assert cells.mean() == pytest.approx(0.5)
+    assert column(many, len(run.time) - 1, 240).mean() == pytest.approx(1.0)
+
+
+def test_between_densities_colours_are_interpolated_and_atoms_begin_at_once(
+    mixed_circle: Run,
+) -> None:
+    """A density would seem to fade into the dark over the gap before the atoms."""
+    axes = plot(mixed_circle, "density").axes[0]
+    (mesh,) = [c for c in axes.collections if isinstance(c, QuadMesh)]
+    assert isinstance(mesh.norm, LogNorm)
+    shade = mesh.get_array().max(axis=0)
+    begin = np.flatnonzero(shade <= mesh.norm.vmin * (1 + 1e-9))[0]
+    assert shade[begin - 1] > 3.0 and np.all(shade[begin:] <= mesh.norm.vmin * (1 + 1e-9))
+
+
+def test_nodes_for_equal_masses() -> None:
+    """Dots would be dense where nodes are, not where mass is."""
+    points = mf.Sphere().random_points(4, np.random.default_rng(0))
+    measure = mf.Measure(mf.Sphere(), points, [0.5, 0.25, 0.25, 0.0])
+    chosen = equal_nodes(measure, 4)
+    assert chosen.tolist() == points[[0, 0, 1, 2]].tolist()
+
+
+def test_areas_of_atoms_are_their_masses(mixed_sphere: Run) -> None:
+    """A heavy atom would look as light as the others."""
+    run = mixed_sphere
+    tokens = tokens_of(run)
+    areas = dot_style(run, 20, tokens[20])["s"]
+    assert areas / areas.sum() == pytest.approx([0.4, 0.2, 0.3, 0.1])
+    assert np.unique(dot_style(run, 3, tokens[3])["s"]).size == 1
+
+
+def test_panels_of_a_map_are_even_in_the_logarithm(mixed_sphere: Run) -> None:
+    """All panels but one would be of the last decade."""
+    run = mixed_sphere
+    times = run.time[chosen_times(run, 6)]
+    assert np.sum(times > 1e59) == 1 and np.sum(times < 1e20) >= 2
+
+
+@pytest.mark.parametrize("kind", ["density", "energy", "staircase", "resolution", "clusters"])
+def test_hand_overs_are_marked_and_named(kind: str, mixed_circle: Run) -> None:
+    """The user would not see which representation shows."""
+    axes = plot(mixed_circle, kind).axes
+    texts = [text for panel in axes for text in panel.texts]
+    named = {text.get_text(): text for text in texts}
+    assert {"characteristics", "atoms"} <= set(named)
+    assert named["characteristics"].xy[0] == 12.0 and named["atoms"].xy[0] == 95.0
+    # Not on one another.
+    assert named["characteristics"].xyann[1] - named["atoms"].xyann[1] > 7.5
+
+
+def test_names_of_hand_overs_stay_inside(mixed_circle: Run) -> None:
+    """A name would leave the figure on the right."""
+    late = Event(1e58, "hand-over", "atoms -> characteristics: a joke")
+    run = mixed_circle
+    axes = plot(replace(run, events=(*run.events, late)), "energy").axes
+    (text,) = [
+        text
+        for panel in axes
+        for text in panel.texts
+        if text.get_text() == "characteristics" and text.xy[0] == 1e58
+    ]
+    assert text.get_ha() == "right"
+
+
+def test_hand_over_without_an_arrow_is_named_as_it_is() -> None:
+    """A text of another form would be an IndexError."""
+    assert successor(Event(1.0, "hand-over", "atoms")) == "atoms"
+    assert successor(Event(1.0, "hand-over", "")) == ""
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([0.0, 1.0, 1e10, 1e20], True),
+        (np.geomspace(1e-2, 1e143, 5), True),
+        (np.append(0.0, np.geomspace(1.0, 1e300, 30)), True),
+        ([0.0, 1.0, 2.0, 3.0], False),
+        ([0.0, 50.0, 100.0], False),
+        ([5.0], False),
+        ([0.0], False),
+    ],
+)
+def test_axis_is_logarithmic_where_saved_times_are(times: list[float], expected: bool) -> None:
+    """A few saved times over many decades would all but one lie on the left edge."""
+    assert is_logarithmic(np.array(times)) is expected
+
+
+@pytest.mark.parametrize("kind", ["density", "energy", "spectrum", "staircase"])
+def test_axes_reach_the_largest_times(kind: str, mixed_circle: Run, tmp_path: Path) -> None:
+    """An overflow in the growth times or the ticks would be a warning, hence an error here."""
+    run = atoms_alone(mixed_circle)
+    long = replace(run, time=np.geomspace(1e-2, 1e300, len(run.time)), events=())
+    save_plot(long, tmp_path / "figure.png", kind)
+    assert plot(long, kind).axes[0].get_xlim()[1] == pytest.approx(1e300)
