@@ -29,11 +29,20 @@ tolerance = 1e-8
 end = 20.0
 save = 9
 """
+LOGARITHMIC = ["time.spacing=log", "time.first=2"]
 REPRESENTATIONS = {
     "density": [],
     "normalized": ["problem.normalized=true", "time.end=6"],
     "particles": ["representation.name=particles", "representation.tokens=30"],
     "many": ["representation.name=particles", "representation.tokens=1000"],
+    "characteristics": ["representation.name=characteristics"],
+    # density, characteristics and atoms, with hand-overs between the saved times
+    "auto": ["problem.normalized=true", "time.end=1e6", "time.save=9", *LOGARITHMIC],
+    "meeting": [
+        "initial={name='atoms', angles=[0, 0.4, 1, 2.5, 2.6]}",
+        "time.end=1e6",
+        *LOGARITHMIC,
+    ],
     "atoms": ["initial={name='atoms', angles=[0, 1, 2.5], weights=[0.5, 0.25, 0.25]}"],
 }
 
@@ -69,6 +78,8 @@ def assert_equal_runs(first: Run, second: Run) -> None:
     assert np.array_equal(first.time, second.time)
     assert np.array_equal(first.moments, second.moments)
     assert first.representation == second.representation
+    # NaN is not equal to itself.
+    assert repr(first.events) == repr(second.events)
     for mine, theirs in (
         (first.observables, second.observables),
         (first.diagnostics, second.diagnostics),
@@ -249,7 +260,7 @@ def test_one_cluster_ends_the_run(folder: Folder) -> None:
 def test_failure_is_raised_after_it_was_written(folder: Folder) -> None:
     """The reason would be known to the terminal only."""
     with pytest.raises(SimulationError, match="under-resolved"):
-        folder.run("representation.max_degree=24", "time.end=300", "time.save=301")
+        folder.run("representation.name=density", "representation.max_degree=24", "time.end=300", "time.save=301")
     assert load(folder.output).status.startswith("under-resolved at t = ")
 
 

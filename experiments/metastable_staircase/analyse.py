@@ -25,7 +25,7 @@ from meanfield.observables.clusters import cluster_radius
 FOLDER = Path(__file__).parent
 FIGURES = {"staircase": "staircase.png", "tree": "tree.png", "overview": "run.png"}
 # Plateaus shorter than this ratio of their ends are on their way to the next one.
-LASTING = 100.0
+LASTING = 10.0
 
 
 def main() -> int:
@@ -112,7 +112,9 @@ def last_merge_error(run: mf.Run) -> float:
     left = mf.two_cluster_time(problem, angle, cluster_radius(problem.kernel.beta))
     found = cluster_tree(run.events).merge_times[-1]
     expected = run.time[row] + left / float(two.mass.sum())
-    print(f"last merge at t = {found:.9e}, closed form from t = {run.time[row]:.1e}: {expected:.9e}")
+    print(
+        f"last merge at t = {found:.9e}, closed form from t = {run.time[row]:.1e}: {expected:.9e}"
+    )
     return float(abs(found / expected - 1.0))
 
 

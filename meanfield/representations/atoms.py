@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, combinations
+from itertools import pairwise
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class AtomRepresentation:
     weights : ndarray, shape (n,)
         Given.
     numbers : ndarray of int, shape (n,)
-        Given. Number of the cluster to which each atom belonged where they took over.
+        Given. Number of the cluster to which each atom belongs.
     tolerance : float
         Given. Of the moments when atoms become one.
     notes : tuple of str
@@ -98,15 +98,18 @@ class AtomRepresentation:
         return _STABLE / fastest if fastest > 0.0 else np.inf
 
     def adapt(self, state: State) -> AtomRepresentation | None:
-        """Atoms that have met become one."""
+        """Atoms that have met become one; clusters that have met are one from here on."""
         if len(self.weights) == 1:
             return None
         measure = self.measure(state)
+        numbers = _joined(self.numbers, self._meeting_clusters(measure))
         found = groups(self.problem, measure, reach(self.problem, self.tolerance))
-        if not found.met.any():
+        if found.met.any():
+            points, weights, source = gathered(measure, found)
+            return replace(self, state=points.ravel(), weights=weights, numbers=numbers[source])
+        if np.array_equal(numbers, self.numbers):
             return None
-        points, weights, source = gathered(measure, found)
-        return replace(self, state=points.ravel(), weights=weights, numbers=self.numbers[source])
+        return replace(self, state=state, numbers=numbers)
 
     def refined(self, state: State) -> None:
         """Atoms are all there is."""
@@ -117,69 +120,67 @@ class AtomRepresentation:
         return None
 
     def events(self, step: Stepper) -> Sequence[Event]:
-        """Clusters whose gap fell below 0.25 beta^{-1/2} within the step."""
+        """Clusters that have met within the step, as `meeting` tells with radius for reach.
+
+        They meet where their gap falls below 0.25 beta^{-1/2}, or later if others pulled at them.
+        """
         if len(self.weights) == 1:
             return ()
-        before, after = self._clusters(step.previous_state), self._clusters(step.state)
-        if after.max() == before.max():
-            return ()
-        joined = [np.unique(before[after == group]) for group in range(int(after.max()) + 1)]
-        meetings = []
-        for first, second in chain.from_iterable(combinations(group, 2) for group in joined):
-            one, other = np.flatnonzero(before == first), np.flatnonzero(before == second)
-            if self._gap(step.state, one, other) < self._radius:
-                time = self._meeting_time(step, one, other)
-                meetings.append((time, int(one[0]), int(other[0])))
-        return self._merges(sorted(meetings), before)
+        pairs = self._meeting_clusters(self.measure(step.state))
+        return self._merges(sorted((self._meeting_time(step, *pair), *pair) for pair in pairs))
 
     def arrival(self) -> Sequence[Event]:
         """The clusters there are."""
         mass = np.bincount(self.numbers, self.weights)
         return [Event(0.0, "note", text) for text in self.notes] + [
-            Event(0.0, "atom", atoms=(number, -1), mass=(float(mass[number]), math.nan))
-            for number in np.flatnonzero(mass).tolist()
+            Event(0.0, "atom", "", (number, -1), (float(mass[number]), math.nan))
+            for number in np.unique(self.numbers).tolist()
         ]
 
     def diagnostics(self, state: State) -> dict[str, float]:
         """How many atoms, and what particles say."""
         return {"atoms": float(len(self.weights))} | self.tokens.diagnostics(state)
 
-    @property
-    def _radius(self) -> float:
-        return cluster_radius(self.problem.kernel.beta)
+    def _meeting_clusters(self, measure: Measure) -> list[tuple[int, int]]:
+        """Pairs of clusters, by their numbers, that have met; a chain of pairs if several have."""
+        radius = cluster_radius(self.problem.kernel.beta)
+        group = self.problem.space.linked(measure.points, radius)
+        # Most steps end here: every atom near another one is of its cluster.
+        if len(np.unique(np.column_stack([group, self.numbers]), axis=0)) == group.max() + 1:
+            return []
+        found = groups(self.problem, measure, radius)
+        chains = [
+            np.unique(self.numbers[found.number == near]) for near in np.flatnonzero(found.met)
+        ]
+        return [(int(a), int(b)) for chain in chains for a, b in pairwise(chain)]
 
-    def _clusters(self, state: State) -> IntArray:
-        return self.problem.space.linked(self.measure(state).points, self._radius)
-
-    def _gap(self, state: State, one: IntArray, other: IntArray) -> float:
-        points = self.measure(state).points
-        return float(self.problem.space.distance(points[one][:, None], points[other][None]).min())
-
-    def _meeting_time(self, step: Stepper, one: IntArray, other: IntArray) -> float:
-        """Time within the last step at which the gap of two clusters comes to the radius."""
+    def _meeting_time(self, step: Stepper, first: int, second: int) -> float:
+        """Time within the last step at which the gap of two clusters falls below the radius."""
         from scipy.optimize import brentq
 
-        start, length = step.previous_time, step.time - step.previous_time
+        radius, start = cluster_radius(self.problem.kernel.beta), step.previous_time
+        one, other = (np.flatnonzero(self.numbers == number) for number in (first, second))
 
         def excess(elapsed: float) -> float:
-            return self._gap(step.inside(start + elapsed), one, other) - self._radius
+            points = self.measure(step.inside(start + elapsed)).points
+            gaps = self.problem.space.distance(points[one][:, None], points[other][None])
+            return float(gaps.min()) - radius
 
-        if excess(0.0) <= 0.0:
-            return start
+        length = step.time - start
+        if excess(0.0) <= 0.0 or excess(length) > 0.0:
+            return step.time
         return float(start + brentq(excess, 0.0, length, xtol=1e-13 * length, rtol=1e-14))
 
-    def _merges(self, meetings: Sequence[tuple[float, int, int]], cluster: IntArray) -> list[Event]:
-        """Events of clusters that meet one after another; `meetings` are (time, atom, atom)."""
-        cluster, events = cluster.copy(), []
-        for time, one, other in meetings:
-            first, second = cluster == cluster[one], cluster == cluster[other]
-            if cluster[one] == cluster[other]:
-                continue
-            masses = float(self.weights[first].sum()), float(self.weights[second].sum())
-            pair = int(self.numbers[one]), int(self.numbers[other])
+    def _merges(self, meetings: Sequence[tuple[float, int, int]]) -> list[Event]:
+        """Events of clusters that meet one after another."""
+        events, passed = [], list[tuple[int, int]]()
+        for time, first, second in meetings:
+            cluster = _joined(self.numbers, passed)
+            one, other = (int(cluster[self.numbers == number][0]) for number in (first, second))
+            masses = [float(self.weights[cluster == number].sum()) for number in (one, other)]
             text = f"clusters of mass {masses[0]:.4g} and {masses[1]:.4g} have met"
-            events.append(Event(time, "merge", text, pair, masses))
-            cluster[second] = cluster[one]
+            events.append(Event(time, "merge", text, (one, other), (masses[0], masses[1])))
+            passed.append((first, second))
         return events
 
 
@@ -206,6 +207,16 @@ def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> 
         "they are one atom"
         for group in np.flatnonzero(found.met)
     ]
-    # Atoms within the radius of one cluster count as one from the start.
-    numbers = problem.space.linked(points, cluster_radius(problem.kernel.beta))
-    return AtomRepresentation(problem, points.ravel(), weights, numbers, tolerance, tuple(notes))
+    alone = np.arange(len(weights))
+    begun = AtomRepresentation(problem, points.ravel(), weights, alone, tolerance, tuple(notes))
+    met = begun._meeting_clusters(begun.measure(begun.state))
+    return replace(begun, numbers=_joined(alone, met))
+
+
+def _joined(numbers: IntArray, pairs: Sequence[tuple[int, int]]) -> IntArray:
+    """Numbers after the clusters of each pair have become one, which keeps the smaller number."""
+    joined = numbers.copy()
+    for pair in pairs:
+        one, other = (joined[numbers == number][0] for number in pair)
+        joined[joined == max(one, other)] = min(one, other)
+    return joined

@@ -21,12 +21,8 @@ from meanfield.interaction import Interaction, contraction, interaction
 from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
-from meanfield.representations.label_refinement import (
-    LabelMap,
-    beginning,
-    halved,
-    joined,
-)
+from meanfield.representations.label_refinement import LabelMap, beginning, halved, joined
+from meanfield.representations.particles import check_movable
 
 if TYPE_CHECKING:
     from meanfield.events import Event
@@ -249,7 +245,7 @@ def characteristics(
             "representation 'characteristics' needs an initial density, got points. Use "
             "'particles' or 'atoms'."
         )
-    _check(problem)
+    check_movable(problem)
     most = _MOST_NODES if max_nodes is None else max_nodes
     here = beginning(problem.space, measure, tolerance, problem.moment_degree, most)
     return CharacteristicsRepresentation(
@@ -272,7 +268,7 @@ def resumed_characteristics(
     ValueError
         If the problem cannot be carried, or the state does not fit the cells.
     """
-    _check(problem)
+    check_movable(problem)
     space = problem.space
     cells = space.cells_of(fixed["bounds"])
     expected = cells.points.size + len(cells.weights)
@@ -283,17 +279,3 @@ def resumed_characteristics(
     most = _MOST_NODES if max_nodes is None else max_nodes
     initial = Density(space, fixed["initial"])
     return CharacteristicsRepresentation(problem, state, cells, initial, tolerance, most)
-
-
-def _check(problem: Problem) -> None:
-    if problem.flow.diffusivity:
-        raise ValueError(
-            f"characteristics cannot carry diffusion: got diffusivity = "
-            f"{problem.flow.diffusivity:g}. Use representation 'density'."
-        )
-    largest = problem.space.largest_degree
-    if problem.kernel_degree > largest:
-        raise ValueError(
-            f"the kernel needs degree {problem.kernel_degree}, at most {largest} on the "
-            f"{problem.space.name}: reduce beta."
-        )

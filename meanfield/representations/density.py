@@ -18,7 +18,7 @@ from meanfield.arrays import FloatArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.integrators import Stepper
 from meanfield.interaction import Interaction, interaction
-from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid, laplacian_eigenvalues
+from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
@@ -75,10 +75,7 @@ class DensityRepresentation:
         felt = interaction(self.problem)
         object.__setattr__(self, "interaction", felt)
         object.__setattr__(self, "grid", space.grid(space.degree_of(self.state)))
-        eigenvalues = laplacian_eigenvalues(space.dimension, felt.degree)
-        mean = 1.0 if felt.attention_multipliers is None else felt.attention_multipliers[0]
-        rates = eigenvalues * np.abs(felt.potential_multipliers) / mean
-        object.__setattr__(self, "linear_rate", float(rates.max()))
+        object.__setattr__(self, "linear_rate", felt.linear_rate)
 
     @property
     def fixed(self) -> dict[str, FloatArray]:

@@ -22,8 +22,7 @@ class Options:
     max_degree : int or None
         Given. Largest degree of a density; None is 4096 on the circle, 1023 on the sphere.
     max_nodes : int or None
-        Given. Largest number of nodes of characteristics; None is 2^17 on the circle, 2^21 on the
-        sphere.
+        Given. Largest number of nodes of characteristics; None is 2,000,000.
     tokens : int or None
         Given. Number of particles drawn from an initial density.
     seed : int

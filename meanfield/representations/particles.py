@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from meanfield.arrays import FloatArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.initial import sample_tokens
 from meanfield.integrators import Stepper
-from meanfield.interaction import Interaction, interaction
+from meanfield.interaction import Interaction, contraction, interaction
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 
@@ -27,7 +26,6 @@ from meanfield.problem import Problem
 _STABLE = 5.0
 # The rounding of Z is 1e-15; equal weights keep Z above 1/n.
 _SMALLEST_PARTITION = 1e-9
-_SIMILARITIES = np.linspace(-1.0, 1.0, 201)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +43,20 @@ class ParticleRepresentation:
         Given. None means equal.
     interaction : Interaction
         Derived.
+    contraction : float
+        Derived. Rate at which tokens in one place fall together.
     """
 
     problem: Problem
     state: FloatArray
     weights: FloatArray | None = None
     interaction: Interaction = field(init=False)
+    contraction: float = field(init=False)
     name: str = field(default="particles", init=False)
 
     def __post_init__(self) -> None:
         """Compute the multipliers once."""
+        object.__setattr__(self, "contraction", contraction(self.problem))
         object.__setattr__(self, "interaction", interaction(self.problem))
 
     @property
@@ -88,14 +90,7 @@ class ParticleRepresentation:
         Without it the error control rides on that limit, and lets them drift apart by a
         multiple of the tolerance.
         """
-        return _STABLE / self._contraction
-
-    @cached_property
-    def _contraction(self) -> float:
-        """Rate at which tokens in one place fall together: |strength| a(1), SA |strength|."""
-        kernel, flow = self.problem.kernel, self.problem.flow
-        largest = 1.0 if flow.normalized else np.abs(kernel.attention(_SIMILARITIES)).max()
-        return float(abs(flow.strength) * largest)
+        return _STABLE / self.contraction
 
     def adapt(self, state: State) -> None:
         """Tokens stay tokens."""

@@ -65,7 +65,14 @@ def test_check_writes_nothing(config: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_check_foresees_a_failure(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A user would learn of it after the run."""
-    options = ["--set", "representation.max_degree=24", "--set", "time.end=300"]
+    options = [
+        "--set",
+        "representation.name=density",
+        "--set",
+        "representation.max_degree=24",
+        "--set",
+        "time.end=300",
+    ]
     assert facts(capsys, config, *options)["time"].startswith(
         "the run would fail: under-resolved: spectral tail "
     )

@@ -114,7 +114,7 @@ def test_under_resolved_run_fails_and_keeps_what_is_valid(
 ) -> None:
     """A run would go on with garbage, or throw away what was good."""
     options = ["--set", "representation.max_degree=24", "--set", "time.end=300", "--set"]
-    options += ["time.save=301"]
+    options += ["time.save=301", "--set", "representation.name=density"]
     assert run(config, *options) == 1
     line = capsys.readouterr().err
     assert line.count("\n") == 1

@@ -67,9 +67,12 @@ save = 12
 """
 PARTICLES = ["--set", "representation.name=particles", "--set", "representation.tokens=40"]
 SPHERE = ["--set", "problem.manifold=sphere", "--set", "initial.modes=[[1, 0, 0.1], [3, -2, 0.05]]"]
+AUTO = ["--set", "problem.normalized=true", "--set", "time.end=1e6", "--set", "time.spacing=log"]
+AUTO += ["--set", "time.first=2"]
 REPRESENTATIONS = {
     "density": [],
     "particles": PARTICLES,
+    "auto": AUTO,
     "density on the sphere": SPHERE,
     "particles on the sphere": SPHERE + PARTICLES,
 }
@@ -137,6 +140,7 @@ def check(folder: Path, number: int, count: int, representation: str) -> None:
     assert len(final.time) == len(reference.time)
     assert final.status == "completed"
     assert_rows_equal(final, reference)
+    assert repr(final.events) == repr(reference.events)
     leftovers = {path.suffix for path in folder.iterdir()} & {".partial", ".lock"}
     assert not leftovers
 

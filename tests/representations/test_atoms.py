@@ -96,11 +96,39 @@ def test_coincident_atoms_are_one_from_the_start(manifold, points: np.ndarray) -
 
 
 def test_clusters_are_announced_with_their_masses() -> None:
-    """The tree of clusters has no leaves otherwise; near atoms count as one cluster."""
+    """The tree of clusters has no leaves otherwise; stragglers belong to the heavy one."""
     law = mf.from_points([0.0, 0.01, 2.0], np.array([0.2, 0.3, 0.5]), name="atoms")
-    born = [event for event in begun(problem_of(law)).arrival() if event.kind == "atom"]
+    born = begun(problem_of(law)).arrival()
+    assert [event.kind for event in born] == ["atom", "atom"]
     assert sorted(event.mass[0] for event in born) == [0.5, 0.5]
-    assert {event.atoms[0] for event in born} == {0, 1}
+    assert {event.atoms[0] for event in born} == {0, 2}
+
+
+def test_atoms_that_part_again_have_not_met() -> None:
+    """Two light atoms near each other that heavy ones pull apart stay two clusters."""
+    weights = np.array([0.49, 0.49, 0.01, 0.01])
+    law = mf.from_points([-0.9, 0.9, -0.02, 0.02], weights, name="atoms")
+    problem = problem_of(law, 4.0)
+    assert [event.kind for event in begun(problem).arrival()] == ["atom"] * 4
+    run = mf.simulate(problem, until=1e4, save=2)
+    masses = [sorted(event.mass) for event in run.events if event.kind == "merge"]
+    assert masses == [pytest.approx(m) for m in ([0.01, 0.49], [0.01, 0.49], [0.5, 0.5])]
+
+
+def test_every_merge_of_a_dense_cloud_is_told_once() -> None:
+    """The clusters that are left have the masses that the merges leave."""
+    rng = np.random.default_rng(3)
+    angles, weights = np.sort(rng.uniform(0, 2 * np.pi, 60)), rng.dirichlet(np.full(60, 0.5))
+    problem = problem_of(mf.from_points(angles, weights, name="atoms"), 25.0)
+    run = mf.simulate(problem, until=1e12, save=2)
+    mass = {e.atoms[0]: e.mass[0] for e in run.events if e.kind == "atom"}
+    for event in run.events:
+        if event.kind == "merge":
+            for number, expected in zip(event.atoms, event.mass, strict=True):
+                assert mass[number] == pytest.approx(expected, abs=1e-14)
+            kept, gone = sorted(event.atoms)
+            mass[kept] += mass.pop(gone)
+    assert sorted(mass.values()) == pytest.approx(sorted(run.measures[-1].mass), abs=1e-13)
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
