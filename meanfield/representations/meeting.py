@@ -70,8 +70,8 @@ def reach(problem: Problem, tolerance: float) -> float:
     Examples
     --------
     >>> import meanfield as mf
-    >>> reach(mf.Problem(mf.Circle(), mf.linear()), 1e-10)  # K = 12
-    7.453559924999299e-07
+    >>> round(reach(mf.Problem(mf.Circle(), mf.linear()), 1e-10), 12)  # K = 12
+    7.45356e-07
     """
     return max(math.sqrt(8.0 * _SHARE * tolerance) / problem.moment_degree, _NOISE * tolerance)
 

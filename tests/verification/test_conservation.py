@@ -51,7 +51,7 @@ def test_unnormalized_flow_keeps_the_mean_lifted_angle(
     law = mf.from_points(angles, mass if weighted else None)
     kernel = KERNELS["exponential"](beta)
     problem = mf.Problem(mf.Circle(), kernel, mf.Flow(strength=strength), law)
-    run = mf.simulate(problem, until=20.0, save=5)
+    run = mf.simulate(problem, until=20.0, save=5, representation="particles")
     means = [mass @ measure.points for measure in run.measures]
     np.testing.assert_allclose(means, mass @ angles, rtol=0, atol=1e-12)
     moved = np.abs(run.measures[-1].points - angles).max()
@@ -97,5 +97,5 @@ def test_dirac_stays_where_it_is() -> None:
     angles = np.full(300, 1.2345)
     for flow in (mf.USA, mf.SA):
         problem = mf.Problem(mf.Circle(), mf.exponential(30.0), flow, mf.from_points(angles))
-        run = mf.simulate(problem, until=1e3, save=2)
+        run = mf.simulate(problem, until=1e3, save=2, representation="particles")
         np.testing.assert_allclose(run.measures[-1].points, angles, rtol=0, atol=1e-14)

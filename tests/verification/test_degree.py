@@ -52,7 +52,9 @@ def test_doubling_run_equals_the_run_on_the_largest_degree(flow: str) -> None:
     """Degrees 64 to 512 (SA: 128), against 1,024 from the start; asked are 1e-10."""
     problem = on_circle(flow)
     times = end_time(flow, 1.2) * np.array([0.25, 0.5, 0.75, 1.0])
-    run = mf.simulate(problem, until=times[-1], save=list(times), tolerance=1e-12)
+    run = mf.simulate(
+        problem, until=times[-1], save=list(times), tolerance=1e-12, representation="density"
+    )
     assert run.diagnostics["degree"][0] == 64
     assert run.diagnostics["degree"][-1] >= 128
     state = mf.Circle().resize(problem.initial_measure().coefficients, 1024)
@@ -78,7 +80,9 @@ def test_largest_degree_ends_the_run_in_time(flow: str) -> None:
     assert raised.value.step > 0
     assert f"stopped at t = {end:.6g}" in str(raised.value)
     # What was yielded before is right.
-    run = mf.simulate(problem, until=end, save=list(times[: len(kept)]), tolerance=1e-12)
+    run = mf.simulate(
+        problem, until=end, save=list(times[: len(kept)]), tolerance=1e-12, representation="density"
+    )
     found = np.array([snapshot.moments for snapshot in kept])
     np.testing.assert_allclose(found, run.moments, rtol=0, atol=1e-8)
 
@@ -115,5 +119,5 @@ def test_noise_never_doubles_the_degree(flow: str) -> None:
     problem = mf.Problem(
         mf.Circle(), mf.exponential(60.0), mf.Flow(FLOWS[flow].normalized, -1.0), LAW
     )
-    run = mf.simulate(problem, until=300.0, save=4, tolerance=1e-13)
+    run = mf.simulate(problem, until=300.0, save=4, tolerance=1e-13, representation="density")
     assert run.diagnostics["degree"].max() == run.diagnostics["degree"][0]

@@ -66,7 +66,14 @@ def test_density_equals_carried_quadrature(normalized: bool, beta: float, end: f
     """All moments up to degree 12, from the start to where clusters have formed."""
     problem = problem_of(beta, normalized)
     times = end * np.array([0.25, 0.5, 0.75, 1.0])
-    run = mf.simulate(problem, until=end, save=list(times), unit="growth", tolerance=1e-13)
+    run = mf.simulate(
+        problem,
+        until=end,
+        save=list(times),
+        unit="growth",
+        tolerance=1e-13,
+        representation="density",
+    )
     expected = carried_moments(beta, normalized, run.time, 1024)
     np.testing.assert_allclose(run.moments[:, :13], expected, rtol=0, atol=1e-11)
     assert run.diagnostics["tail"].max() < 1e-10
@@ -89,7 +96,9 @@ def test_density_outlives_the_nodes() -> None:
     The density, at 512 degrees, is what both converge to.
     """
     problem = problem_of(5.0, True)
-    run = mf.simulate(problem, until=3.0, save=[3.0], unit="growth", tolerance=1e-13)
+    run = mf.simulate(
+        problem, until=3.0, save=[3.0], unit="growth", tolerance=1e-13, representation="density"
+    )
     errors = [
         np.abs(run.moments[:, :13] - carried_moments(5.0, True, run.time, n)).max()
         for n in (1024, 4096, 16384)
