@@ -29,7 +29,7 @@ HandOver = Callable[[Representation, State, bool], tuple[Representation, str] | 
 
 # Degrees at which a density's spectrum counts as full: a density that steepens further is carried
 # by fewer characteristics, in longer steps.
-_FULL_DEGREE = {1: 512, 2: 255}
+_FULL_DEGREE = 512
 
 # Tokens that cross less than this share of a cluster's radius in the longest step of particles are
 # at rest on the time scale of particles.
@@ -68,7 +68,7 @@ def _from_density(
     state: State,
     failed: bool,
 ) -> tuple[Representation, str] | None:
-    full = options.max_degree or _FULL_DEGREE[problem.manifold.dimension]
+    full = options.max_degree or _FULL_DEGREE
     degree = problem.space.degree_of(state)
     if degree < full or not (failed or representation.adapt(state) is not None):
         return None
