@@ -150,7 +150,8 @@ def _contracting(
     space, points, mass = measure.manifold, measure.points, measure.mass
     velocity = _field(interaction(problem), measure).velocity(points)
     columns = velocity.reshape(len(points), -1)
-    total = _sums(number, mass)
+    # Nodes of no mass may be a group.
+    total = np.maximum(_sums(number, mass), np.finfo(np.float64).tiny)
     mean = np.column_stack([_sums(number, mass * column) for column in columns.T])
     relative = (columns - (mean / total[:, None])[number]).reshape(points.shape)
     time = np.where(own > 0.0, 0.5 / np.where(own > 0.0, own, 1.0), 0.0)[number]
