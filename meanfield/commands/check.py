@@ -14,11 +14,13 @@ from meanfield.commands.tables import facts
 from meanfield.config import Config, load_config
 from meanfield.measures import Density
 from meanfield.observables import observe
+from meanfield.outputs.plots.time_axis import is_logarithmic
 from meanfield.representations import Representation, handover_rule, represent
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 from meanfield.trajectory import SimulationError, trajectory
 
 _TRIAL_SECONDS = 1.0
+_LONG_TRIAL_SECONDS = 3.0
 # The trial stops at these shares of the end to look at the clock. The second and third lie in
 # one step: between them nothing is done but what saving takes.
 _SHARES = (0.0, 0.5e-6, *(4.0**k for k in range(-10, 1)))
@@ -61,19 +63,32 @@ def _size(config: Config, representation: Representation) -> str:
     if isinstance(measure, Density):
         largest = config.options.max_degree or space.default_max_degree
         return f"degree {measure.max_degree} growing to {largest} as needed"
-    return f"{len(measure.points)} tokens"
+    what = {"characteristics": "nodes", "atoms": "atoms"}.get(representation.name, "tokens")
+    return f"{len(measure.points)} {what}"
 
 
 def _estimated_time(config: Config, representation: Representation) -> str:
     """Run for a second and extrapolate; a run that ends within it is known."""
     end, clocks = float(config.times[-1]), []
-    times = [share * end for share in _SHARES]
+    logarithmic = is_logarithmic(config.times)
+    if logarithmic:
+        # Each decade is another piece of work: no pace of the first tells of the later ones.
+        times = [float(t) for t in config.times]
+    else:
+        times = [share * end for share in _SHARES]
+    began = clock.perf_counter()
+
+    def watch() -> None:
+        check_interrupt()
+        if logarithmic and clock.perf_counter() > began + _LONG_TRIAL_SECONDS:
+            raise TimeoutError
+
     stream = trajectory(
         config.problem,
         representation,
         times,
         tolerance=config.options.tolerance,
-        watch=check_interrupt,
+        watch=watch,
         handover=handover_rule(config.problem, config.options),
     )
     reached = 0.0
@@ -83,10 +98,15 @@ def _estimated_time(config: Config, representation: Representation) -> str:
             clocks.append(clock.perf_counter())
             step = snapshot.checkpoint.step or 0.0
             reached = max(snapshot.time, snapshot.checkpoint.time + step)
-            if len(clocks) > 3 and clocks[-1] - clocks[1] > _TRIAL_SECONDS:
+            late = not logarithmic and len(clocks) > 3
+            if late and clocks[-1] - clocks[1] > _TRIAL_SECONDS:
                 break
+    except TimeoutError:
+        return f"more than {_LONG_TRIAL_SECONDS:g} s, in which the run comes to t = {reached:.3g}"
     except SimulationError as error:
         return f"the run would fail: {error}"
+    if logarithmic:
+        return f"about {clock.perf_counter() - began:.2g} s"
     # The first two pay for compilers and caches.
     saving = clocks[2] - clocks[1]
     stepping = clocks[-1] - clocks[1] - (len(clocks) - 2) * saving

@@ -132,3 +132,11 @@ def test_memory_of_a_million_tokens_is_that_of_the_run(config: Path, normalized:
     )
     estimate = estimated_memory(load_config(config, overrides))
     assert 0.7 < estimate / (1024 * float(done.stdout)) < 1.5
+
+
+def test_logarithmic_run_is_tried_to_its_end(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The pace of the first decade would promise a hundredth of a second, or a year."""
+    options = ["--set", "time.spacing=log", "--set", "time.first=1", "--set", "time.end=1e12"]
+    assert facts(capsys, config, *options)["time"].startswith(("about ", "more than 3 s, in which"))
