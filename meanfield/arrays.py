@@ -12,3 +12,5 @@ ModalArray = npt.NDArray[Any]
 """Coefficients of a field: complex, one-dimensional, packed as the manifold likes."""
 State = npt.NDArray[Any]
 """State vector of a representation, real or complex."""
+FixedArrays = dict[str, npt.NDArray[Any]]
+"""What a representation needs besides its state, by name."""

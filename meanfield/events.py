@@ -15,11 +15,11 @@ class Event:
     time : float
         Scaled time.
     kind : str
-        "hand-over" (to another representation), "atom" (a cluster is followed as atoms from here
+        "hand-over" (to another representation), "cluster" (a cluster is followed as atoms from here
         on), "merge" (two clusters have met: their gap fell below 0.25 beta^{-1/2}), "note".
     text : str
         One line for the reader.
-    atoms : (int, int)
+    clusters : (int, int)
         Numbers of the clusters concerned, -1 for none: the new one, or, of a merge, any one of
         those of which each of the two consists.
     mass : (float, float)
@@ -29,5 +29,27 @@ class Event:
     time: float
     kind: str
     text: str = ""
-    atoms: tuple[int, int] = (-1, -1)
+    clusters: tuple[int, int] = (-1, -1)
     mass: tuple[float, float] = (math.nan, math.nan)
+
+
+def hand_over(time: float, old: str, new: str, reason: str) -> Event:
+    """Event of one representation taking over from another.
+
+    Examples
+    --------
+    >>> hand_over(3.0, "density", "characteristics", "spectral tail 1e-10").text
+    'density -> characteristics: spectral tail 1e-10'
+    """
+    return Event(time, "hand-over", f"{old} -> {new}: {reason}")
+
+
+def successor(event: Event) -> str:
+    """Name of the representation that took over.
+
+    Examples
+    --------
+    >>> successor(hand_over(3.0, "density", "characteristics", "spectral tail 1e-10"))
+    'characteristics'
+    """
+    return event.text.partition(":")[0].partition(" -> ")[2]

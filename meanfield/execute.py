@@ -17,7 +17,7 @@ from meanfield.observables.clusters import cluster_radius
 from meanfield.outputs.recorder import RUNNING, OutputError, record, set_status, writer_lock
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.problem import Problem
-from meanfield.representations import handover_rule, represent, restored
+from meanfield.representations import REPRESENTATIONS, hand_over_rule, represent
 from meanfield.run import COMPLETED, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.theory.stability import growth_rates
@@ -77,7 +77,8 @@ def execute(
             checkpoint, representation = None, represent(problem, options)
         else:
             checkpoint, name = start
-            representation = restored(problem, options, name, checkpoint.state, checkpoint.fixed)
+            family = REPRESENTATIONS[name]
+            representation = family.resume(problem, options, checkpoint.state, checkpoint.fixed)
         stream: Iterable[Snapshot] = trajectory(
             problem,
             representation,
@@ -85,7 +86,7 @@ def execute(
             tolerance=options.tolerance,
             start=checkpoint,
             watch=watch,
-            handover=handover_rule(problem, options),
+            hand_over=hand_over_rule(problem, options),
         )
         if config.stop == "one_cluster":
             stream = until_one_cluster(problem, stream)

@@ -14,12 +14,9 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.kernels import KERNELS
 from meanfield.manifolds.manifold import PARTITION_FLOOR, Manifold, laplacian_eigenvalues
 from meanfield.problem import Problem
-
-# Multipliers that are proportional are so to their rounding.
-_PROPORTIONAL = 1e-14
-_SIMILARITIES = np.linspace(-1.0, 1.0, 201)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,19 +103,6 @@ class Interaction:
         partition = self.manifold.convolve(self.attention_multipliers, moments)
         return MeanField(self.manifold, potential, partition, self.partition_slope)
 
-    @property
-    def linear_rate(self) -> float:
-        """Largest modulus of the rates of small perturbations of uniform, l(l + d - 2) |w_l| / z.
-
-        References
-        ----------
-        docs/theory.md, eq. (4).
-        """
-        eigenvalues = laplacian_eigenvalues(self.manifold.dimension, self.degree)
-        attention = self.attention_multipliers
-        mean = 1.0 if attention is None else attention[0]
-        return float((eigenvalues * np.abs(self.potential_multipliers)).max() / mean)
-
 
 def interaction(problem: Problem) -> Interaction:
     """Interaction of a problem, with multipliers up to the kernel's degree.
@@ -135,33 +119,12 @@ def interaction(problem: Problem) -> Interaction:
     # The constant of the potential moves nothing, and 1/beta of it would only round.
     potential[0] = 0.0
     attention = kernel.attention_multipliers(dimension, degree) if flow.normalized else None
-    slope = None if attention is None else _slope(attention[1:], potential[1:])
+    # W' = a: a_l = beta w_l for l > 0.
+    own = attention is not None and kernel.name in KERNELS
+    slope = kernel.beta / flow.strength if own else None
     return Interaction(manifold, degree, potential, attention, slope)
 
 
 @lru_cache(maxsize=64)
 def _laplacian_multipliers(dimension: int, degree: int) -> FloatArray:
     return -laplacian_eigenvalues(dimension, degree)
-
-
-def _slope(attention: FloatArray, potential: FloatArray) -> float | None:
-    """Return c if attention = c * potential to rounding, None if there is no such number."""
-    slope = float(attention @ potential / (potential @ potential))
-    apart = np.abs(attention - slope * potential).max()
-    return slope if apart <= _PROPORTIONAL * np.abs(attention).max() else None
-
-
-def contraction(problem: Problem) -> float:
-    """Rate at which a measure in one place falls together: |strength| a(1), SA |strength|.
-
-    a(1) stands for the largest value of |a|.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> contraction(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA))
-    1.0
-    """
-    kernel, flow = problem.kernel, problem.flow
-    largest = 1.0 if flow.normalized else np.abs(kernel.attention(_SIMILARITIES)).max()
-    return float(abs(flow.strength) * largest)

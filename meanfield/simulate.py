@@ -9,7 +9,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
-from meanfield.representations import Options, handover_rule, represent
+from meanfield.representations import Options, hand_over_rule, represent
 from meanfield.run import Run, collect
 from meanfield.theory.time_units import time_unit
 from meanfield.trajectory import trajectory
@@ -68,7 +68,7 @@ def simulate(
         represent(problem, chosen),
         times,
         tolerance=chosen.tolerance,
-        handover=handover_rule(problem, chosen),
+        hand_over=hand_over_rule(problem, chosen),
     )
     return collect(problem, stream)
 

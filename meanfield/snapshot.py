@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray, State
+from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
 from meanfield.measures import Density, Measure
 
@@ -44,7 +44,7 @@ class Checkpoint:
     evaluations: int = 0
     epoch: float = 0.0
     events: int = 0
-    fixed: dict[str, FloatArray] = field(default_factory=dict)
+    fixed: FixedArrays = field(default_factory=dict)
 
     @property
     def time(self) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, State
 from meanfield.events import Event
+from meanfield.events import hand_over as hand_over_event
 from meanfield.integrators import Stepper, runge_kutta
 from meanfield.problem import Problem
 from meanfield.representations import HandOver, Representation, never
@@ -60,7 +61,7 @@ def trajectory(
     start: Checkpoint | None = None,
     method: str = "DOP853",
     watch: Callable[[], None] | None = None,
-    handover: HandOver = never,
+    hand_over: HandOver = never,
 ) -> Iterator[Snapshot]:
     """Evolve a representation and yield a snapshot at each time.
 
@@ -82,7 +83,7 @@ def trajectory(
         Called before every right-hand side; what it raises ends the run. Long steps of many
         tokens can then be interrupted where nothing is half done.
 
-    handover : callable, optional
+    hand_over : callable, optional
         Who takes over from a representation, and why; see `HandOver`.
 
     Yields
@@ -133,8 +134,7 @@ def trajectory(
         nonlocal representation, here, stepper
         count = 0
         if reason is not None:
-            text = f"{representation.name} -> {new.name}: {reason}"
-            events = [Event(here.clock, "hand-over", text)]
+            events = [hand_over_event(here.clock, representation.name, new.name, reason)]
             events += [replace(event, time=here.clock) for event in new.arrival()]
             count = on_the_way(events)
         representation, stepper = new, None
@@ -168,12 +168,9 @@ def trajectory(
             # The step left what this representation resolves: take it again, with the next one
             # or refined, or shorter where nothing else is left, to come close to the limit.
             here = replace(here, rejected=here.rejected + 1)
-            successor = handover(representation, here.state, True)
-            refined = None if successor is not None else representation.refined(here.state)
-            if successor is not None:
-                take_over(*successor)
-            elif refined is not None:
-                take_over(refined)
+            following = _following(representation, here.state, hand_over, failed=True)
+            if following is not None:
+                take_over(*following)
             elif halvings < _HALVINGS and moving(shorter := 0.5 * (stepper.time - here.clock)):
                 halvings += 1
                 here, stepper = replace(here, step=shorter), None
@@ -198,12 +195,20 @@ def trajectory(
         )
         if stepper.step_size < _SHORT_STEP * here.clock:
             here, stepper = replace(here, epoch=here.time, clock=0.0), None
-        successor = handover(representation, here.state, False)
-        adapted = None if successor is not None else representation.adapt(here.state)
-        if successor is not None:
-            take_over(*successor)
-        elif adapted is not None:
-            take_over(adapted)
+        following = _following(representation, here.state, hand_over, failed=False)
+        if following is not None:
+            take_over(*following)
+
+
+def _following(
+    representation: Representation, state: State, hand_over: HandOver, *, failed: bool
+) -> tuple[Representation, str | None] | None:
+    """Who goes on from a state: another representation, and why, or the same one, adapted."""
+    successor = hand_over(representation, state, failed)
+    if successor is not None:
+        return successor
+    adapted = representation.refined(state) if failed else representation.adapt(state)
+    return None if adapted is None else (adapted, None)
 
 
 def _advice(stepper: Stepper, representation: Representation) -> str:

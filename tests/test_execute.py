@@ -260,7 +260,12 @@ def test_one_cluster_ends_the_run(folder: Folder) -> None:
 def test_failure_is_raised_after_it_was_written(folder: Folder) -> None:
     """The reason would be known to the terminal only."""
     with pytest.raises(SimulationError, match="under-resolved"):
-        folder.run("representation.name=density", "representation.max_degree=24", "time.end=300", "time.save=301")
+        folder.run(
+            "representation.name=density",
+            "representation.max_degree=24",
+            "time.end=300",
+            "time.save=301",
+        )
     assert load(folder.output).status.startswith("under-resolved at t = ")
 
 

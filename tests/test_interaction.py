@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.interaction import contraction, interaction
+from meanfield.interaction import interaction
 from meanfield.kernels import KERNELS
 
 LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]).build(mf.Circle())
@@ -117,18 +117,3 @@ def test_divergence_obeys_the_divergence_theorem(
     assert abs(expected) > 1e-3
     found = grid.weights @ (divergence * space.evaluate(test, points))
     assert found == pytest.approx(expected, abs=1e-13)
-
-
-@pytest.mark.parametrize("flow, beta, rate", [(mf.USA, -3.0, 1.0), (mf.Flow(True, -2.0), 5.0, 2.0)])
-def test_contraction_is_the_largest_attention(flow: mf.Flow, beta: float, rate: float) -> None:
-    """The scaled kernel is at most 1, softmax weights sum to 1; times the strength."""
-    assert contraction(mf.Problem(mf.Circle(), mf.exponential(beta), flow)) == rate
-
-
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow(True, -0.5)])
-@pytest.mark.parametrize("beta", [5.0, -2.0])
-def test_linear_rate_is_the_largest_growth_rate(flow: mf.Flow, beta: float) -> None:
-    """In modulus, as stability has them."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta), flow)
-    expected = np.abs(mf.growth_rates(problem, 30)).max()
-    assert interaction(problem).linear_rate == pytest.approx(expected, rel=1e-13)

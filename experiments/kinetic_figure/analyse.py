@@ -27,12 +27,12 @@ from meanfield.problem import Problem
 FOLDER = Path(__file__).parent
 MET = float(np.arccos(0.999))
 END = 400.0
-# Pairs of five tokens that have met before and after each merge, and when it is.
+# How many of the ten pairs of tokens have met then; the times are SciPy's, by Radau at 1e-12.
 MERGES = {
-    "first pair": (1, 1.267),
-    "second pair": (2, 2.410),
-    "a token and a pair, its nearer one": (3, 5.194),
-    "a token and a pair, its farther one": (4, 5.267),
+    "first pair": (1, 1.266787),
+    "second pair": (2, 2.409088),
+    "a token and a pair, its nearer one": (3, 5.194468),
+    "a token and a pair, its farther one": (4, 5.266655),
     "the last two clusters": (10, 328.364042),
 }
 ENERGIES = {
@@ -63,11 +63,9 @@ def main() -> int:
     schemes = [euler(start, problem.kernel.beta, dt, projected) for projected, dt, _ in SCHEMES]
     ends = [last_merge(*scheme) for scheme in schemes]
 
-    print(
-        "two tokens have met when cos > 0.999\nmerge                                     t   expected"
-    )
+    print(f"two tokens have met when cos > 0.999\n{'merge':36s}          t   expected")
     for (name, (_, expected)), found in zip(MERGES.items(), merges, strict=True):
-        print(f"{name:36s} {found:10.6f}  {expected:g}")
+        print(f"{name:36s} {found:10.6f}  {expected:.6f}")
     print("\n  t  energy    expected")
     for (at, expected), found in zip(ENERGIES.items(), energies, strict=True):
         print(f"{at:3.0f}  {found:.6f}  {expected:.6f}")
@@ -77,14 +75,12 @@ def main() -> int:
         corrected = "" if projected else f"     {found / (1.0 + dt):.2f}"
         print(f"{name:27s} {dt:4g}   {found:.2f}  {expected:g}{corrected}")
     known = np.array([expected for _, expected in MERGES.values()])
-    errors = np.abs(np.array(merges) - known)
     checks = {
-        "merges but the last, largest error": (float(errors[:-1].max()), 5e-4),
-        "last merge, error": (float(errors[-1]), 1e-6),
+        "merges, largest error": (float(np.abs(np.array(merges) - known).max()), 1e-6),
         "energies, largest error": (float(np.abs(energies - list(ENERGIES.values())).max()), 1e-6),
         "last merges of Euler, relative error": (
             float(np.abs(np.array(ends) / [s[2] for s in SCHEMES] - 1.0).max()),
-            2e-4,
+            5e-4,
         ),
         "corrected clock, relative error at dt = 0.1": (ends[0] / 1.1 / merges[-1] - 1.0, 1e-2),
         "corrected clock, relative error at dt = 0.01": (ends[1] / 1.01 / merges[-1] - 1.0, 1e-3),
@@ -171,11 +167,11 @@ def draw(run: mf.Run, schemes: list[tuple[FloatArray, FloatArray]], beta: float)
             axes.axhline(0.52, color=INK, linewidth=0.6, linestyle=":", zorder=0)
             axes.set_xlabel("time $t$")
         whole.set_xscale("log")
-        whole.set_xlim(0.1, END)
+        whole.set_xlim(0.5, END)
         whole.set_ylabel(r"energy $E/E[\mathrm{Dirac}]$")
         whole.annotate(r"$(2/5)^2 + (3/5)^2$", (12.0, 0.54), color=INK, fontsize=8.5)
         end.set_xlim(318.0, 372.0)
-        end.legend(loc="lower right", fontsize=7.5)
+        end.legend(loc="center", bbox_to_anchor=(0.55, 0.6), fontsize=7.5)
         title_above(whole, str(run.attributes["title"]), r"circle, $\beta = 4$, SA")
         write_figure(figure, FOLDER / "kinetic.png")
     print(FOLDER / "kinetic.png")

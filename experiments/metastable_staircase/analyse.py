@@ -51,7 +51,7 @@ def main() -> int:
             float(np.max(-np.diff(run.observables["energy"]), initial=0.0)),
             1e-9,
         ),
-        "energy of plateaus minus sum of squared masses": (plateau_error(run), 1e-4),
+        "energy of plateaus minus sum of squared masses": (plateau_error(run), 1e-5),
         "last merge against the closed form": (last_merge_error(run), 1e-8),
     }
     if not short:
@@ -85,7 +85,7 @@ def carried(run: mf.Run) -> list[str]:
 
 def plateau_error(run: mf.Run) -> float:
     """Largest difference of the energy from sum m^2 half-way through the plateaus, in log time."""
-    print("\nplateau from    to  energy    sum m^2   masses")
+    print("\nplateau from        to  energy    sum m^2   masses")
     worst = 0.0
     for plateau in plateaus(cluster_tree(run.events), lasting=LASTING):
         if not np.isfinite(plateau.end):
@@ -93,9 +93,8 @@ def plateau_error(run: mf.Run) -> float:
         row = int(np.searchsorted(run.time, np.sqrt(plateau.begin * plateau.end)))
         energy = run.observables["energy"][row]
         masses = ", ".join(f"{mass:.4f}" for mass in plateau.mass)
-        print(
-            f"{plateau.begin:10.2e}  {plateau.end:8.2e}  {energy:.6f}  {plateau.level:.6f}  {masses}"
-        )
+        span = f"{plateau.begin:10.2e}  {plateau.end:8.2e}"
+        print(f"{span}  {energy:.6f}  {plateau.level:.6f}  {masses}")
         worst = max(worst, abs(energy - plateau.level))
     print()
     return worst

@@ -37,11 +37,13 @@ SHORT = (500, 4000)
 ANGLES = np.log(2000) / np.sqrt(2000) * np.array([0.0, 0.25, 1.0, 2.0, 3.5])
 LEVELS = (0.2, 0.28, 0.44, 0.52, 1.0)
 # A plateau is held against its level where it is longer than this ratio of its ends.
-LASTING = 100.0
+LASTING = 1e9
 # In the second integration tokens as near as this are one.
 ONE = 1e-8
+# Longest step, in the units of the nearest pair, so that curves are smooth.
+SMOOTH = 0.1
 # A length that a gap has come to is not waited for again.
-HAIR = 1.0 + 1e-9
+HAIR = 1.0 + 1e-6
 
 
 def main() -> int:
@@ -194,7 +196,8 @@ def stretch(tokens: Tokens) -> tuple[FloatArray, bool]:
         comes_to(ONE, gaps > HAIR * ONE),
     ]
     start = np.concatenate([tokens.angles, [0.0, tokens.s]])
-    found = solve_ivp(rhs, (0.0, 1e6), start, "DOP853", rtol=1e-11, atol=1e-14, events=events)
+    options = {"rtol": 1e-11, "atol": 1e-14, "max_step": SMOOTH}
+    found = solve_ivp(rhs, (0.0, 1e6), start, "DOP853", events=events, **options)
     tokens.angles, tokens.s = found.y[:-2, -1], float(found.y[-1, -1])
     tokens.time += float(np.exp(unit) * found.y[-2, -1])
     return found.y.T, bool(len(found.t_events[0]))
@@ -221,6 +224,8 @@ def draw(curves: list[tuple[int, bool, mf.Run, FloatArray, FloatArray]]) -> None
                 for level in LEVELS:
                     axes.axhline(level, color=INK, linewidth=0.5, linestyle=":", zorder=0)
             row[0].set_xscale("log")
+            row[0].set_xlim(0.1, 1e150)
+            row[0].set_xticks([1.0, 1e50, 1e100, 1e150])
             row[0].set_ylabel(rf"{flow}: energy $E/E[\mathrm{{Dirac}}]$")
             row[0].set_yticks(LEVELS)
         panels[1][0].set_xlabel("scaled time $t$")

@@ -6,6 +6,8 @@ import argparse
 import time as clock
 from typing import Any
 
+import numpy as np
+
 from meanfield.commands.arguments import add_threads
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory, estimated_memory
@@ -15,7 +17,7 @@ from meanfield.config import Config, load_config
 from meanfield.measures import Density
 from meanfield.observables import observe
 from meanfield.outputs.plots.time_axis import is_logarithmic
-from meanfield.representations import Representation, handover_rule, represent
+from meanfield.representations import Representation, hand_over_rule, represent
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 from meanfield.trajectory import SimulationError, trajectory
 
@@ -71,11 +73,8 @@ def _estimated_time(config: Config, representation: Representation) -> str:
     """Run for a second and extrapolate; a run that ends within it is known."""
     end, clocks = float(config.times[-1]), []
     logarithmic = is_logarithmic(config.times)
-    if logarithmic:
-        # Each decade is another piece of work: no pace of the first tells of the later ones.
-        times = [float(t) for t in config.times]
-    else:
-        times = [share * end for share in _SHARES]
+    # Each decade is another piece of work: no pace of the first tells of the later ones.
+    times = config.times if logarithmic else np.array(_SHARES) * end
     began = clock.perf_counter()
 
     def watch() -> None:
@@ -89,7 +88,7 @@ def _estimated_time(config: Config, representation: Representation) -> str:
         times,
         tolerance=config.options.tolerance,
         watch=watch,
-        handover=handover_rule(config.problem, config.options),
+        hand_over=hand_over_rule(config.problem, config.options),
     )
     reached = 0.0
     try:

@@ -36,31 +36,31 @@ def happening_lines(events: Sequence[Event]) -> list[str]:
 
     Examples
     --------
-    >>> happening_lines([Event(2.5, "hand-over", "density -> atoms"), Event(2.5, "atom")])
+    >>> happening_lines([Event(2.5, "hand-over", "density -> atoms"), Event(2.5, "cluster")])
     ['t = 2.5: density -> atoms']
     """
-    rows, others = happenings([event for event in events if event.kind != "atom"])
+    rows, others = happenings([event for event in events if event.kind != "cluster"])
     return [f"t = {time:.6g}: {text}" for time, text in rows] + ([others] if others else [])
 
 
 def happenings_json(events: Sequence[Event]) -> dict[str, Any]:
     """Events for programs: those of atoms that begin apart, as arrays of their properties."""
-    atoms = [event for event in events if event.kind == "atom"]
+    atoms = [event for event in events if event.kind == "cluster"]
     return {
         "events": [
             {
                 "time": event.time,
                 "kind": event.kind,
                 "text": event.text,
-                "atoms": [number for number in event.atoms if number >= 0],
+                "clusters": [number for number in event.clusters if number >= 0],
                 "mass": [mass for mass in event.mass if math.isfinite(mass)],
             }
             for event in events
-            if event.kind != "atom"
+            if event.kind != "cluster"
         ],
-        "atoms": {
+        "clusters": {
             "count": len(atoms),
-            "numbers": [event.atoms[0] for event in atoms],
+            "numbers": [event.clusters[0] for event in atoms],
             "masses": [event.mass[0] for event in atoms],
             "times": [event.time for event in atoms],
         },
@@ -71,14 +71,14 @@ def _with_beginnings(events: Sequence[Event]) -> list[Event]:
     """Events with one for all atoms that begin at one time, where the first of them does."""
     begun: dict[float, list[float]] = {}
     for event in events:
-        if event.kind == "atom":
+        if event.kind == "cluster":
             begun.setdefault(event.time, []).append(event.mass[0])
     told = []
     for event in events:
-        if event.kind != "atom":
+        if event.kind != "cluster":
             told.append(event)
         elif event.time in begun:
-            told.append(Event(event.time, "atom", _beginning(begun.pop(event.time))))
+            told.append(Event(event.time, "cluster", _beginning(begun.pop(event.time))))
     return told
 
 

@@ -26,9 +26,10 @@ modes = [[1, 0.01, 0.0], [3, 0.02, -0.01], [4, 0.0, 0.02]]   # [k, cosine, sine]
                               # on the sphere: [l, m, amplitude]
 
 [representation]
-name = "auto"                 # "auto" | "density" | "particles"
+name = "auto"                 # "auto" | "density" | "characteristics" | "atoms" | "particles"
 tolerance = 1e-10
 # max_degree = 4096           # density: largest degree (default on the sphere: 1023)
+# max_nodes = 100000          # characteristics: most nodes (default: 2000000)
 # tokens = 1000               # particles: how many to draw from the initial density
 # seed = 0
 
@@ -36,6 +37,9 @@ tolerance = 1e-10
 end = 5.0
 unit = "growth"               # "scaled" | "paper" | "growth" (1 / largest growth rate)
 save = 61                     # equally spaced, or a list of times
+# spacing = "log"             # from first to end instead: for the times of merging clusters
+# first = 0.1
+# stop = "one_cluster"        # end there, if earlier
 
 [output]
 path = {output}               # relative to this file

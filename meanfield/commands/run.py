@@ -51,8 +51,6 @@ def execute(options: argparse.Namespace) -> int:
         last = _evolve(config, options)
     except SimulationError as error:
         advice = f"{error.reason.rstrip('.')}; {path} is valid up to then"
-        if error.reason.startswith("under-resolved"):
-            advice += '; raise [representation] max_degree, or take name = "particles"'
         raise SimulationError(error.time, error.step, advice) from None
     except KeyboardInterrupt:
         kept = f"; {path} keeps what was saved, --resume goes on" if path.exists() else ""

@@ -29,7 +29,7 @@ from meanfield.config.tables import (
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
-from meanfield.representations.options import DEFAULT_TOLERANCE
+from meanfield.representations.options import DEFAULT_TOLERANCE, MOST_NODES
 from meanfield.simulate import save_times
 from meanfield.studies.metrics import METRICS
 from meanfield.studies.options import StudyOptions
@@ -44,7 +44,7 @@ REPRESENTATION_KEYS = {
     "name": Key(one_of("auto", *REPRESENTATIONS), "auto"),
     "tolerance": Key(number, DEFAULT_TOLERANCE),
     "max_degree": Key(integer, None),
-    "max_nodes": Key(integer, None),
+    "max_nodes": Key(integer, MOST_NODES),
     "tokens": Key(integer, None),
     "seed": Key(integer, 0),
 }

@@ -1,7 +1,7 @@
 """Who merged with whom, and when: the tree that the events of a run tell.
 
-Leaves are the atoms. A merge joins the clusters in which its two atoms are by then (union-find);
-atoms that have met already are in one, so that a pair that is told twice merges once.
+Leaves are clusters as they begin. A merge joins those in which its two leaves are by then
+(union-find); leaves that have met already are in one, so that a pair that is told twice merges once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class ClusterTree:
 
     Attributes
     ----------
-    atoms : ndarray of int, shape (n,)
-        Given. Number of each leaf's atom.
+    numbers : ndarray of int, shape (n,)
+        Given. Number of each leaf.
     mass : ndarray, shape (n + m,)
         Given. Of each node: the sum of its leaves'.
     begin, end : ndarray, shape (n + m,)
@@ -35,13 +35,13 @@ class ClusterTree:
     Examples
     --------
     >>> masses = [0.5, 0.3, 0.2]
-    >>> atoms = [Event(0.0, "atom", "", (i, -1), (masses[i], np.nan)) for i in range(3)]
+    >>> atoms = [Event(0.0, "cluster", "", (i, -1), (masses[i], np.nan)) for i in range(3)]
     >>> tree = cluster_tree([*atoms, Event(7.0, "merge", "", (0, 2), (0.5, 0.2))])
     >>> tree.mass.round(6), tree.children, tree.roots
     (array([0.5, 0.3, 0.2, 0.7]), array([[0, 2]]), array([1, 3]))
     """
 
-    atoms: IntArray
+    numbers: IntArray
     mass: FloatArray
     begin: FloatArray
     end: FloatArray
@@ -50,7 +50,7 @@ class ClusterTree:
     @property
     def merge_times(self) -> FloatArray:
         """Scaled times of the merges, shape (m,)."""
-        return self.begin[len(self.atoms) :]
+        return self.begin[len(self.numbers) :]
 
     @property
     def roots(self) -> IntArray:
@@ -65,10 +65,10 @@ class ClusterTree:
     def leaf_order(self) -> IntArray:
         """Leaves from one end to the other, so that branches drawn in this order do not cross.
 
-        Of two branches the one with the smaller atom number comes first.
+        Of two branches the one with the smaller number comes first.
         """
-        count = len(self.atoms)
-        first = np.concatenate([self.atoms, np.zeros(len(self.children), dtype=np.int64)])
+        count = len(self.numbers)
+        first = np.concatenate([self.numbers, np.zeros(len(self.children), dtype=np.int64)])
         for i, (one, other) in enumerate(self.children):
             first[count + i] = min(first[one], first[other])
         order: list[int] = []
@@ -110,7 +110,7 @@ def cluster_tree(events: Sequence[Event]) -> ClusterTree:
     Parameters
     ----------
     events : sequence of Event
-        Those of kind "atom" and "merge" count. An atom that is told again stays what it was.
+        Those of kind "cluster" and "merge" count. A cluster that is told again stays what it was.
 
     Returns
     -------
@@ -122,11 +122,11 @@ def cluster_tree(events: Sequence[Event]) -> ClusterTree:
     ValueError
         If a merge names an atom that none of the events begins.
     """
-    told = sorted((e for e in events if e.kind in ("atom", "merge")), key=lambda e: e.time)
+    told = sorted((e for e in events if e.kind in ("cluster", "merge")), key=lambda e: e.time)
     begun: dict[int, Event] = {}
     for event in told:
-        if event.kind == "atom":
-            begun.setdefault(event.atoms[0], event)
+        if event.kind == "cluster":
+            begun.setdefault(event.clusters[0], event)
     leaf = {number: i for i, number in enumerate(begun)}
     mass = [event.mass[0] for event in begun.values()]
     begin = [event.time for event in begun.values()]
@@ -136,13 +136,13 @@ def cluster_tree(events: Sequence[Event]) -> ClusterTree:
     for event in told:
         if event.kind != "merge":
             continue
-        for number in event.atoms:
+        for number in event.clusters:
             if number not in leaf:
                 raise ValueError(
-                    f"a merge at t = {event.time:g} names atom {number}, expected one that an "
-                    'event of kind "atom" begins.'
+                    f"a merge at t = {event.time:g} names cluster {number}, expected one that an "
+                    'event of kind "cluster" begins.'
                 )
-        one, other = (_root(above, leaf[number]) for number in event.atoms)
+        one, other = (_root(above, leaf[number]) for number in event.clusters)
         if one == other:
             continue
         node = len(mass)
@@ -172,7 +172,7 @@ def plateaus(tree: ClusterTree, lasting: float = 1.0) -> tuple[Plateau, ...]:
 
     Examples
     --------
-    >>> begun = [Event(0.0, "atom", "", (i, -1), (0.25 + 0.5 * i, np.nan)) for i in (0, 1)]
+    >>> begun = [Event(0.0, "cluster", "", (i, -1), (0.25 + 0.5 * i, np.nan)) for i in (0, 1)]
     >>> tree = cluster_tree([*begun, Event(3.0, "merge", "", (0, 1))])
     >>> [(p.begin, p.end, p.level) for p in plateaus(tree)]
     [(0.0, 3.0, 0.625), (3.0, inf, 1.0)]

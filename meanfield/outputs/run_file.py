@@ -12,7 +12,7 @@
                             are not equal
     /diagnostics/<name>     (n_saves,); representation as text
     /events/<column>        (n_events,) what happened on the way, see `events.Event`: time, kind and
-                            text; first_atom, second_atom; first_mass, second_mass
+                            text; first_cluster, second_cluster; first_mass, second_mass
     /stability/growth_rates (n_degrees,) of the uniform state
     /checkpoint/state       where to go on from, one-dimensional; epoch, clock (time is their sum),
                             step and counts as attributes; checkpoint/fixed/<name> what the
@@ -49,7 +49,7 @@ _Indices = npt.NDArray[np.int64]
 
 FORMAT_VERSION = 2
 
-EVENT_NUMBERS = ("time", "first_atom", "second_atom", "first_mass", "second_mass")
+EVENT_NUMBERS = ("time", "first_cluster", "second_cluster", "first_mass", "second_mass")
 """Columns of /events that are numbers, in the order of an `Event`'s."""
 
 _SLAB_BYTES = 2**25

@@ -203,7 +203,7 @@ def append_events(file: h5py.File, events: Sequence[Event], kept: int) -> None:
     columns: dict[str, list[Any]] = {"kind": [e.kind for e in events]}
     columns["text"] = [e.text for e in events]
     for i, name in enumerate(EVENT_NUMBERS):
-        columns[name] = [(e.time, *e.atoms, *e.mass)[i] for e in events]
+        columns[name] = [(e.time, *e.clusters, *e.mass)[i] for e in events]
     _grown_scale(file, "events/event", kept + len(events))
     for name, values in columns.items():
         _put(file, f"events/{name}", kept, [np.asarray(v) for v in values], "events/event")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from meanfield.arrays import FloatArray, State
+from meanfield.arrays import FixedArrays, State
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.atoms import AtomRepresentation, atoms
-from meanfield.representations.automatic import HandOver, never, succession
+from meanfield.representations.automatic import HandOver, hand_over_rule, never
 from meanfield.representations.characteristics import (
     CharacteristicsRepresentation,
     characteristics,
@@ -33,14 +33,11 @@ __all__ = [
     "atoms",
     "characteristics",
     "density",
-    "handover_rule",
+    "hand_over_rule",
     "never",
     "particles",
     "represent",
-    "restored",
 ]
-
-_Fixed = dict[str, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -56,17 +53,7 @@ class Family:
     """
 
     begin: Callable[[Problem, Density | Measure, Options], Representation]
-    resume: Callable[[Problem, Options, State, _Fixed], Representation]
-
-
-def _resumed_density(problem: Problem, options: Options, state: State, _: _Fixed) -> Representation:
-    begun = density(
-        problem,
-        problem.initial_measure(),
-        tolerance=options.tolerance,
-        max_degree=options.max_degree,
-    )
-    return replace(begun, state=state)
+    resume: Callable[[Problem, Options, State, FixedArrays], Representation]
 
 
 REPRESENTATIONS: dict[str, Family] = {
@@ -74,7 +61,12 @@ REPRESENTATIONS: dict[str, Family] = {
         lambda problem, measure, options: density(
             problem, measure, tolerance=options.tolerance, max_degree=options.max_degree
         ),
-        _resumed_density,
+        lambda problem, options, state, _: DensityRepresentation(
+            problem,
+            state,
+            options.tolerance,
+            options.max_degree or problem.space.default_max_degree,
+        ),
     ),
     "characteristics": Family(
         lambda problem, measure, options: characteristics(
@@ -87,7 +79,12 @@ REPRESENTATIONS: dict[str, Family] = {
     "atoms": Family(
         lambda problem, measure, options: atoms(problem, measure, tolerance=options.tolerance),
         lambda problem, options, state, fixed: AtomRepresentation(
-            problem, state, fixed["weights"], fixed["numbers"].astype(int), options.tolerance
+            problem,
+            state,
+            fixed["weights"],
+            fixed["numbers"],
+            options.tolerance,
+            resting=bool(fixed["resting"]),
         ),
     ),
     "particles": Family(
@@ -100,13 +97,6 @@ REPRESENTATIONS: dict[str, Family] = {
     ),
 }
 """Representations that a run file names."""
-
-
-def restored(
-    problem: Problem, options: Options, name: str, state: State, fixed: _Fixed
-) -> Representation:
-    """Representation `name` of a problem in a later state, as a checkpoint keeps it."""
-    return REPRESENTATIONS[name].resume(problem, options, state, fixed)
 
 
 def represent(problem: Problem, options: Options) -> Representation:
@@ -133,8 +123,3 @@ def represent(problem: Problem, options: Options) -> Representation:
             f'tokens = {options.tokens} is for name = "particles"; this run is a density.'
         )
     return REPRESENTATIONS[name].begin(problem, measure, options)
-
-
-def handover_rule(problem: Problem, options: Options) -> HandOver:
-    """Who takes over from whom, and when: nobody, unless the representation is "auto"."""
-    return succession(problem, options) if options.name == "auto" else never

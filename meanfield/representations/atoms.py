@@ -15,17 +15,21 @@ from itertools import pairwise
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, IntArray, ModalArray, State
+from meanfield.arrays import FixedArrays, FloatArray, IntArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.integrators import Stepper
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius
 from meanfield.problem import Problem
 from meanfield.representations.meeting import SAME, gathered, groups, reach
-from meanfield.representations.particles import ParticleRepresentation, check_movable
+from meanfield.representations.particles import ParticleRepresentation
+from meanfield.representations.step_limits import STABLE, check_movable
+from meanfield.theory.cluster_rates import cluster_rates
+from meanfield.theory.pair_attention import attention_and_slope
 
-# DOP853 is stable on the negative axis down to -6.4.
-_STABLE = 5.0
+# Way in radians, within the longest stable step, that is rounding of an angle.
+_REST = 1e-14
+_LONGEST = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,8 @@ class AtomRepresentation:
         Given. Of the moments when atoms become one.
     notes : tuple of str
         Given. What there is to say where they begin.
+    resting : bool
+        Given. Whether they are where nothing moves them any more, as repelling ones come to be.
     """
 
     problem: Problem
@@ -54,6 +60,7 @@ class AtomRepresentation:
     numbers: IntArray
     tolerance: float
     notes: tuple[str, ...] = ()
+    resting: bool = False
     tokens: ParticleRepresentation = field(init=False)
     name: str = field(default="atoms", init=False)
 
@@ -63,13 +70,14 @@ class AtomRepresentation:
         object.__setattr__(self, "tokens", moving)
 
     @property
-    def fixed(self) -> dict[str, FloatArray]:
-        """Weights and numbers."""
-        return {"weights": self.weights, "numbers": self.numbers.astype(np.float64)}
+    def fixed(self) -> FixedArrays:
+        """Weights, numbers, and whether they rest."""
+        resting = np.array(float(self.resting))
+        return {"weights": self.weights, "numbers": self.numbers, "resting": resting}
 
     def rhs(self, time: float, state: State) -> State:
         """Velocity of every atom."""
-        return self.tokens.rhs(time, state)
+        return np.zeros_like(state) if self.resting else self.tokens.rhs(time, state)
 
     def measure(self, state: State) -> Measure:
         """Atoms and their weights."""
@@ -85,23 +93,26 @@ class AtomRepresentation:
         The rate at which atom i sees atom j is at most (m_i + m_j) a_ij (1 + 2 |beta| sin^2 d_ij),
         over Z_i if normalized; the factor 2 is for the change of Z.
         """
-        points, flow, kernel = self.measure(state).points, self.problem.flow, self.problem.kernel
+        if self.resting:
+            return np.inf
+        points = self.measure(state).points
         d = self.problem.space.distance(points[:, None], points[None])
-        affinity = np.abs(kernel.attention(np.cos(d)))
-        rates = affinity * (self.weights[:, None] + self.weights)
-        rates *= 1.0 + 2.0 * abs(kernel.beta) * np.sin(d) ** 2
+        affinity = np.abs(attention_and_slope(self.problem, self.weights, d)[0])
+        # Of the pair (i, j) atom j has m_j a_ij / Z_i; both move by what either sees.
+        rates = (affinity + affinity.T) * (
+            1.0 + 2.0 * abs(self.problem.kernel.beta) * np.sin(d) ** 2
+        )
         np.fill_diagonal(rates, 0.0)
-        largest = rates.sum(axis=1)
-        if flow.normalized:
-            largest = largest / (affinity @ self.weights)
-        fastest = abs(flow.strength) * float(largest.max())
-        return _STABLE / fastest if fastest > 0.0 else np.inf
+        fastest = abs(self.problem.flow.strength) * float(rates.sum(axis=1).max())
+        return STABLE / fastest if fastest > 0.0 else np.inf
 
     def adapt(self, state: State) -> AtomRepresentation | None:
         """Atoms that have met become one; clusters that have met are one from here on."""
-        if len(self.weights) == 1:
+        if len(self.weights) == 1 or self.resting:
             return None
         measure = self.measure(state)
+        if self._at_rest(state, measure):
+            return replace(self, state=state, resting=True)
         numbers = _joined(self.numbers, self._meeting_clusters(measure))
         found = groups(self.problem, measure, reach(self.problem, self.tolerance))
         if found.met.any():
@@ -133,13 +144,21 @@ class AtomRepresentation:
         """The clusters there are."""
         mass = np.bincount(self.numbers, self.weights)
         return [Event(0.0, "note", text) for text in self.notes] + [
-            Event(0.0, "atom", "", (number, -1), (float(mass[number]), math.nan))
+            Event(0.0, "cluster", "", (number, -1), (float(mass[number]), math.nan))
             for number in np.unique(self.numbers).tolist()
         ]
 
     def diagnostics(self, state: State) -> dict[str, float]:
         """How many atoms, and what particles say."""
         return {"atoms": float(len(self.weights))} | self.tokens.diagnostics(state)
+
+    def _at_rest(self, state: State, measure: Measure) -> bool:
+        """Whether what moves is rounding, and nothing would move them away: no rate is positive.
+
+        The stability of a configuration that attracts would bound the steps for ever.
+        """
+        moved = np.abs(self.rhs(0.0, state)).max() * min(self.largest_step(state), _LONGEST)
+        return bool(moved < _REST) and cluster_rates(self.problem, measure).lifetime == np.inf
 
     def _meeting_clusters(self, measure: Measure) -> list[tuple[int, int]]:
         """Pairs of clusters, by their numbers, that have met; a chain of pairs if several have."""

@@ -15,17 +15,25 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import State
-from meanfield.measures import Density, Measure
+from meanfield.measures import Measure
 from meanfield.observables.clusters import cluster_radius
 from meanfield.problem import Problem
 from meanfield.representations.atoms import atoms
-from meanfield.representations.characteristics import characteristics
+from meanfield.representations.characteristics import (
+    CharacteristicsRepresentation,
+    characteristics,
+)
+from meanfield.representations.density import DensityRepresentation
 from meanfield.representations.meeting import gathered, groups, reach
 from meanfield.representations.options import Options
+from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.representation import Representation
 
-HandOver = Callable[[Representation, State, bool], tuple[Representation, str] | None]
-"""(representation, state, whether its next step failed) -> who takes over, and why; or None."""
+Successor = tuple[Representation, str]
+"""Who takes over, and why."""
+
+HandOver = Callable[[Representation, State, bool], Successor | None]
+"""(representation, state, whether its next step failed) -> successor, or None."""
 
 # Degrees at which a density's spectrum counts as full: a density that steepens further is carried
 # by fewer characteristics, in longer steps.
@@ -41,56 +49,48 @@ def never(representation: Representation, state: State, failed: bool) -> None:
     return None
 
 
-def succession(problem: Problem, options: Options) -> HandOver:
-    """Rule of a run that chooses its representation by itself."""
-    if problem.flow.diffusivity:
+def hand_over_rule(problem: Problem, options: Options) -> HandOver:
+    """Who takes over from whom, and when: nobody, unless the representation is "auto"."""
+    if options.name != "auto" or problem.flow.diffusivity:
         return never
-    rules = {
-        "characteristics": _from_characteristics,
-        "particles": _from_particles,
-    }
 
-    def rule(
-        representation: Representation, state: State, failed: bool
-    ) -> tuple[Representation, str] | None:
-        if representation.name == "density":
-            return _from_density(problem, options, representation, state, failed)
-        successor = rules.get(representation.name)
-        return None if successor is None else successor(problem, options, representation, state)
+    def rule(here: Representation, state: State, failed: bool) -> Successor | None:
+        if isinstance(here, DensityRepresentation):
+            return _from_density(options, here, state, failed)
+        if isinstance(here, CharacteristicsRepresentation):
+            return _from_characteristics(options, here, state)
+        if isinstance(here, ParticleRepresentation):
+            return _from_particles(options, here, state)
+        return None
 
     return rule
 
 
 def _from_density(
-    problem: Problem,
-    options: Options,
-    representation: Representation,
-    state: State,
-    failed: bool,
-) -> tuple[Representation, str] | None:
-    full = options.max_degree or _FULL_DEGREE
-    degree = problem.space.degree_of(state)
-    if degree < full or not (failed or representation.adapt(state) is not None):
+    options: Options, here: DensityRepresentation, state: State, failed: bool
+) -> Successor | None:
+    full, degree = options.max_degree or _FULL_DEGREE, here.grid.max_degree
+    if degree < full or not (failed or here.adapt(state) is not None):
         return None
-    tail = representation.diagnostics(state)["tail"]
-    successor = characteristics(
-        problem,
-        Density(problem.space, state),
-        tolerance=options.tolerance,
-        max_nodes=options.max_nodes,
-    )
-    return successor, f"spectral tail {tail:.1e} at degree {degree}"
+    try:
+        successor = characteristics(
+            here.problem,
+            here.measure(state),
+            tolerance=options.tolerance,
+            max_nodes=options.max_nodes,
+        )
+    except ValueError:
+        # Too few nodes are allowed: the density goes on as far as it comes.
+        return None
+    return successor, f"spectral tail {here.tail(state):.1e} at degree {degree}"
 
 
 def _from_characteristics(
-    problem: Problem, options: Options, representation: Representation, state: State
-) -> tuple[Representation, str] | None:
-    measure = representation.measure(state)
-    assert isinstance(measure, Measure)
+    options: Options, here: CharacteristicsRepresentation, state: State
+) -> Successor | None:
+    problem, measure = here.problem, here.measure(state)
     extent = reach(problem, options.tolerance)
     found = groups(problem, measure, extent)
-    if found.mass[~found.met].sum() > options.tolerance:
-        return None
     # Groups so light that together they weigh less than the tolerance lie between the clusters,
     # as do nodes that have met nobody; their mass goes to the nearest atom.
     order = np.argsort(found.mass)
@@ -105,49 +105,41 @@ def _from_characteristics(
     for i in np.flatnonzero(~heavy[number]):
         nearest = np.argmin(problem.space.distance(measure.points[i], centres))
         weights[nearest] += mass[i]
-    successor = atoms(
-        problem, Measure(problem.space, centres, weights), tolerance=options.tolerance
-    )
-    change = _change(problem, representation, state, successor)
-    if change > options.tolerance:
-        return None
-    return successor, (
-        f"{len(weights)} clusters no longer than {extent:.1e}; moments change by {change:.1e}"
-    )
+    why = f"{len(weights)} clusters no longer than {extent:.1e}"
+    return _as_atoms(options, here, state, Measure(problem.space, centres, weights), why)
 
 
 def _from_particles(
-    problem: Problem, options: Options, representation: Representation, state: State
-) -> tuple[Representation, str] | None:
-    measure = representation.measure(state)
-    assert isinstance(measure, Measure)
+    options: Options, here: ParticleRepresentation, state: State
+) -> Successor | None:
+    problem, measure = here.problem, here.measure(state)
     few = problem.space.few_points(problem.kernel_degree)
-    extent = reach(problem, options.tolerance)
-    found = groups(problem, measure, extent)
+    found = groups(problem, measure, reach(problem, options.tolerance))
     if found.size[~found.met].sum() + found.met.sum() > few:
         return None
     # Tokens still on their way to a cluster are no clusters yet, unless they hardly move.
     if found.mass[found.met].sum() < 0.5:
-        velocity = representation.rhs(0.0, state)
-        moved = representation.largest_step(state) * np.abs(velocity).max()
+        moved = here.largest_step(state) * np.abs(here.rhs(0.0, state)).max()
         if moved > _AT_REST * cluster_radius(problem.kernel.beta):
             return None
     points, weights, _ = gathered(measure, found)
-    successor = atoms(problem, Measure(problem.space, points, weights), tolerance=options.tolerance)
-    change = _change(problem, representation, state, successor)
-    if change > options.tolerance:
-        return None
-    return successor, (
-        f"{len(measure.points)} tokens have met in {len(weights)} places; moments change by "
-        f"{change:.1e}"
-    )
+    why = f"{len(measure.points)} tokens have met in {len(weights)} places"
+    return _as_atoms(options, here, state, Measure(problem.space, points, weights), why)
 
 
-def _change(
-    problem: Problem, representation: Representation, state: State, successor: Representation
-) -> float:
-    """Largest change of a moment that the run stores."""
+def _as_atoms(
+    options: Options,
+    here: CharacteristicsRepresentation | ParticleRepresentation,
+    state: State,
+    measure: Measure,
+    why: str,
+) -> Successor | None:
+    """Atoms take over, unless a moment that the run stores would change by the tolerance."""
+    problem = here.problem
     degree = problem.moment_degree
-    old = representation.moments(state, degree)
-    new = successor.moments(successor.state, degree)
-    return float(problem.space.sizes_by_degree(new - old).max())
+    change = here.moments(state, degree) - measure.moments(degree)
+    largest = float(problem.space.sizes_by_degree(change).max())
+    if largest > options.tolerance:
+        return None
+    successor = atoms(problem, measure, tolerance=options.tolerance)
+    return successor, f"{why}; moments change by {largest:.1e}"

@@ -12,33 +12,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray, State
-from meanfield.interaction import Interaction, contraction, interaction
+from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.events import Event
+from meanfield.integrators import Stepper
+from meanfield.interaction import Interaction, interaction
 from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.label_refinement import LabelMap, beginning, halved, joined
-from meanfield.representations.particles import check_movable
+from meanfield.representations.options import MOST_NODES
+from meanfield.representations.step_limits import (
+    LINEAR,
+    STABLE,
+    check_movable,
+    contraction_rate,
+    linear_rate,
+)
 
-if TYPE_CHECKING:
-    from meanfield.events import Event
-    from meanfield.integrators import Stepper
-
-_MOST_NODES = 2_000_000
 # After a step that failed, cells split that are this much below the usual threshold; where there
 # are none the step was too long.
 _SPLIT_EARLIER = 1e-2
-# DOP853 is stable on the negative axis down to -6.4, and damps at -5 (|R(-5)| = 0.057).
-_STABLE = 5.0
 _LARGEST_LOG = np.log(1e300)
-# A mode smaller than the tolerance is invisible to the error control, as for densities: while no
-# moment is larger than this, steps are a third of an e-fold.
+# While no moment is larger than this, steps are those of a linear growth.
 _NEAR_UNIFORM = 0.1
-_LINEAR_STEP = 0.35
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,7 @@ class CharacteristicsRepresentation:
     cells: LabelCells
     initial: Density
     tolerance: float
-    max_nodes: int = _MOST_NODES
+    max_nodes: int
     interaction: Interaction = field(init=False)
     base: FloatArray = field(init=False)
     masses: FloatArray = field(init=False)
@@ -86,8 +85,8 @@ class CharacteristicsRepresentation:
         """Compute what the flow does not change."""
         felt = interaction(self.problem)
         object.__setattr__(self, "interaction", felt)
-        object.__setattr__(self, "contraction", contraction(self.problem))
-        object.__setattr__(self, "linear_rate", felt.linear_rate)
+        object.__setattr__(self, "contraction", contraction_rate(self.problem))
+        object.__setattr__(self, "linear_rate", linear_rate(self.problem))
         space, points = self.problem.space, self.cells.points
         base = space.evaluate(self.initial.coefficients, points)
         here = LabelMap(space, self.cells, base, points, np.zeros(len(base)))
@@ -96,7 +95,7 @@ class CharacteristicsRepresentation:
         object.__setattr__(self, "scale", here.scale())
 
     @property
-    def fixed(self) -> dict[str, ModalArray]:
+    def fixed(self) -> FixedArrays:
         """Bounds of the cells, and coefficients of the initial density."""
         return {"bounds": self.cells.bounds, "initial": self.initial.coefficients}
 
@@ -127,11 +126,11 @@ class CharacteristicsRepresentation:
 
     def largest_step(self, state: State) -> float:
         """Stability limit of nodes that have met; near uniform, a share of the growth time."""
-        stable = _STABLE / self.contraction
+        stable = STABLE / self.contraction
         sizes = self.problem.space.sizes_by_degree(self.moments(state, self.interaction.degree))
         if sizes[1:].max() > _NEAR_UNIFORM:
             return stable
-        return min(stable, _LINEAR_STEP / self.linear_rate)
+        return min(stable, LINEAR / self.linear_rate)
 
     def adapt(self, state: State) -> CharacteristicsRepresentation | None:
         """Cells split where they begin to be too coarse; joined where nothing is left in them."""
@@ -158,8 +157,8 @@ class CharacteristicsRepresentation:
         if worst <= self.tolerance:
             return None
         return (
-            f"under-resolved: a cell of {len(self.masses)} nodes leaves {worst:.1e}; "
-            "raise tolerance or max_nodes"
+            f"under-resolved: a cell leaves {worst:.2e} of {self.tolerance:.0e} with "
+            f"{len(self.masses)} nodes in all; raise tolerance or max_nodes"
         )
 
     def events(self, step: Stepper) -> Sequence[Event]:
@@ -216,12 +215,12 @@ def characteristics(
     measure: Density | Measure,
     *,
     tolerance: float,
-    max_nodes: int | None = None,
+    max_nodes: int = MOST_NODES,
 ) -> CharacteristicsRepresentation:
     """Characteristics that start from a density, on cells that resolve it.
 
     No cell leaves more than the tolerance unresolved, in units of mass times position. Nodes may
-    grow to max_nodes, 2,000,000 by default.
+    grow to max_nodes.
 
     Raises
     ------
@@ -246,20 +245,19 @@ def characteristics(
             "'particles' or 'atoms'."
         )
     check_movable(problem)
-    most = _MOST_NODES if max_nodes is None else max_nodes
-    here = beginning(problem.space, measure, tolerance, problem.moment_degree, most)
+    here = beginning(problem.space, measure, tolerance, problem.moment_degree, max_nodes)
     return CharacteristicsRepresentation(
-        problem, here.state(), here.cells, measure, tolerance, most
+        problem, here.state(), here.cells, measure, tolerance, max_nodes
     )
 
 
 def resumed_characteristics(
     problem: Problem,
     state: State,
-    fixed: dict[str, ModalArray],
+    fixed: FixedArrays,
     *,
     tolerance: float,
-    max_nodes: int | None = None,
+    max_nodes: int = MOST_NODES,
 ) -> CharacteristicsRepresentation:
     """Characteristics in a later state, from what `fixed` gave.
 
@@ -276,6 +274,5 @@ def resumed_characteristics(
         raise ValueError(
             f"state has shape {state.shape}, expected ({expected},) for {len(cells.bounds)} cells."
         )
-    most = _MOST_NODES if max_nodes is None else max_nodes
     initial = Density(space, fixed["initial"])
-    return CharacteristicsRepresentation(problem, state, cells, initial, tolerance, most)
+    return CharacteristicsRepresentation(problem, state, cells, initial, tolerance, max_nodes)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray, State
+from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
 from meanfield.integrators import Stepper
 from meanfield.interaction import Interaction, interaction
@@ -22,6 +22,7 @@ from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
+from meanfield.representations.step_limits import LINEAR, check_movable, linear_rate
 
 _FIRST_DEGREE = 64
 # The degree doubles when the tail passes this share of the tolerance: the truncation then
@@ -33,9 +34,6 @@ _ROUNDING = 2e-13
 # DOP853 is stable on the imaginary axis up to 5.96 and damps at 4 (|R(4i)| = 0.977); the
 # velocity may grow by half within a step.
 _COURANT = 4.0
-# A mode smaller than the tolerance is invisible to the error control, which would take steps of
-# several e-folds. On steps of a third of one DOP853 follows e^{lambda t} to 1e-10.
-_LINEAR_STEP = 0.35
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +73,10 @@ class DensityRepresentation:
         felt = interaction(self.problem)
         object.__setattr__(self, "interaction", felt)
         object.__setattr__(self, "grid", space.grid(space.degree_of(self.state)))
-        object.__setattr__(self, "linear_rate", felt.linear_rate)
+        object.__setattr__(self, "linear_rate", linear_rate(self.problem))
 
     @property
-    def fixed(self) -> dict[str, FloatArray]:
+    def fixed(self) -> FixedArrays:
         """Nothing: coefficients are all there is."""
         return {}
 
@@ -115,7 +113,7 @@ class DensityRepresentation:
         if fastest == 0:
             return np.inf
         courant = _COURANT / (self.grid.max_degree * fastest)
-        return min(courant, _LINEAR_STEP / self.linear_rate)
+        return min(courant, LINEAR / self.linear_rate)
 
     def adapt(self, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
@@ -135,7 +133,10 @@ class DensityRepresentation:
         tail = self.tail(state)
         if tail < max(self.tolerance, _ROUNDING):
             return None
-        return f"under-resolved: spectral tail {tail:.1e} at degree {self.grid.max_degree}"
+        return (
+            f"under-resolved: spectral tail {tail:.1e} at degree {self.grid.max_degree}; raise "
+            '[representation] max_degree, or let name = "auto" hand over'
+        )
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """None."""
@@ -192,10 +193,7 @@ def density(
         raise TypeError(
             "representation 'density' needs an initial density, got points. Use 'particles'."
         )
-    if problem.flow.diffusivity:
-        raise ValueError(
-            f"diffusivity = {problem.flow.diffusivity:g} cannot be evolved yet; use 0."
-        )
+    check_movable(problem)
     if max_degree is None:
         max_degree = problem.space.default_max_degree
     if max_degree > problem.space.largest_degree:

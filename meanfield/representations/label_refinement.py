@@ -142,13 +142,17 @@ def beginning(
         base = space.evaluate(initial.coefficients, cells.points)
         here = LabelMap(space, cells, base, cells.points, np.zeros(len(base)))
         which = here.too_coarse(tolerance, degree)
+        if len(base) > max_nodes or (which.any() and _count_after(cells, which) > max_nodes):
+            raise ValueError(
+                f"the initial density needs {len(base)} nodes or more, max_nodes is {max_nodes}: "
+                "raise it or the tolerance."
+            )
         if not which.any():
             return here
         finer, _ = cells.split(which)
-        if _count_after(cells, which) > max_nodes or len(finer.bounds) == len(cells.bounds):
+        if len(finer.bounds) == len(cells.bounds):
             raise ValueError(
-                f"the initial density needs more than {len(base)} nodes, max_nodes is "
-                f"{max_nodes}: raise it or the tolerance."
+                "the initial density varies within a rounding of its angles: raise the tolerance."
             )
         cells = finer
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.interaction import Interaction, MeanField, interaction
+from meanfield.interaction import MeanField, interaction
 from meanfield.manifolds import Manifold
 from meanfield.measures import Measure
 from meanfield.problem import Problem
@@ -94,10 +94,12 @@ def groups(problem: Problem, measure: Measure, extent: float) -> Groups:
     candidates = several & (longest < extent)
     if not candidates.any():
         return found
-    own = _own_rates(problem, measure, points[first], total)
+    felt = interaction(problem)
+    field = felt.field(measure.moments(felt.degree))
+    own = _own_rates(problem, field, points[first], total)
     met = candidates & (longest <= SAME) & ((own > 0.0) | (longest == 0.0))
     if np.any(candidates & ~met & (own > 0.0)):
-        met |= candidates & (own > 0.0) & _contracting(problem, measure, number, own)
+        met |= candidates & (own > 0.0) & _contracting(field, measure, number, own)
     return Groups(number, size, total, met)
 
 
@@ -130,32 +132,29 @@ def gathered(measure: Measure, found: Groups) -> tuple[FloatArray, FloatArray, I
 
 
 def _own_rates(
-    problem: Problem, measure: Measure, places: FloatArray, mass: FloatArray
+    problem: Problem, field: MeanField, places: FloatArray, mass: FloatArray
 ) -> FloatArray:
     """Rate strength a(1) M / Z at which each group would fall together if it were alone."""
-    felt = interaction(problem)
     attraction = problem.flow.strength * float(problem.kernel.attention(np.ones(1))[0])
     rates = attraction * mass
-    if felt.attention_multipliers is None:
+    if field.partition is None:
         return rates
-    partition = _field(felt, measure).partition
-    assert partition is not None
-    return rates / np.maximum(measure.manifold.evaluate(partition, places), attraction * mass)
+    return rates / np.maximum(field.manifold.evaluate(field.partition, places), rates)
 
 
 def _contracting(
-    problem: Problem, measure: Measure, number: IntArray, own: FloatArray
+    field: MeanField, measure: Measure, number: IntArray, own: FloatArray
 ) -> np.ndarray:
     """Whether half a unit of its own time brings the points of each group nearer."""
     space, points, mass = measure.manifold, measure.points, measure.mass
-    velocity = _field(interaction(problem), measure).velocity(points)
+    velocity = field.velocity(points)
     columns = velocity.reshape(len(points), -1)
     # Nodes of no mass may be a group.
     total = np.maximum(_sums(number, mass), np.finfo(np.float64).tiny)
     mean = np.column_stack([_sums(number, mass * column) for column in columns.T])
     relative = (columns - (mean / total[:, None])[number]).reshape(points.shape)
     time = np.where(own > 0.0, 0.5 / np.where(own > 0.0, own, 1.0), 0.0)[number]
-    step = relative * (time if points.ndim == 1 else time[:, None])
+    step = (relative.T * time).T
     moved, _ = space.retract(points + step)
     before, after = (_variances(space, x, mass, number) for x in (points, moved))
     return np.asarray(after <= _CONTRACTED * before)
@@ -172,7 +171,3 @@ def _variances(
 
 def _sums(number: IntArray, values: FloatArray) -> FloatArray:
     return np.asarray(np.bincount(number, values), dtype=np.float64)
-
-
-def _field(felt: Interaction, measure: Measure) -> MeanField:
-    return felt.field(measure.moments(felt.degree))

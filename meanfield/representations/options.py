@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEFAULT_TOLERANCE = 1e-10
+MOST_NODES = 2_000_000
 TOLERANCE_RANGE = (1e-13, 1e-2)
 
 
@@ -21,8 +22,8 @@ class Options:
         tail up to which a density counts as resolved. From 1e-13 to 1e-2.
     max_degree : int or None
         Given. Largest degree of a density; None is 4096 on the circle, 1023 on the sphere.
-    max_nodes : int or None
-        Given. Largest number of nodes of characteristics; None is 2,000,000.
+    max_nodes : int
+        Given. Largest number of nodes of characteristics.
     tokens : int or None
         Given. Number of particles drawn from an initial density.
     seed : int
@@ -37,7 +38,7 @@ class Options:
     name: str = "auto"
     tolerance: float = DEFAULT_TOLERANCE
     max_degree: int | None = None
-    max_nodes: int | None = None
+    max_nodes: int = MOST_NODES
     tokens: int | None = None
     seed: int = 0
 
@@ -50,7 +51,7 @@ class Options:
             )
         if self.max_degree is not None and self.max_degree < 1:
             raise ValueError(f"max_degree must be at least 1, got {self.max_degree}.")
-        if self.max_nodes is not None and self.max_nodes < 1:
+        if self.max_nodes < 1:
             raise ValueError(f"max_nodes must be at least 1, got {self.max_nodes}.")
         if self.tokens is not None and self.tokens < 1:
             raise ValueError(f"tokens must be at least 1, got {self.tokens}.")

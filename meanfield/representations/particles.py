@@ -14,16 +14,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray, State
+from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.initial import sample_tokens
 from meanfield.integrators import Stepper
-from meanfield.interaction import Interaction, contraction, interaction
+from meanfield.interaction import Interaction, interaction
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
+from meanfield.representations.step_limits import STABLE, check_movable, contraction_rate
 
-# DOP853 is stable on the negative axis down to -6.4, and damps at -5 (|R(-5)| = 0.057).
-_STABLE = 5.0
 # The rounding of Z is 1e-15; equal weights keep Z above 1/n.
 _SMALLEST_PARTITION = 1e-9
 
@@ -56,11 +55,11 @@ class ParticleRepresentation:
 
     def __post_init__(self) -> None:
         """Compute the multipliers once."""
-        object.__setattr__(self, "contraction", contraction(self.problem))
+        object.__setattr__(self, "contraction", contraction_rate(self.problem))
         object.__setattr__(self, "interaction", interaction(self.problem))
 
     @property
-    def fixed(self) -> dict[str, FloatArray]:
+    def fixed(self) -> FixedArrays:
         """Weights, where they are not equal."""
         return {} if self.weights is None else {"weights": self.weights}
 
@@ -90,7 +89,7 @@ class ParticleRepresentation:
         Without it the error control rides on that limit, and lets them drift apart by a
         multiple of the tolerance.
         """
-        return _STABLE / self.contraction
+        return STABLE / self.contraction
 
     def adapt(self, state: State) -> None:
         """Tokens stay tokens."""
@@ -164,8 +163,7 @@ def particles(
     Raises
     ------
     ValueError
-        If a density comes without a number of tokens, the flow diffuses (not built yet), or the
-        kernel has degrees above what the manifold allows.
+        If a density comes without a number of tokens, or the problem is not movable.
     """
     check_movable(problem)
     if isinstance(measure, Measure):
@@ -174,24 +172,3 @@ def particles(
         raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
     points = sample_tokens(measure, tokens, np.random.default_rng(seed))
     return ParticleRepresentation(problem, points.ravel(), None)
-
-
-def check_movable(problem: Problem) -> None:
-    """Refuse problems whose points nothing here can move.
-
-    Raises
-    ------
-    ValueError
-        If the flow diffuses (not built yet), or the kernel has degrees above what the manifold
-        allows.
-    """
-    largest = problem.space.largest_degree
-    if problem.kernel_degree > largest:
-        raise ValueError(
-            f"the kernel needs degree {problem.kernel_degree}, at most {largest} on the "
-            f"{problem.space.name}: reduce beta."
-        )
-    if problem.flow.diffusivity:
-        raise ValueError(
-            f"diffusivity = {problem.flow.diffusivity:g} cannot be evolved yet; use 0."
-        )

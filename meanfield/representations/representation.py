@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from meanfield.arrays import FloatArray, ModalArray, State
+from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
 from meanfield.integrators import Stepper
 from meanfield.measures import Density, Measure
@@ -29,7 +29,7 @@ class Representation(Protocol):
         ...
 
     @property
-    def fixed(self) -> dict[str, FloatArray]:
+    def fixed(self) -> FixedArrays:
         """Arrays that, beside a later state, are enough to make it again."""
         ...
 

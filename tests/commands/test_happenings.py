@@ -12,7 +12,7 @@ from meanfield.commands.tables import to_json
 from meanfield.events import Event
 
 HAND_OVER = Event(3.5, "hand-over", "characteristics -> atoms: they have met")
-ATOMS = [Event(3.5, "atom", "", (i, -1), (m, np.nan)) for i, m in enumerate([0.5, 0.3, 0.2])]
+ATOMS = [Event(3.5, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate([0.5, 0.3, 0.2])]
 NOTE = Event(4.0, "note", "weights were normalised")
 MERGE = Event(1e67, "merge", "clusters of mass 0.5 and 0.2 have met", (0, 2), (0.5, 0.2))
 EVENTS = [HAND_OVER, *ATOMS, NOTE, MERGE]
@@ -42,13 +42,13 @@ def test_what_happened_is_told_in_order() -> None:
 )
 def test_atoms_that_begin_are_one_line(masses: list[float], words: str) -> None:
     """'1 atoms' and 'from 0.25 to 0.25' read badly."""
-    begun = [Event(0.0, "atom", "", (i, -1), (m, np.nan)) for i, m in enumerate(masses)]
+    begun = [Event(0.0, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate(masses)]
     assert happenings(begun)[0] == [(0.0, words)]
 
 
 def test_atoms_of_other_times_are_other_lines() -> None:
     """Atoms that begin later would seem to be there from the start."""
-    later = Event(9.0, "atom", "", (9, -1), (0.1, np.nan))
+    later = Event(9.0, "cluster", "", (9, -1), (0.1, np.nan))
     assert [time for time, _ in happenings([*EVENTS, later])[0]].count(9.0) == 1
 
 
@@ -75,11 +75,11 @@ def test_programs_get_all_of_it_without_gaps() -> None:
     """NaN is no JSON, and null for what does not apply has to be filtered by every reader."""
     answer = json.loads(to_json(happenings_json(EVENTS)))
     assert answer["events"] == [
-        {"time": 3.5, "kind": "hand-over", "text": HAND_OVER.text, "atoms": [], "mass": []},
-        {"time": 4.0, "kind": "note", "text": NOTE.text, "atoms": [], "mass": []},
-        {"time": 1e67, "kind": "merge", "text": MERGE.text, "atoms": [0, 2], "mass": [0.5, 0.2]},
+        {"time": 3.5, "kind": "hand-over", "text": HAND_OVER.text, "clusters": [], "mass": []},
+        {"time": 4.0, "kind": "note", "text": NOTE.text, "clusters": [], "mass": []},
+        {"time": 1e67, "kind": "merge", "text": MERGE.text, "clusters": [0, 2], "mass": [0.5, 0.2]},
     ]
-    assert answer["atoms"] == {
+    assert answer["clusters"] == {
         "count": 3, "numbers": [0, 1, 2], "masses": [0.5, 0.3, 0.2], "times": [3.5] * 3,
     }  # fmt: skip
     assert "null" not in to_json(happenings_json(EVENTS))
@@ -88,4 +88,4 @@ def test_programs_get_all_of_it_without_gaps() -> None:
 def test_run_without_events_says_so() -> None:
     """A program would have to ask whether the names are there."""
     empty = {"count": 0, "numbers": [], "masses": [], "times": []}
-    assert happenings_json([]) == {"events": [], "atoms": empty}
+    assert happenings_json([]) == {"events": [], "clusters": empty}

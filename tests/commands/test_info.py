@@ -164,7 +164,7 @@ def test_json_holds_events_and_atoms(atoms: Path, capsys: pytest.CaptureFixture[
     answer = json.loads(printed(capsys, str(atoms), "--json"))
     assert [event["kind"] for event in answer["events"]] == ["merge"]
     assert answer["events"][0]["mass"] == [0.5, 0.3]
-    assert answer["atoms"]["masses"] == [0.5, 0.3, 0.2] and answer["atoms"]["count"] == 3
+    assert answer["clusters"]["masses"] == [0.5, 0.3, 0.2] and answer["clusters"]["count"] == 3
 
 
 def test_csv_is_of_observables_only(atoms: Path, capsys: pytest.CaptureFixture[str]) -> None:

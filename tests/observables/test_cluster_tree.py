@@ -11,7 +11,7 @@ from meanfield.observables.cluster_tree import ClusterTree, cluster_tree, platea
 
 def atoms(masses: list[float], time: float = 0.0) -> list[Event]:
     """Atoms 0, 1, ... that begin at one time."""
-    return [Event(time, "atom", "", (i, -1), (m, np.nan)) for i, m in enumerate(masses)]
+    return [Event(time, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate(masses)]
 
 
 def merge(time: float, one: int, other: int) -> Event:
@@ -102,9 +102,9 @@ def test_short_plateaus_are_left_out() -> None:
 
 def test_atoms_begin_when_they_do() -> None:
     """Tokens that become atoms later would be there from the start."""
-    late = Event(5.0, "atom", "", (7, -1), (0.5, np.nan))
-    tree = cluster_tree([Event(2.0, "atom", "", (3, -1), (0.5, np.nan)), late, merge(9.0, 7, 3)])
-    assert tree.atoms.tolist() == [3, 7]
+    late = Event(5.0, "cluster", "", (7, -1), (0.5, np.nan))
+    tree = cluster_tree([Event(2.0, "cluster", "", (3, -1), (0.5, np.nan)), late, merge(9.0, 7, 3)])
+    assert tree.numbers.tolist() == [3, 7]
     masses = [tree.masses_at(time).tolist() for time in (0.0, 3.0, 5.0, 9.0)]
     assert masses == [[], [0.5], [0.5, 0.5], [1.0]]
 
@@ -112,13 +112,13 @@ def test_atoms_begin_when_they_do() -> None:
 def test_run_without_atoms_has_an_empty_tree() -> None:
     """A density run could not be asked."""
     tree = cluster_tree([Event(1.0, "note", "nothing")])
-    assert len(tree.atoms) == len(tree.roots) == len(tree.leaf_order()) == 0
+    assert len(tree.numbers) == len(tree.roots) == len(tree.leaf_order()) == 0
     assert plateaus(tree) == ()
 
 
 def test_merge_of_an_unknown_atom_is_refused() -> None:
     """A tree would be drawn that lacks mass."""
-    with pytest.raises(ValueError, match="a merge at t = 3 names atom 5, expected one that"):
+    with pytest.raises(ValueError, match="a merge at t = 3 names cluster 5, expected one that"):
         cluster_tree([*atoms([1.0]), merge(3.0, 0, 5)])
 
 

@@ -99,9 +99,9 @@ def test_clusters_are_announced_with_their_masses() -> None:
     """The tree of clusters has no leaves otherwise; stragglers belong to the heavy one."""
     law = mf.from_points([0.0, 0.01, 2.0], np.array([0.2, 0.3, 0.5]), name="atoms")
     born = begun(problem_of(law)).arrival()
-    assert [event.kind for event in born] == ["atom", "atom"]
+    assert [event.kind for event in born] == ["cluster", "cluster"]
     assert sorted(event.mass[0] for event in born) == [0.5, 0.5]
-    assert {event.atoms[0] for event in born} == {0, 2}
+    assert {event.clusters[0] for event in born} == {0, 2}
 
 
 def test_atoms_that_part_again_have_not_met() -> None:
@@ -109,7 +109,7 @@ def test_atoms_that_part_again_have_not_met() -> None:
     weights = np.array([0.49, 0.49, 0.01, 0.01])
     law = mf.from_points([-0.9, 0.9, -0.02, 0.02], weights, name="atoms")
     problem = problem_of(law, 4.0)
-    assert [event.kind for event in begun(problem).arrival()] == ["atom"] * 4
+    assert [event.kind for event in begun(problem).arrival()] == ["cluster"] * 4
     run = mf.simulate(problem, until=1e4, save=2)
     masses = [sorted(event.mass) for event in run.events if event.kind == "merge"]
     assert masses == [pytest.approx(m) for m in ([0.01, 0.49], [0.01, 0.49], [0.5, 0.5])]
@@ -121,12 +121,12 @@ def test_every_merge_of_a_dense_cloud_is_told_once() -> None:
     angles, weights = np.sort(rng.uniform(0, 2 * np.pi, 60)), rng.dirichlet(np.full(60, 0.5))
     problem = problem_of(mf.from_points(angles, weights, name="atoms"), 25.0)
     run = mf.simulate(problem, until=1e12, save=2)
-    mass = {e.atoms[0]: e.mass[0] for e in run.events if e.kind == "atom"}
+    mass = {e.clusters[0]: e.mass[0] for e in run.events if e.kind == "cluster"}
     for event in run.events:
         if event.kind == "merge":
-            for number, expected in zip(event.atoms, event.mass, strict=True):
+            for number, expected in zip(event.clusters, event.mass, strict=True):
                 assert mass[number] == pytest.approx(expected, abs=1e-14)
-            kept, gone = sorted(event.atoms)
+            kept, gone = sorted(event.clusters)
             mass[kept] += mass.pop(gone)
     assert sorted(mass.values()) == pytest.approx(sorted(run.measures[-1].mass), abs=1e-13)
 
@@ -203,3 +203,26 @@ def test_atoms_refuse_diffusion() -> None:
     """Noise spreads atoms."""
     with pytest.raises(ValueError, match="diffusivity = 0.1 cannot be evolved yet"):
         begun(problem_of(PAIR, flow=mf.Flow(diffusivity=0.1)))
+
+
+@pytest.mark.parametrize(
+    ("flow", "beta"), [(mf.Flow(strength=-1.0), 9.0), (mf.Flow(True, -1.0), 2.0), (mf.USA, -3.0)]
+)
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
+def test_atoms_that_repel_come_to_rest(manifold, flow: mf.Flow, beta: float) -> None:
+    """A stable configuration would bound explicit steps for ever: 1e60 would never come."""
+    points = manifold.random_points(3, np.random.default_rng(1))
+    problem = problem_of(mf.from_points(points, name="atoms"), beta, flow, manifold)
+    run = mf.simulate(problem, until=1e60, save=[1e50, 1e60])
+    assert run.diagnostics["steps"][-1] < 2000
+    points = run.measures[-1].points
+    gaps = manifold.distance(points, np.roll(points, 1, axis=0))
+    assert gaps == pytest.approx(2.0 * np.pi / 3.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("beta", [-600.0, 600.0])
+def test_steps_are_bounded_where_the_attention_underflows(beta: float) -> None:
+    """0/0 would be no bound, and a warning."""
+    law = mf.from_points([0.0, 0.001, 0.002], name="atoms")
+    carrier = begun(problem_of(law, beta, mf.SA))
+    assert 0.0 < carrier.largest_step(carrier.state) < 10.0

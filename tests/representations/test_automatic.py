@@ -5,7 +5,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.measures import Measure
-from meanfield.representations import Options, handover_rule, represent
+from meanfield.representations import Options, hand_over_rule, represent
 from meanfield.representations.meeting import gathered, groups
 from meanfield.trajectory import trajectory
 
@@ -27,7 +27,7 @@ def snapshots(problem: mf.Problem, times, **options) -> list:
             represent(problem, chosen),
             times,
             tolerance=chosen.tolerance,
-            handover=handover_rule(problem, chosen),
+            hand_over=hand_over_rule(problem, chosen),
         )
     )
 

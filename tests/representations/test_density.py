@@ -58,7 +58,8 @@ def test_failure_names_tail_and_degree() -> None:
         state[-1] = top
         reason = carrier.failure(state)
         assert (reason is not None) == failed
-    assert reason == "under-resolved: spectral tail 1.0e-08 at degree 64"
+    assert reason is not None
+    assert reason.startswith("under-resolved: spectral tail 1.0e-08 at degree 64; raise")
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])

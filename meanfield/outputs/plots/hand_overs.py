@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.typing import ColorType
 
-from meanfield.events import Event
+from meanfield.events import successor
 from meanfield.outputs.plots.style import MUTED
 from meanfield.outputs.plots.time_axis import places_on_axis
 from meanfield.run import Run
@@ -52,14 +52,3 @@ def mark_hand_overs(
             xytext=(3 if right else -3, down), textcoords="offset points",
             ha="left" if right else "right", va="top", fontsize=_SIZE, color=colour, zorder=6,
         )  # fmt: skip
-
-
-def successor(event: Event) -> str:
-    """Name of the representation that took over.
-
-    Examples
-    --------
-    >>> successor(Event(3.0, "hand-over", "density -> characteristics: spectral tail 1e-10"))
-    'characteristics'
-    """
-    return event.text.split(":")[0].split("->")[-1].strip()

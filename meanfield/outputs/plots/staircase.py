@@ -60,7 +60,7 @@ def draw(run: Run, figure: Figure) -> None:
 def plateaus_of(run: Run) -> tuple[Plateau, ...]:
     """Plateaus that the atoms tell, else those that the stored clusters tell."""
     tree = cluster_tree(run.events)
-    if len(tree.atoms):
+    if len(tree.numbers):
         span = float(run.time[-1] / run.time[run.time > 0][0])
         return plateaus(tree, lasting=span**_NARROWEST)
     counts = run.observables["clusters/count"]

@@ -34,7 +34,7 @@ _LEAST_LABELLED = 0.01
 def draw(run: Run, figure: Figure) -> None:
     """Draw the whole figure."""
     tree = cluster_tree(run.events)
-    if not len(tree.atoms):
+    if not len(tree.numbers):
         carried = " and ".join(dict.fromkeys(run.representation)) or "nothing"
         raise ValueError(
             f"a tree is of atoms, this run was carried by {carried} and tells none. "
@@ -53,7 +53,7 @@ def draw(run: Run, figure: Figure) -> None:
 
 def time_limits(run: Run, tree: ClusterTree) -> tuple[float, float]:
     """From where atoms begin, or somewhat before the first merge, to the end."""
-    begins = tree.begin[: len(tree.atoms)]
+    begins = tree.begin[: len(tree.numbers)]
     changes = np.concatenate([begins, tree.merge_times, run.time])
     last = float(changes.max())
     first = float(changes[changes > 0].min()) if last > 0 else last
@@ -108,7 +108,7 @@ def _write_masses(
     widths: FloatArray,
 ) -> None:  # fmt: skip
     """Masses of leaves on the left, of roots on the right, of others above, where there is room."""
-    count = len(tree.atoms)
+    count = len(tree.numbers)
     low, high = axes.get_xlim()
     line = 1.15 * _SIZE / _POINTS_PER_INCH / _HEIGHT
 

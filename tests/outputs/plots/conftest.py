@@ -67,7 +67,7 @@ def events() -> list[Event]:
         Event(95.0, "hand-over", "characteristics -> atoms: every cluster has met"),
         Event(95.0, "note", "mass 1e-12 between clusters went to the nearest"),
     ]
-    told += [Event(95.0, "atom", "", (i, -1), (m, np.nan)) for i, m in enumerate(MASSES[0])]
+    told += [Event(95.0, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate(MASSES[0])]
     mass = dict(enumerate(MASSES[0]))
     for time, one, other in MERGES:
         text = f"clusters of mass {mass[one]:.4g} and {mass[other]:.4g} have met"

@@ -15,7 +15,6 @@ from meanfield.events import Event
 from meanfield.outputs.plots import PLOTS, film_circle, film_sphere, plot, save_plot
 from meanfield.outputs.plots.cell_means import cell_edges, cell_means, nodal_means
 from meanfield.outputs.plots.columns import column, marks
-from meanfield.outputs.plots.hand_overs import successor
 from meanfield.outputs.plots.map import chosen_times
 from meanfield.outputs.plots.sphere_tokens import dot_style, equal_nodes, tokens_of
 from meanfield.outputs.plots.style import style
@@ -210,12 +209,6 @@ def test_names_of_hand_overs_stay_inside(mixed_circle: Run) -> None:
         if text.get_text() == "characteristics" and text.xy[0] == 1e58
     ]
     assert text.get_ha() == "right"
-
-
-def test_hand_over_without_an_arrow_is_named_as_it_is() -> None:
-    """A text of another form would be an IndexError."""
-    assert successor(Event(1.0, "hand-over", "atoms")) == "atoms"
-    assert successor(Event(1.0, "hand-over", "")) == ""
 
 
 @pytest.mark.parametrize(

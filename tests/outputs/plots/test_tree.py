@@ -27,7 +27,7 @@ def dust(count: int, seed: int = 0) -> tuple[Event, ...]:
     """Many light atoms and two heavy ones that swallow them."""
     rng = np.random.default_rng(seed)
     mass = np.append([0.45, 0.3], rng.dirichlet(np.ones(count)) * 0.25)
-    events = [Event(0.0, "atom", "", (i, -1), (m, np.nan)) for i, m in enumerate(mass)]
+    events = [Event(0.0, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate(mass)]
     times = np.sort(10.0 ** rng.uniform(0, 8, count))
     events += [Event(t, "merge", "", (k % 2, k + 2)) for k, t in enumerate(times)]
     return tuple(events)
@@ -96,14 +96,14 @@ def test_axis_begins_with_the_atoms(mixed_circle: Run) -> None:
 
 def test_atoms_that_never_meet_are_drawn(mixed_circle: Run) -> None:
     """Two far atoms are a result, not a mistake."""
-    two = [Event(0.0, "atom", "", (i, -1), (0.5, np.nan)) for i in range(2)]
+    two = [Event(0.0, "cluster", "", (i, -1), (0.5, np.nan)) for i in range(2)]
     axes = plot(replace(mixed_circle, events=tuple(two)), "tree").axes[0]
     assert axes.get_xlim() == pytest.approx((mixed_circle.time[0], 1e60))
 
 
 def test_run_that_ends_with_its_only_merge_is_drawn(mixed_circle: Run) -> None:
     """An axis from the merge to the merge would have no length."""
-    events = [Event(0.0, "atom", "", (i, -1), (0.5, np.nan)) for i in range(2)]
+    events = [Event(0.0, "cluster", "", (i, -1), (0.5, np.nan)) for i in range(2)]
     events.append(Event(1e60, "merge", "", (0, 1)))
     axes = plot(replace(mixed_circle, events=tuple(events)), "tree").axes[0]
     assert axes.get_xlim() == pytest.approx((5e59, 1e60))
@@ -120,7 +120,7 @@ def test_run_of_one_time_is_refused(mixed_circle: Run) -> None:
     """An axis of no length would be drawn."""
     start = replace(
         mixed_circle, time=np.zeros(1), measures=(None,), representation=("atoms",),
-        events=(Event(0.0, "atom", "", (0, -1), (1.0, np.nan)),),
+        events=(Event(0.0, "cluster", "", (0, -1), (1.0, np.nan)),),
     )  # fmt: skip
     with pytest.raises(ValueError, match="a tree needs a saved time after 0"):
         plot(start, "tree")
