@@ -1,7 +1,7 @@
 """Who merged with whom, and when: the tree that the events of a run tell.
 
 Leaves are clusters as they begin. A merge joins those in which its two leaves are by then
-(union-find); leaves that have met already are in one, so that a pair that is told twice merges once.
+(union-find); leaves that have met already are in one, so a pair that is told twice merges once.
 """
 
 from __future__ import annotations

@@ -139,7 +139,8 @@ def _own_rates(
     rates = attraction * mass
     if field.partition is None:
         return rates
-    return rates / np.maximum(field.manifold.evaluate(field.partition, places), rates)
+    partition = field.manifold.evaluate(field.partition, places)
+    return rates / np.maximum(np.maximum(partition, rates), np.finfo(np.float64).tiny)
 
 
 def _contracting(

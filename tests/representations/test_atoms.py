@@ -211,7 +211,9 @@ def test_atoms_refuse_diffusion() -> None:
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
 def test_atoms_that_repel_come_to_rest(manifold, flow: mf.Flow, beta: float) -> None:
     """A stable configuration would bound explicit steps for ever: 1e60 would never come."""
-    points = manifold.random_points(3, np.random.default_rng(1))
+    angles = 2.0 * np.pi * np.arange(3) / 3 + np.array([0.0, 0.2, -0.3])
+    circle = np.column_stack([np.cos(angles), np.sin(angles), 0.1 * np.arange(3)])
+    points = angles if manifold.dimension == 1 else circle
     problem = problem_of(mf.from_points(points, name="atoms"), beta, flow, manifold)
     run = mf.simulate(problem, until=1e60, save=[1e50, 1e60])
     assert run.diagnostics["steps"][-1] < 2000
