@@ -11,7 +11,8 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
 
@@ -147,3 +148,26 @@ def _forget_pool() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pool)
+
+
+def one_blas_thread() -> Any:
+    """Context in which small products keep to one BLAS thread.
+
+    A second one does not make them faster, and on a busy machine its waiting loop made them up to
+    hundreds of times slower.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> with one_blas_thread():
+    ...     float(np.ones(2) @ np.ones(2))
+    2.0
+    """
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@lru_cache(maxsize=1)
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

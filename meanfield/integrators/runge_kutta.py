@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import State
+from meanfield.compute.threads import one_blas_thread
 
 INTEGRATORS: dict[str, int] = {"DOP853": 8, "RK45": 5}
 """SciPy's stepper classes in use, with the order that tests measure for each."""
@@ -191,14 +191,7 @@ def runge_kutta(
     return Stepper(rhs, time, state, tolerance=tolerance, step=step, method=method)
 
 
-@lru_cache(maxsize=1)
-def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
 def _few_threads(size: int) -> Any:
     if size >= _THREADED_SIZE:
         return nullcontext()
-    return _controller().limit(limits=1, user_api="blas")
+    return one_blas_thread()

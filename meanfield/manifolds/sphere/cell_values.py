@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.compute.threads import one_blas_thread
 from meanfield.manifolds.legendre import differentiation, gauss_legendre, to_coefficients
 
 # Cells that are worked on together, so that work arrays stay in the cache.
@@ -24,7 +25,8 @@ _NOISE = 1e-13
 def by_blocks(function: Callable[[FloatArray], FloatArray], grid: FloatArray) -> FloatArray:
     """Results of a function of cells, some cells at a time."""
     starts = range(0, len(grid), _BLOCK)
-    return np.concatenate([function(grid[start : start + _BLOCK]) for start in starts])
+    with one_blas_thread():
+        return np.concatenate([function(grid[start : start + _BLOCK]) for start in starts])
 
 
 def along(axis: int, matrix: FloatArray, grid: FloatArray) -> FloatArray:
@@ -35,10 +37,12 @@ def along(axis: int, matrix: FloatArray, grid: FloatArray) -> FloatArray:
     >>> along(2, np.ones((1, 2)), np.ones((3, 2, 2, 1))).shape
     (3, 2, 1, 1)
     """
-    if axis == 2:
-        return np.asarray(matrix @ grid)
     cells, p, q, k = grid.shape
-    return np.asarray((matrix @ grid.reshape(cells, p, q * k)).reshape(cells, len(matrix), q, k))
+    with one_blas_thread():
+        if axis == 2:
+            return np.asarray(matrix @ grid)
+        flat = matrix @ grid.reshape(cells, p, q * k)
+    return np.asarray(flat.reshape(cells, len(matrix), q, k))
 
 
 @lru_cache(maxsize=8)
