@@ -3,6 +3,7 @@
 Public names, listed one by one. Heavy libraries are imported where they are used.
 """
 
+from meanfield.events import Event
 from meanfield.flows import SA, USA, Flow
 from meanfield.initial import (
     Law,
@@ -18,6 +19,7 @@ from meanfield.initial import (
 from meanfield.kernels import Kernel, exponential, linear, zonal
 from meanfield.manifolds import Circle, Hypersphere, Sphere
 from meanfield.measures import Density, Measure
+from meanfield.observables.cluster_tree import cluster_tree
 from meanfield.outputs.run_file import load
 from meanfield.problem import Problem
 from meanfield.run import Run
@@ -46,6 +48,7 @@ __all__ = [
     "Bracket",
     "Circle",
     "Density",
+    "Event",
     "Flow",
     "Hypersphere",
     "Kernel",
@@ -56,6 +59,7 @@ __all__ = [
     "SimulationError",
     "Sphere",
     "cluster_rates",
+    "cluster_tree",
     "convergence_study",
     "critical_diffusivity",
     "dominant_degree",

@@ -32,6 +32,7 @@ from meanfield.outputs.plots.figures import new_figure, write_figure
 from meanfield.outputs.plots.style import INK, style, title_above
 
 FOLDER = Path(__file__).parent
+OUTPUT = FOLDER / "sweep.h5"
 BETAS = (500, 1000, 1500, 2000, 3000, 4000)
 SHORT = (500, 4000)
 ANGLES = np.log(2000) / np.sqrt(2000) * np.array([0.0, 0.25, 1.0, 2.0, 3.5])
@@ -58,7 +59,7 @@ def main() -> int:
             status = evolve(beta, normalized)
             if status:
                 return status
-            run = mf.load(FOLDER / "run.h5")
+            run = mf.load(OUTPUT)
             tree = cluster_tree(run.events)
             known, clock, energy = second_integration(float(beta), normalized)
             times = "  ".join(f"{time:.3e}" for time in tree.merge_times)
@@ -80,7 +81,7 @@ def main() -> int:
 
 def evolve(beta: int, normalized: bool) -> int:
     """Run the command; the times end where the clusters of this beta have met."""
-    arguments = ["run", str(FOLDER / "run.toml"), "--overwrite", "--quiet"]
+    arguments = ["run", str(FOLDER / "run.toml"), "-o", str(OUTPUT), "--overwrite", "--quiet"]
     flow = "true" if normalized else "false"
     for change in (f"beta={beta}", f"normalized={flow}"):
         arguments += ["--set", f"problem.{change}"]

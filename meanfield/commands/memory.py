@@ -17,10 +17,13 @@ _SPHERE_DENSITY_ARRAYS = 130
 
 
 def estimated_memory(config: Config) -> float:
-    """Peak memory of a run in bytes; of a density, at its largest degree."""
+    """Peak memory of a run in bytes; of a density at its largest degree, of most nodes."""
     tokens = particle_count(config)
     space = config.problem.space
-    if tokens is None:
+    if tokens is None and config.options.name == "characteristics":
+        # Positions and the logarithm of their density.
+        state, arrays = config.options.max_nodes * (_point_bytes(config) + 8), _ARRAYS
+    elif tokens is None:
         degree = config.options.max_degree or space.default_max_degree
         state = space.resize(space.from_modes([]), degree).nbytes
         arrays = _ARRAYS if space.dimension == 1 else _SPHERE_DENSITY_ARRAYS

@@ -118,7 +118,7 @@ def _check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
     if version != FORMAT_VERSION or "time" not in file:
         raise FormatError(
             f"{os.fspath(path)} is not a run file of format {FORMAT_VERSION} "
-            f"(format_version is {version})."
+            f"(format_version is {version}). Run its configuration again with this version."
         )
 
 

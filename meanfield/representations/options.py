@@ -21,7 +21,8 @@ class Options:
         Given. Relative and absolute tolerance of a time step, and the size of the spectral
         tail up to which a density counts as resolved. From 1e-13 to 1e-2.
     max_degree : int or None
-        Given. Largest degree of a density; None is 4096 on the circle, 1023 on the sphere.
+        Given. Largest degree of a density; None is 4096 on the circle, 1023 on the sphere. "auto"
+        hands over there, by default at 512.
     max_nodes : int
         Given. Largest number of nodes of characteristics.
     tokens : int or None
