@@ -32,6 +32,8 @@ class Checkpoint:
         Scaled time at which the local clock started.
     events : int
         How many events happened until now.
+    unit : float
+        Unit of time in which the stepper works.
     fixed : dict of str to ndarray
         What the representation needs besides its state, see `Representation.fixed`.
     """
@@ -44,6 +46,7 @@ class Checkpoint:
     evaluations: int = 0
     epoch: float = 0.0
     events: int = 0
+    unit: float = 1.0
     fixed: FixedArrays = field(default_factory=dict)
 
     @property

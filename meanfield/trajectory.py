@@ -6,6 +6,7 @@ their reasons. Storing, progress and figures are consumers of the stream.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,8 @@ from meanfield.snapshot import Checkpoint, Snapshot
 
 # Shorter steps lose digits beside the clock, which therefore starts again.
 _SHORT_STEP = 1e-6
+# Velocities at which positions move in steps longer than this are small for SciPy's error norm.
+_LONG_STEP = 1e90
 # No velocity exceeds the strength: nothing moves in a step this short, whatever the clock says.
 _VANISHED = 1e-16
 # A step that nothing resolves is halved this often: the end of a run is then known to a
@@ -138,13 +141,20 @@ def trajectory(
             events += [replace(event, time=here.clock) for event in new.arrival()]
             count = on_the_way(events)
         representation, stepper = new, None
-        here = replace(here, state=new.state, fixed=new.fixed, events=here.events + count)
+        here = replace(
+            here,
+            state=new.state,
+            fixed=new.fixed,
+            events=here.events + count,
+            unit=_unit(new.largest_step(new.state)),
+        )
 
     reason = representation.failure(here.state)
     if reason is not None:
         raise SimulationError(here.time, here.steps, reason)
     if start is None:
-        here = replace(here, events=on_the_way(representation.arrival()))
+        unit = _unit(representation.largest_step(here.state))
+        here = replace(here, events=on_the_way(representation.arrival()), unit=unit)
     while pending and pending[0] <= here.time:
         yield snapshot(pending.pop(0), here.state)
     halvings = 0
@@ -157,10 +167,13 @@ def trajectory(
                 tolerance=tolerance,
                 step=here.step,
                 method=method,
+                unit=here.unit,
             )
             here = replace(here, step=stepper.step_size)
         alive = stepper.step(representation.largest_step(here.state))
-        alive &= moving(stepper.step_size)
+        if alive and not moving(stepper.step_size):
+            # A first step may be chosen far too short; then steps grow.
+            alive = stepper.step_size > stepper.time - stepper.previous_time
         if not alive or not np.all(np.isfinite(stepper.state)):
             raise SimulationError(here.time, here.steps, _advice(stepper, representation))
         reason = representation.failure(stepper.state)
@@ -194,7 +207,8 @@ def trajectory(
             events=here.events + count,
         )
         if stepper.step_size < _SHORT_STEP * here.clock:
-            here, stepper = replace(here, epoch=here.time, clock=0.0), None
+            unit = _unit(representation.largest_step(here.state))
+            here, stepper = replace(here, epoch=here.time, clock=0.0, unit=unit), None
         following = _following(representation, here.state, hand_over, failed=False)
         if following is not None:
             take_over(*following)
@@ -218,3 +232,8 @@ def _advice(stepper: Stepper, representation: Representation) -> str:
     if tail is None:
         return "state became non-finite: reduce strength or beta"
     return f"state became non-finite (last spectral tail {tail:.1g}): raise max_degree"
+
+
+def _unit(step: float) -> float:
+    """Unit of time for steps of this size: 1, unless they are longer than 1e90."""
+    return 2.0 ** round(math.log2(step)) if _LONG_STEP < step < math.inf else 1.0

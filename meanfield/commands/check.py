@@ -18,6 +18,7 @@ from meanfield.measures import Density
 from meanfield.observables import observe
 from meanfield.outputs.plots.time_axis import is_logarithmic
 from meanfield.representations import Representation, hand_over_rule, represent
+from meanfield.representations.automatic import FULL_DEGREE
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 from meanfield.trajectory import SimulationError, trajectory
 
@@ -63,8 +64,11 @@ def _size(config: Config, representation: Representation) -> str:
     space = config.problem.space
     measure = representation.measure(representation.state)
     if isinstance(measure, Density):
-        largest = config.options.max_degree or space.default_max_degree
-        return f"degree {measure.max_degree} growing to {largest} as needed"
+        automatic = config.options.name == "auto"
+        default = FULL_DEGREE if automatic else space.default_max_degree
+        largest = config.options.max_degree or default
+        then = ", then characteristics and atoms" if automatic else ""
+        return f"degree {measure.max_degree} growing to {largest} as needed{then}"
     what = {"characteristics": "nodes", "atoms": "atoms"}.get(representation.name, "tokens")
     return f"{len(measure.points)} {what}"
 

@@ -220,8 +220,10 @@ def _check_representation(problem: Problem, options: Options) -> None:
     """Build what the run starts from, small: errors then come before anything is computed."""
     if options.tokens is not None and options.tokens > _MOST_TOKENS:
         raise ValueError(f"tokens = {options.tokens} must be at most {_MOST_TOKENS}.")
-    few = options.tokens if options.tokens is None else min(options.tokens, 2)
-    represent(problem, replace(options, tokens=few))
+    if options.tokens is not None and options.name == "particles":
+        # Many tokens would take their time, and memory.
+        options = replace(options, tokens=min(options.tokens, 2))
+    represent(problem, options)
 
 
 def _times(values: dict[str, Any], problem: Problem) -> FloatArray:

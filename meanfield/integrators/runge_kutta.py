@@ -47,14 +47,17 @@ class Stepper:
         tolerance: float,
         step: float | None = None,
         method: str = "DOP853",
+        unit: float = 1.0,
     ) -> None:
         import scipy.integrate
 
         self._make = getattr(scipy.integrate, method)
         self._dtype = state.dtype
         self._rhs = rhs
+        self._unit = unit
         real = np.ascontiguousarray(state).view(np.float64)
-        self._solver = self._start(time, real, float("inf"), tolerance, step)
+        step = None if step is None else step / unit
+        self._solver = self._start(time / unit, real, float("inf"), tolerance, step)
         self._spent = 0
 
     def _start(
@@ -69,12 +72,12 @@ class Stepper:
     @property
     def time(self) -> float:
         """Scaled time where the stepper stands."""
-        return float(self._solver.t)
+        return float(self._solver.t) * self._unit
 
     @property
     def previous_time(self) -> float:
         """Time at which the last step began."""
-        return float(self._solver.t_old)
+        return float(self._solver.t_old) * self._unit
 
     @property
     def previous_state(self) -> State:
@@ -89,7 +92,7 @@ class Stepper:
     @property
     def step_size(self) -> float:
         """Step that it tries next."""
-        return float(self._solver.h_abs)
+        return float(self._solver.h_abs) * self._unit
 
     @property
     def attempts(self) -> int:
@@ -106,7 +109,7 @@ class Stepper:
         if not np.isfinite(self._solver.h_abs):
             # The right-hand side is not finite here, and so is the step chosen from it.
             return False
-        self._solver.max_step = largest
+        self._solver.max_step = largest / self._unit
         before = self._solver.nfev
         with _few_threads(self._solver.n), np.errstate(all="ignore"):
             self._solver.step()
@@ -119,7 +122,7 @@ class Stepper:
         As accurate as the ends of steps; the stepper's interpolant, one order lower, is up to
         ten times less so.
         """
-        solver = self._solver
+        solver, time = self._solver, time / self._unit
         if time == solver.t:
             return self.state
         if time == solver.t_old:
@@ -135,8 +138,9 @@ class Stepper:
         return np.asarray(state.view(self._dtype))
 
     def _real_rhs(self, time: float, state: State) -> State:
-        derivative = self._rhs(time, state.view(self._dtype))
-        return np.asarray(np.ascontiguousarray(derivative).view(np.float64))
+        derivative = self._rhs(time * self._unit, state.view(self._dtype))
+        real = np.ascontiguousarray(derivative).view(np.float64)
+        return np.asarray(real if self._unit == 1.0 else real * self._unit)
 
 
 def runge_kutta(
@@ -147,6 +151,7 @@ def runge_kutta(
     tolerance: float,
     step: float | None = None,
     method: str = "DOP853",
+    unit: float = 1.0,
 ) -> Stepper:
     """Start an adaptive stepper.
 
@@ -164,6 +169,9 @@ def runge_kutta(
         First step to try; chosen from the right-hand side if not given.
     method : str
         "DOP853" (order 8, default) or "RK45" (order 5).
+    unit : float
+        Unit of time in which to work, a power of two. SciPy squares what it compares with the
+        tolerance, so velocities below 1e-150 want a unit of 1e150.
 
     Returns
     -------
@@ -188,7 +196,7 @@ def runge_kutta(
     """
     if method not in INTEGRATORS:
         raise ValueError(f"method {method!r} is not known. Known: {', '.join(INTEGRATORS)}.")
-    return Stepper(rhs, time, state, tolerance=tolerance, step=step, method=method)
+    return Stepper(rhs, time, state, tolerance=tolerance, step=step, method=method, unit=unit)
 
 
 def _few_threads(size: int) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.kernels import Kernel
 from meanfield.manifolds.label_cells import LabelCells
 
 # A partition function this small is rounding of its transform. It occurs only where the
@@ -206,11 +207,11 @@ class Manifold(RoundSphere, Protocol):
         self,
         points: FloatArray,
         weights: FloatArray | None,
-        beta: float,
+        kernel: Kernel,
         normalized: bool,
         targets: FloatArray | None = None,
     ) -> FloatArray:
-        """Velocity in the exponential field of points, at themselves or at targets, by pairs."""
+        """Velocity in the field of points, at themselves or at targets, summed over pairs."""
         ...
 
     def dense(

@@ -15,7 +15,7 @@
                             text; first_cluster, second_cluster; first_mass, second_mass
     /stability/growth_rates (n_degrees,) of the uniform state
     /checkpoint/state       where to go on from, one-dimensional; epoch, clock (time is their sum),
-                            step and counts as attributes; checkpoint/fixed/<name> what the
+                            unit, step and counts as attributes; checkpoint/fixed/<name> what the
                             representation needs besides
     attributes              format_version, meanfield_version, config, seed, created, status, ...
 
@@ -103,6 +103,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
             evaluations=int(group.attrs["evaluations"]),
             epoch=float(group.attrs["epoch"]),
             events=int(group.attrs["events"]),
+            unit=float(group.attrs["unit"]),
             fixed={name: item[()] for name, item in group["fixed"].items() if not item.is_scale},
         )
         return checkpoint, _known(group.attrs["representation"])

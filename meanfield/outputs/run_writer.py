@@ -189,7 +189,7 @@ def write_checkpoint(file: h5py.File, checkpoint: Checkpoint, representation: st
             scale = f"checkpoint/fixed/{name}_axis{axis}"
             _attach(kept, axis, _grown_scale(file, scale, length))
     group.attrs["step"] = np.nan if checkpoint.step is None else checkpoint.step
-    for name in ("clock", "epoch", "time", "steps", "rejected", "evaluations", "events"):
+    for name in ("clock", "epoch", "unit", "time", "steps", "rejected", "evaluations", "events"):
         group.attrs[name] = getattr(checkpoint, name)
 
 

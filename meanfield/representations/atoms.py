@@ -27,8 +27,10 @@ from meanfield.representations.step_limits import STABLE, check_movable
 from meanfield.theory.cluster_rates import cluster_rates
 from meanfield.theory.pair_attention import attention_and_slope
 
-# Way in radians, within the longest stable step, that is rounding of an angle.
-_REST = 1e-14
+# Times of meetings are known to this share, as steps are to their rounding.
+_MEETING = 1e-14
+# Way in radians, within the longest stable step, that is noise about a stable configuration.
+_REST = 1e-12
 _LONGEST = 1e300
 
 
@@ -90,18 +92,17 @@ class AtomRepresentation:
     def largest_step(self, state: State) -> float:
         """Stability limit, from a bound of the rates between atoms.
 
-        The rate at which atom i sees atom j is at most (m_i + m_j) a_ij (1 + 2 |beta| sin^2 d_ij),
-        over Z_i if normalized; the factor 2 is for the change of Z.
+        The rate at which atom i sees atom j is at most m_j (|a_ij| + 2 |a'_ij| sin^2 d_ij), over
+        Z_i if normalized; the factor 2 is for the change of Z.
         """
         if self.resting:
             return np.inf
         points = self.measure(state).points
         d = self.problem.space.distance(points[:, None], points[None])
-        affinity = np.abs(attention_and_slope(self.problem, self.weights, d)[0])
+        attention, slope, _ = attention_and_slope(self.problem, self.weights, d)
         # Of the pair (i, j) atom j has m_j a_ij / Z_i; both move by what either sees.
-        rates = (affinity + affinity.T) * (
-            1.0 + 2.0 * abs(self.problem.kernel.beta) * np.sin(d) ** 2
-        )
+        rates = np.abs(attention) + 2.0 * np.abs(slope) * np.sin(d) ** 2
+        rates += rates.T
         np.fill_diagonal(rates, 0.0)
         fastest = abs(self.problem.flow.strength) * float(rates.sum(axis=1).max())
         return STABLE / fastest if fastest > 0.0 else np.inf
@@ -133,7 +134,8 @@ class AtomRepresentation:
     def events(self, step: Stepper) -> Sequence[Event]:
         """Clusters that have met within the step, as `meeting` tells with radius for reach.
 
-        They meet where their gap falls below 0.25 beta^{-1/2}, or later if others pulled at them.
+        They meet where their gap falls below 0.25 beta^{-1/2}; later if others pull them apart
+        there, or together faster than they would fall by themselves.
         """
         if len(self.weights) == 1:
             return ()
@@ -153,42 +155,43 @@ class AtomRepresentation:
         return {"atoms": float(len(self.weights))} | self.tokens.diagnostics(state)
 
     def _at_rest(self, state: State, measure: Measure) -> bool:
-        """Whether what moves is rounding, and nothing would move them away: no rate is positive.
+        """Whether nothing moves, or only by rounding where no rate is positive.
 
         The stability of a configuration that attracts would bound the steps for ever.
         """
         moved = np.abs(self.rhs(0.0, state)).max() * min(self.largest_step(state), _LONGEST)
+        if moved == 0.0:
+            return True
         return bool(moved < _REST) and cluster_rates(self.problem, measure).lifetime == np.inf
 
     def _meeting_clusters(self, measure: Measure) -> list[tuple[int, int]]:
         """Pairs of clusters, by their numbers, that have met; a chain of pairs if several have."""
+        pairs: list[tuple[int, int]] = []
         radius = cluster_radius(self.problem.kernel.beta)
-        group = self.problem.space.linked(measure.points, radius)
-        # Most steps end here: every atom near another one is of its cluster.
-        if len(np.unique(np.column_stack([group, self.numbers]), axis=0)) == group.max() + 1:
-            return []
-        found = groups(self.problem, measure, radius)
-        chains = [
-            np.unique(self.numbers[found.number == near]) for near in np.flatnonzero(found.met)
-        ]
-        return [(int(a), int(b)) for chain in chains for a, b in pairwise(chain)]
+        # A light one may become one with another while their cluster is still too long to be one.
+        for extent in (radius, reach(self.problem, self.tolerance)):
+            group = self.problem.space.linked(measure.points, extent)
+            # Most steps end here: every atom near another one is of its cluster.
+            if len(np.unique(np.column_stack([group, self.numbers]), axis=0)) == group.max() + 1:
+                break
+            found = groups(self.problem, measure, extent, chains=extent == radius)
+            for near in np.flatnonzero(found.met):
+                chain = np.unique(self.numbers[found.number == near])
+                pairs += [(int(a), int(b)) for a, b in pairwise(chain)]
+        return list(dict.fromkeys(pairs))
 
     def _meeting_time(self, step: Stepper, first: int, second: int) -> float:
-        """Time within the last step at which the gap of two clusters falls below the radius."""
-        from scipy.optimize import brentq
-
-        radius, start = cluster_radius(self.problem.kernel.beta), step.previous_time
-        one, other = (np.flatnonzero(self.numbers == number) for number in (first, second))
-
-        def excess(elapsed: float) -> float:
-            points = self.measure(step.inside(start + elapsed)).points
-            gaps = self.problem.space.distance(points[one][:, None], points[other][None])
-            return float(gaps.min()) - radius
-
-        length = step.time - start
-        if excess(0.0) <= 0.0 or excess(length) > 0.0:
-            return step.time
-        return float(start + brentq(excess, 0.0, length, xtol=1e-13 * length, rtol=1e-14))
+        """Time within the last step from which on two clusters have met, by bisection."""
+        before, after = step.previous_time, step.time
+        one, other = (np.flatnonzero(self.numbers == number)[0] for number in (first, second))
+        while after - before > _MEETING * (after - step.previous_time + abs(after)):
+            middle = 0.5 * (before + after)
+            if not before < middle < after:
+                break
+            met = self._meeting_clusters(self.measure(step.inside(middle)))
+            joined = _joined(self.numbers, met)
+            before, after = (before, middle) if joined[one] == joined[other] else (middle, after)
+        return after
 
     def _merges(self, meetings: Sequence[tuple[float, int, int]]) -> list[Event]:
         """Events of clusters that meet one after another."""

@@ -37,7 +37,7 @@ HandOver = Callable[[Representation, State, bool], Successor | None]
 
 # Degrees at which a density's spectrum counts as full: a density that steepens further is carried
 # by fewer characteristics, in longer steps.
-_FULL_DEGREE = 512
+FULL_DEGREE = 512
 
 # Tokens that cross less than this share of a cluster's radius in the longest step of particles are
 # at rest on the time scale of particles.
@@ -69,7 +69,7 @@ def hand_over_rule(problem: Problem, options: Options) -> HandOver:
 def _from_density(
     options: Options, here: DensityRepresentation, state: State, failed: bool
 ) -> Successor | None:
-    full, degree = options.max_degree or _FULL_DEGREE, here.grid.max_degree
+    full, degree = options.max_degree or FULL_DEGREE, here.grid.max_degree
     if degree < full or not (failed or here.adapt(state) is not None):
         return None
     try:

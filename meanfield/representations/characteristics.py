@@ -157,7 +157,7 @@ class CharacteristicsRepresentation:
         if worst <= self.tolerance:
             return None
         return (
-            f"under-resolved: a cell leaves {worst:.2e} of {self.tolerance:.0e} with "
+            f"under-resolved: a cell leaves {worst / self.tolerance:.4g} tolerances with "
             f"{len(self.masses)} nodes in all; raise tolerance or max_nodes"
         )
 

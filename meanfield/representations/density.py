@@ -135,7 +135,7 @@ class DensityRepresentation:
             return None
         return (
             f"under-resolved: spectral tail {tail:.1e} at degree {self.grid.max_degree}; raise "
-            '[representation] max_degree, or let name = "auto" hand over'
+            '[representation] max_degree, or max_nodes of name = "auto"'
         )
 
     def events(self, step: Stepper) -> Sequence[Event]:

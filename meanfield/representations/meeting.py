@@ -4,7 +4,8 @@ A group linked by gaps below `reach` has met if it is no longer than that, and i
 its own attraction: half a time unit of that attraction, |strength| a(1) M / Z with M its mass,
 must bring its points to three quarters of their distances or nearer, about as it would if the
 group were alone (one half). Tokens that happen to be near each other do not meet: what pulls
-them apart, or together, are the others.
+them apart, or together, are the others. Where others alone hold points together, as for beta < 0,
+they have met when they are a thousand times nearer and still contract.
 
 Replacing a group by its mass at its mean point changes a moment of degree k by at most
 M (k reach)^2 / 8.
@@ -21,17 +22,21 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.interaction import MeanField, interaction
 from meanfield.manifolds import Manifold
 from meanfield.measures import Measure
+from meanfield.observables.clusters import cluster_radius
 from meanfield.problem import Problem
+from meanfield.representations.step_limits import contraction_rate
 
 # Share of the tolerance by which one meeting may change the moments of its mass.
 _SHARE = 0.1
-# Gaps must stay far above the noise of the integrator, a few tolerances, to fall below reach.
-_NOISE = 20.0
+# Points become one well within the radius at which their clusters meet.
+_WITHIN = 0.1
 # Points nearer than the rounding of an angle are one.
 SAME = 4e-15
 # The contraction of a group alone is (1 - 1/2)^2 of its variance; 3/4 instead leaves it the
 # better half of its rate.
 _CONTRACTED = 0.5625
+# Points that others have brought together by so much more stay together.
+_MUCH_NEARER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +70,8 @@ def reach(problem: Problem, tolerance: float) -> float:
     """Extent below which a group of points may count as one, radians.
 
     sqrt(8 * 0.1 tolerance) / K with K the largest degree of the moments that a run stores, and at
-    least 20 tolerances.
+    most a tenth of the radius of a cluster. Steps within the stability limit damp their own noise
+    in a gap that closes, so a gap far below the tolerance is still a gap.
 
     Examples
     --------
@@ -73,11 +79,15 @@ def reach(problem: Problem, tolerance: float) -> float:
     >>> round(reach(mf.Problem(mf.Circle(), mf.linear()), 1e-10), 12)  # K = 12
     7.45356e-07
     """
-    return max(math.sqrt(8.0 * _SHARE * tolerance) / problem.moment_degree, _NOISE * tolerance)
+    resolved = math.sqrt(8.0 * _SHARE * tolerance) / problem.moment_degree
+    return min(resolved, _WITHIN * cluster_radius(problem.kernel.beta))
 
 
-def groups(problem: Problem, measure: Measure, extent: float) -> Groups:
-    """Groups of points linked by gaps below `extent`, and which of them have met."""
+def groups(problem: Problem, measure: Measure, extent: float, *, chains: bool = False) -> Groups:
+    """Groups of points linked by gaps below `extent`, and which of them have met.
+
+    With `chains` only the gaps must be below `extent`, else the whole group.
+    """
     space, points, mass = measure.manifold, measure.points, measure.mass
     number = space.linked(points, extent)
     size = np.bincount(number)
@@ -91,15 +101,23 @@ def groups(problem: Problem, measure: Measure, extent: float) -> Groups:
     first[number[::-1]] = np.arange(len(points))[::-1]
     longest = np.zeros(len(size))
     np.maximum.at(longest, number, space.distance(points, points[first[number]]))
-    candidates = several & (longest < extent)
+    candidates = several & (chains | (longest < extent))
     if not candidates.any():
         return found
     felt = interaction(problem)
     field = felt.field(measure.moments(felt.degree))
     own = _own_rates(problem, field, points[first], total)
     met = candidates & (longest <= SAME) & ((own > 0.0) | (longest == 0.0))
-    if np.any(candidates & ~met & (own > 0.0)):
-        met |= candidates & (own > 0.0) & _contracting(field, measure, number, own)
+    open_ = candidates & ~met & (total > 0.0)
+    if open_.any():
+        alone = open_ & (own > 0.0)
+        velocity = field.velocity(points)
+        time = np.where(alone, 0.5 / np.where(alone, own, 1.0), 0.0)
+        met |= alone & (_contraction(measure, velocity, number, time) <= _CONTRACTED)
+        near = open_ & (longest < _MUCH_NEARER * extent)
+        if near.any():
+            time = np.where(near, 0.5 / contraction_rate(problem), 0.0)
+            met |= near & (_contraction(measure, velocity, number, time) < 1.0)
     return Groups(number, size, total, met)
 
 
@@ -126,7 +144,9 @@ def gathered(measure: Measure, found: Groups) -> tuple[FloatArray, FloatArray, I
     replaced = joined[source]
     if replaced.any():
         centres = measure.manifold.mean_points(measure.points, mass, found.number, found.count)
-        points[replaced] = centres[found.number[source[replaced]]]
+        centres = centres[found.number[source[replaced]]]
+        # Points of no mass have no mean.
+        points[replaced] = np.where(np.isfinite(centres), centres, points[replaced])
         weights[replaced] = found.mass[found.number[source[replaced]]]
     return points, weights, source
 
@@ -143,22 +163,19 @@ def _own_rates(
     return rates / np.maximum(np.maximum(partition, rates), np.finfo(np.float64).tiny)
 
 
-def _contracting(
-    field: MeanField, measure: Measure, number: IntArray, own: FloatArray
-) -> np.ndarray:
-    """Whether half a unit of its own time brings the points of each group nearer."""
+def _contraction(
+    measure: Measure, velocity: FloatArray, number: IntArray, time: FloatArray
+) -> FloatArray:
+    """Factor by which a time of its own changes the variance of each group."""
     space, points, mass = measure.manifold, measure.points, measure.mass
-    velocity = field.velocity(points)
     columns = velocity.reshape(len(points), -1)
-    # Nodes of no mass may be a group.
+    # Points of no mass may be a group.
     total = np.maximum(_sums(number, mass), np.finfo(np.float64).tiny)
     mean = np.column_stack([_sums(number, mass * column) for column in columns.T])
     relative = (columns - (mean / total[:, None])[number]).reshape(points.shape)
-    time = np.where(own > 0.0, 0.5 / np.where(own > 0.0, own, 1.0), 0.0)[number]
-    step = (relative.T * time).T
-    moved, _ = space.retract(points + step)
+    moved, _ = space.retract(points + (relative.T * time[number]).T)
     before, after = (_variances(space, x, mass, number) for x in (points, moved))
-    return np.asarray(after <= _CONTRACTED * before)
+    return np.asarray(after / np.where(before > 0.0, before, 1.0))
 
 
 def _variances(

@@ -131,22 +131,21 @@ class ParticleRepresentation:
 
     def _velocity(self, points: FloatArray) -> FloatArray:
         space, flow, kernel = self.problem.space, self.problem.flow, self.problem.kernel
-        built_in = kernel.name in ("exponential", "linear")
-        if built_in and len(points) < space.few_points(self.interaction.degree):
+        if len(points) < space.few_points(self.interaction.degree):
             return flow.strength * space.pairwise_velocity(
-                points, self.weights, kernel.beta, flow.normalized
+                points, self.weights, kernel, flow.normalized
             )
         moments = space.moments(points, self.weights, self.interaction.degree)
         mean_field = self.interaction.field(moments)
         velocity = mean_field.velocity(points)
-        if mean_field.partition is None or self.weights is None or not built_in:
+        if mean_field.partition is None or self.weights is None:
             return velocity
         # Far from all mass but their own, which is next to none, tokens see a quotient of two
         # rounding errors. Sums over pairs keep both sums to relative accuracy.
         lost = space.evaluate(mean_field.partition, points) < _SMALLEST_PARTITION
         if lost.any():
             velocity[lost] = flow.strength * space.pairwise_velocity(
-                points, self.weights, kernel.beta, flow.normalized, points[lost]
+                points, self.weights, kernel, flow.normalized, points[lost]
             )
         return velocity
 

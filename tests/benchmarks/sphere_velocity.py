@@ -60,7 +60,7 @@ def bare(points: np.ndarray, beta: float) -> Callable[[], object]:
 
 def pairs(points: np.ndarray, beta: float) -> Callable[[], object]:
     """Sum over all pairs."""
-    return lambda: Sphere().pairwise_velocity(points, None, beta, False)
+    return lambda: Sphere().pairwise_velocity(points, None, mf.exponential(beta), False)
 
 
 def medians(calls: list[Callable[[], object]], rounds: int, least: float) -> list[float]:

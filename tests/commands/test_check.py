@@ -48,7 +48,9 @@ def facts(capsys: pytest.CaptureFixture[str], config: Path, *options: str) -> di
 def test_check_tells_what_would_run(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A user would start a run that is not the one in mind."""
     told = facts(capsys, config, "--set", "time.end=3")
-    assert told["representation"] == "density, degree 64 growing to 4096 as needed"
+    assert told["representation"] == (
+        "density, degree 64 growing to 512 as needed, then characteristics and atoms"
+    )
     assert told["end"].startswith("t = 3 scaled")
     assert (told["saves"], told["dominant degree"]) == ("5", "3")
     assert told["output"] == f"{config.with_suffix('.h5')} (state: all)"

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 import meanfield as mf
+from meanfield.kernels import zonal
 from meanfield.manifolds.circle.pairs import exponential_velocity_circle
 from meanfield.representations.atoms import AtomRepresentation, atoms
-from meanfield.representations.meeting import reach
+from meanfield.representations.meeting import groups, reach
 from meanfield.trajectory import trajectory
 
 PAIR = mf.from_points([0.0, 1.0], np.array([0.3, 0.7]), name="atoms")
@@ -234,3 +236,100 @@ def test_steps_are_bounded_where_the_attention_underflows(beta: float) -> None:
     law = mf.from_points([0.0, 0.001, 0.002], name="atoms")
     carrier = begun(problem_of(law, beta, mf.SA))
     assert 0.0 < carrier.largest_step(carrier.state) < 10.0
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_times_of_meetings_do_not_depend_on_the_steps(flow: mf.Flow) -> None:
+    """Three near each other: whether a step ended between two meetings decided when they met."""
+    law = mf.from_points([0.0, 0.35, 0.9], np.array([0.2, 0.2, 0.6]), name="atoms")
+    times = []
+    for tolerance in (1e-8, 1e-10, 1e-12):
+        run = mf.simulate(problem_of(law, 4.0, flow), until=1e4, save=2, tolerance=tolerance)
+        times.append([event.time for event in run.events if event.kind == "merge"])
+    assert times[0] == pytest.approx(times[2], rel=1e-7)
+    assert times[1] == pytest.approx(times[2], rel=1e-8)
+
+
+@pytest.mark.parametrize("points", [[0.0, 1e-7, 0.2, 0.4, 0.6], [0.0, 1e-7, 0.04, 0.08, 0.12, 3]])
+def test_atoms_of_two_clusters_that_become_one_have_met(points: list[float]) -> None:
+    """The tree would keep a cluster that is gone."""
+    run = mf.simulate(problem_of(mf.from_points(points, name="atoms"), 25.0), until=1e4, save=2)
+    kinds = [event.kind for event in run.events]
+    assert kinds.count("cluster") - kinds.count("merge") == len(run.measures[-1].points)
+
+
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
+def test_velocities_too_small_to_be_squared_are_followed(manifold) -> None:
+    """SciPy's error norm underflows below 1e-154: steps then went anywhere."""
+    angles = np.array([0.3, 3.3])
+    space = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(2)])
+    law = mf.from_points(angles if manifold.dimension == 1 else space, name="atoms")
+    problem = problem_of(law, 200.0, manifold=manifold)
+    exact = mf.two_cluster_time(problem, 3.0, 0.25 / np.sqrt(200.0))
+    run = mf.simulate(problem, until=2e172, save=[1e172, 2e172])
+    (merge,) = [event for event in run.events if event.kind == "merge"]
+    assert merge.time == pytest.approx(exact, rel=1e-8)
+    assert exact > 1e172
+
+
+def test_exact_equilibrium_rests() -> None:
+    """Opposite points on the sphere have velocity 0 to the last bit, and a rate that is not."""
+    law = mf.from_points([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]], name="atoms")
+    run = mf.simulate(problem_of(law, 1.0, manifold=mf.Sphere()), until=1e60, save=[1e60])
+    assert run.diagnostics["steps"][-1] < 200
+    assert len(run.measures[-1].points) == 2
+
+
+def test_zonal_atoms_are_summed_by_pairs() -> None:
+    """The noise of moments, 1e-17, would move them where the kernel is 1e-20."""
+    law = mf.from_points([0.0, 2.0, 4.3], name="atoms")
+    own = zonal(lambda s: np.exp(25.0 * (s - 1.0)))
+    problem = mf.Problem(mf.Circle(), own, mf.USA, law)
+    reference = begun(problem_of(law, 25.0))
+    carrier = begun(problem)
+    expected = reference.rhs(0.0, reference.state)
+    assert carrier.rhs(0.0, carrier.state) == pytest.approx(expected, rel=1e-12)
+
+
+def test_weak_flows_are_slow_and_nothing_else() -> None:
+    """A first step that is far too short was taken for one that vanishes."""
+    law = mf.from_points([0.0, 2.0], name="atoms")
+    run = mf.simulate(problem_of(law, 1.0, mf.Flow(strength=1e-20)), until=1e30, save=[1e30])
+    assert len(run.measures[-1].points) == 1
+
+
+def test_massless_atoms_in_one_place_are_one() -> None:
+    """Their mean point is no number."""
+    law = mf.from_points([0.0, 2.0, 2.0], np.array([1.0, 0.0, 0.0]), name="atoms")
+    carrier = begun(problem_of(law))
+    assert carrier.state.tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize(("tolerance", "beta"), [(1e-3, 100.0), (1e-6, 1e4), (1e-8, 25.0)])
+def test_meeting_changes_moments_by_less_than_the_tolerance(tolerance: float, beta: float) -> None:
+    """Points that become one too early lose what lies between them."""
+    extent = 0.99 * reach(problem_of(PAIR, beta), tolerance)
+    weights = np.array([0.3, 0.2, 0.5])
+    law = mf.from_points([0.0, extent, 2.0], weights, name="atoms")
+    problem = problem_of(law, beta)
+    carrier = begun(problem, tolerance)
+    adapted = carrier.adapt(carrier.state)
+    assert adapted is not None and len(adapted.weights) == 2
+    degree = problem.moment_degree
+    change = adapted.moments(adapted.state, degree) - carrier.moments(carrier.state, degree)
+    assert 1e-3 * tolerance < np.abs(change).max() < 0.2 * tolerance
+
+
+@pytest.mark.parametrize(("share", "together"), [(0.3, True), (0.7, False)])
+def test_points_meet_by_at_least_half_of_their_own_attraction(share: float, together: bool) -> None:
+    """Two light points between two heavy ones, which pull them apart by a share of that."""
+
+    def pull(distance: float) -> float:
+        attention = np.exp(9.0 * (np.cos(distance) - 1.0))
+        return 0.98 * attention * (9.0 * np.sin(distance) ** 2 - np.cos(distance)) - share * 0.02
+
+    place = brentq(pull, 1.0, 2.0)
+    extent = 0.5 * reach(problem_of(PAIR), 1e-10)
+    weights = np.array([0.49, 0.49, 0.01, 0.01])
+    measure = mf.Measure(mf.Circle(), [-place, place, -0.5 * extent, 0.5 * extent], weights)
+    assert groups(problem_of(PAIR), measure, 2.0 * extent).met.any() == together

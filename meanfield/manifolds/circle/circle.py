@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.kernels import KERNELS, Kernel
 from meanfield.manifolds.circle.grid import CircleGrid
 
 if TYPE_CHECKING:
@@ -180,14 +181,18 @@ class Circle:
         self,
         points: FloatArray,
         weights: FloatArray | None,
-        beta: float,
+        kernel: Kernel,
         normalized: bool,
         targets: FloatArray | None = None,
     ) -> FloatArray:
-        """Velocity in the exponential field of angles, summed pair by pair."""
-        from meanfield.manifolds.circle.pairs import exponential_velocity_circle
+        """Velocity in the field of points, summed pair by pair; compiled for built-in kernels."""
+        from meanfield.manifolds.circle import pairs
 
-        return exponential_velocity_circle(points, weights, beta, normalized, targets)
+        if kernel.name in KERNELS:
+            return pairs.exponential_velocity_circle(
+                points, weights, kernel.beta, normalized, targets
+            )
+        return pairs.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
 
     def dense(
         self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float

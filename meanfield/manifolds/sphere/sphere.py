@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.kernels import KERNELS, Kernel
 from meanfield.manifolds.sphere import coefficients as packing
 
 if TYPE_CHECKING:
@@ -213,14 +214,18 @@ class Sphere:
         self,
         points: FloatArray,
         weights: FloatArray | None,
-        beta: float,
+        kernel: Kernel,
         normalized: bool,
         targets: FloatArray | None = None,
     ) -> FloatArray:
-        """Velocity in the exponential field of points, summed pair by pair."""
-        from meanfield.manifolds.sphere.pairs import exponential_velocity_sphere
+        """Velocity in the field of points, summed pair by pair; compiled for built-in kernels."""
+        from meanfield.manifolds.sphere import pairs
 
-        return exponential_velocity_sphere(points, weights, beta, normalized, targets)
+        if kernel.name in KERNELS:
+            return pairs.exponential_velocity_sphere(
+                points, weights, kernel.beta, normalized, targets
+            )
+        return pairs.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
 
     def dense(
         self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float

@@ -151,7 +151,9 @@ def test_velocity_is_the_sum_over_all_pairs(beta: float, flow: mf.Flow) -> None:
     points = special_and_random(800)
     felt = interaction(mf.Problem(SPHERE, mf.exponential(beta), flow))
     found = felt.field(SPHERE.moments(points, None, felt.degree)).velocity(points)
-    expected = flow.strength * SPHERE.pairwise_velocity(points, None, beta, flow.normalized)
+    expected = flow.strength * SPHERE.pairwise_velocity(
+        points, None, mf.exponential(beta), flow.normalized
+    )
     np.testing.assert_allclose(found, expected, rtol=0, atol=3e-14 * np.abs(expected).max())
 
 
