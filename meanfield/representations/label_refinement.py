@@ -21,8 +21,8 @@ from meanfield.measures import Density
 
 # A cell splits when its error passes this share of the tolerance. Errors of the moments to degree
 # 12 are proportional to the share: measured through collapses at beta = 4 and 25, tolerance 1e-7
-# and 1e-10, they are 6 tolerances at 0.1, at most 0.7 at 0.01, and 0.07 at 0.001 with a sixth more
-# nodes.
+# and 1e-10, they are 6 tolerances at 0.1, 0.7 (elsewhere up to 3) at 0.01, and 0.07 at 0.001 with a
+# sixth more nodes.
 SPLIT_EARLY = 1e-2
 # Cells may join when their image is shorter than this share of the tolerance over their mass, and
 # do when what they become is as far below the error at which it would split again. Moments do not

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.optimize import brentq
 
 import meanfield as mf
 from meanfield.kernels import zonal
 from meanfield.manifolds.circle.pairs import exponential_velocity_circle
 from meanfield.representations.atoms import AtomRepresentation, atoms
-from meanfield.representations.meeting import groups, reach
+from meanfield.representations.meeting import reach
 from meanfield.trajectory import trajectory
 
 PAIR = mf.from_points([0.0, 1.0], np.array([0.3, 0.7]), name="atoms")
@@ -318,18 +317,3 @@ def test_meeting_changes_moments_by_less_than_the_tolerance(tolerance: float, be
     degree = problem.moment_degree
     change = adapted.moments(adapted.state, degree) - carrier.moments(carrier.state, degree)
     assert 1e-3 * tolerance < np.abs(change).max() < 0.2 * tolerance
-
-
-@pytest.mark.parametrize(("share", "together"), [(0.3, True), (0.7, False)])
-def test_points_meet_by_at_least_half_of_their_own_attraction(share: float, together: bool) -> None:
-    """Two light points between two heavy ones, which pull them apart by a share of that."""
-
-    def pull(distance: float) -> float:
-        attention = np.exp(9.0 * (np.cos(distance) - 1.0))
-        return 0.98 * attention * (9.0 * np.sin(distance) ** 2 - np.cos(distance)) - share * 0.02
-
-    place = brentq(pull, 1.0, 2.0)
-    extent = 0.5 * reach(problem_of(PAIR), 1e-10)
-    weights = np.array([0.49, 0.49, 0.01, 0.01])
-    measure = mf.Measure(mf.Circle(), [-place, place, -0.5 * extent, 0.5 * extent], weights)
-    assert groups(problem_of(PAIR), measure, 2.0 * extent).met.any() == together

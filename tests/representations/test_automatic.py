@@ -6,7 +6,6 @@ import pytest
 import meanfield as mf
 from meanfield.measures import Measure
 from meanfield.representations import Options, hand_over_rule, represent
-from meanfield.representations.meeting import gathered, groups
 from meanfield.trajectory import trajectory
 
 MODES = [[1, 0.01, 0.02], [2, -0.02, 0.01], [3, 0.03, 0.01], [4, 0.0, -0.02], [5, 0.01, 0.01]]
@@ -126,16 +125,3 @@ def test_named_representations_stay(name: str) -> None:
     law = mf.from_points([0.0, 1.0, 2.0]) if name == "particles" else LAW
     found = snapshots(problem_of(law), [6.0], name=name)
     assert found[0].representation == name and found[0].events == ()
-
-
-def test_groups_that_have_met_are_replaced_by_their_mass_at_their_mean() -> None:
-    """The rest stays to the bit."""
-    angles = np.array([1.0, 3.0, 1.0 + 1e-8, 0.1 + 0.2])
-    weights = np.array([0.1, 0.4, 0.3, 0.2])
-    measure = mf.Measure(mf.Circle(), angles, weights)
-    found = groups(problem_of(beta=25.0), measure, 1e-6)
-    points, mass, source = gathered(measure, found)
-    assert source.tolist() == [1, 2, 3]
-    assert points[[0, 2]].tolist() == angles[[1, 3]].tolist()
-    assert points[1] == pytest.approx(1.0 + 0.75e-8, abs=1e-15)
-    assert mass == pytest.approx([0.4, 0.4, 0.2], abs=1e-16)

@@ -191,9 +191,7 @@ def test_nodes_stop_at_the_largest_number() -> None:
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA, LAWS["circle"])
     carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-10, max_nodes=500)
     stream = trajectory(problem, carrier, np.linspace(0, 20, 21), tolerance=1e-10)
-    match = (
-        r"under-resolved: a cell leaves .* with \d+ nodes in all; raise tolerance or max"
-    )
+    match = r"under-resolved: a cell leaves .* with \d+ nodes in all; raise tolerance or max"
     seen = []
     with pytest.raises(mf.SimulationError, match=match):
         for snapshot in stream:

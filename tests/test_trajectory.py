@@ -1,0 +1,182 @@
+"""The time loop: saving, stopping, going on."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.representations import Options, represent
+from meanfield.snapshot import Checkpoint
+from meanfield.trajectory import SimulationError, trajectory
+
+LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05]])
+TOKENS = mf.from_points(np.random.default_rng(0).uniform(0, 6, 250))
+PROBLEMS = {
+    "density USA": mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW),
+    "density SA": mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, LAW),
+    "particles USA": mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, TOKENS),
+    "particles SA": mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, TOKENS),
+}
+# The densities double their degree twice before this time.
+END = {"density USA": 20.0, "density SA": 3.0, "particles USA": 20.0, "particles SA": 5.0}
+
+
+def snapshots(name: str, times, start: Checkpoint | None = None, tolerance: float = 1e-9) -> list:
+    """Snapshots of a problem at the times, from the beginning or from a checkpoint."""
+    problem = PROBLEMS[name]
+    carrier = represent(problem, Options(tolerance=tolerance))
+    if start is not None:
+        carrier = replace(carrier, state=start.state)
+    return list(trajectory(problem, carrier, times, tolerance=tolerance, start=start))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_saving_never_changes_the_steps(name: str) -> None:
+    """Moments at common times are equal to the bit, however many others are saved."""
+    few = snapshots(name, [0.0, 0.5 * END[name], END[name]])
+    many = snapshots(name, np.linspace(0.0, END[name], 41))
+    for a, b in zip(few, many[::20], strict=True):
+        assert a.time == b.time
+        assert np.array_equal(a.moments, b.moments)
+        assert a.diagnostics == b.diagnostics
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_end_never_changes_the_steps(name: str) -> None:
+    """A longer run passes through the same states: no step is cut at the end."""
+    short = snapshots(name, [0.4 * END[name]])
+    long = snapshots(name, [0.4 * END[name], END[name]])
+    assert np.array_equal(short[0].moments, long[0].moments)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("which", [1, 13, 29])
+def test_checkpoints_continue_equal_to_the_bit(name: str, which: int) -> None:
+    """From any snapshot's checkpoint the rest of the run is the same, counts included."""
+    times = np.linspace(0.0, END[name], 31)
+    whole = snapshots(name, times)
+    resumed = snapshots(name, times[which:], start=whole[which].checkpoint)
+    for a, b in zip(whole[which:], resumed, strict=True):
+        assert np.array_equal(a.moments, b.moments)
+        assert a.diagnostics == b.diagnostics
+        assert a.checkpoint.step == b.checkpoint.step
+
+
+def test_density_doubles_its_degree_on_the_way() -> None:
+    """Otherwise the tests above would not cross a change of representation."""
+    degrees = [s.diagnostics["degree"] for s in snapshots("density USA", [0.0, 20.0])]
+    assert degrees[0] == 64 and degrees[1] >= 256
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_times_are_those_asked_for(name: str) -> None:
+    """Exactly, in order, the start included."""
+    times = [0.0, 0.1, 0.1000001, 2.0]
+    assert [s.time for s in snapshots(name, times)] == times
+
+
+def test_runs_are_reproducible() -> None:
+    """Two runs of one problem are equal to the bit."""
+    for name in PROBLEMS:
+        first, second = (snapshots(name, [END[name]])[0] for _ in range(2))
+        assert np.array_equal(first.moments, second.moments)
+
+
+@dataclass(frozen=True)
+class Stub:
+    """Representation of one number, with any right-hand side and any verdict."""
+
+    slope: object
+    verdict: object = None
+    name: str = "stub"
+    state: np.ndarray = field(default_factory=lambda: np.ones(1))
+    fixed: dict = field(default_factory=dict)
+
+    def rhs(self, time: float, state: np.ndarray) -> np.ndarray:
+        """Right-hand side given."""
+        return self.slope(time, state)
+
+    def measure(self, state: np.ndarray) -> mf.Measure:
+        """Anything."""
+        return mf.Measure(mf.Circle(), np.zeros(1))
+
+    def moments(self, state: np.ndarray, max_degree: int) -> np.ndarray:
+        """The state in all of them."""
+        return np.full(max_degree + 1, state[0], dtype=complex)
+
+    def largest_step(self, state: np.ndarray) -> float:
+        """No limit."""
+        return np.inf
+
+    def adapt(self, state: np.ndarray) -> None:
+        """Never."""
+
+    def refined(self, state: np.ndarray) -> None:
+        """Nothing finer."""
+
+    def failure(self, state: np.ndarray) -> str | None:
+        """Verdict given."""
+        return self.verdict(state) if self.verdict else None
+
+    def events(self, step: object) -> tuple:
+        """None."""
+        return ()
+
+    def arrival(self) -> tuple:
+        """Nothing to say."""
+        return ()
+
+    def diagnostics(self, state: np.ndarray) -> dict[str, float]:
+        """A tail to be quoted."""
+        return {"tail": 0.02}
+
+
+def run_stub(stub: Stub) -> tuple[list, SimulationError]:
+    """Snapshots before the failure, and the failure."""
+    problem, kept = mf.Problem(mf.Circle(), mf.linear()), []
+    with pytest.raises(SimulationError) as raised:
+        for snapshot in trajectory(problem, stub, np.linspace(0, 5, 51), tolerance=1e-8):
+            kept.append(snapshot)
+    return kept, raised.value
+
+
+def test_vanishing_step_ends_the_run() -> None:
+    """The solution of y' = y^2 ends at t = 1: what comes before is valid and was yielded."""
+    kept, error = run_stub(Stub(lambda t, y: y**2))
+    assert error.time == pytest.approx(1.0, abs=1e-4)
+    assert len(kept) in (10, 11)
+    assert kept[9].moments[0].real == pytest.approx(10.0, rel=1e-5)
+
+
+def test_step_below_rounding_says_so() -> None:
+    """A jump that no step resolves: raise the tolerance."""
+    stub = Stub(lambda t, y: np.ones(1) if y[0] < 1.55 else 1e30 * np.cos(1e20 * y))
+    kept, error = run_stub(stub)
+    assert kept[-1].time == pytest.approx(0.5)
+    assert "the step became too small: the tolerance cannot be reached, raise it" in str(error)
+
+
+def test_state_that_is_not_finite_ends_the_run_with_its_tail() -> None:
+    """A NaN at once: SciPy would try steps of length NaN for ever."""
+    kept, error = run_stub(Stub(lambda t, y: y * np.nan))
+    assert "state became non-finite (last spectral tail 0.02): raise max_degree" in str(error)
+    assert (error.time, error.step, len(kept)) == (0.0, 0, 1)
+
+
+def test_nan_on_the_way_ends_the_run() -> None:
+    """NaN must never be yielded; steps shrink until the run ends where it begins."""
+    kept, error = run_stub(Stub(lambda t, y: np.where(y < 2.0, y, np.nan)))
+    assert np.all(np.isfinite([snapshot.moments[0] for snapshot in kept]))
+    assert error.time == pytest.approx(np.log(2.0), abs=1e-9)
+    assert len(kept) == 7
+
+
+def test_failed_step_is_shortened_before_the_run_ends() -> None:
+    """The end is known to a thousandth of a step: here y = 2 is reached at ln 2."""
+    stub = Stub(lambda t, y: y, lambda y: "too large" if y[0] > 2.0 else None)
+    kept, error = run_stub(stub)
+    assert error.reason == "too large"
+    assert error.time == pytest.approx(np.log(2.0), abs=1e-3)
+    assert error.time <= np.log(2.0) + 1e-9
+    assert [s.time for s in kept] == pytest.approx(np.arange(7) * 0.1)
