@@ -27,7 +27,7 @@ def gauss_legendre(order: int) -> tuple[FloatArray, FloatArray]:
     nodes, weights = np.polynomial.legendre.leggauss(order)
     weights = 0.5 * weights
     for array in (nodes, weights):
-        array.flags.writeable = False
+        array.setflags(write=False)
     return nodes, weights
 
 
