@@ -114,7 +114,10 @@ def _from_particles(
 ) -> Successor | None:
     problem, measure = here.problem, here.measure(state)
     few = problem.space.few_points(problem.kernel_degree)
-    found = groups(problem, measure, reach(problem, options.tolerance))
+    extent = reach(problem, options.tolerance)
+    if problem.space.linked(measure.points, extent).max() >= few:
+        return None
+    found = groups(problem, measure, extent)
     if found.size[~found.met].sum() + found.met.sum() > few:
         return None
     # Tokens still on their way to a cluster are no clusters yet, unless they hardly move.

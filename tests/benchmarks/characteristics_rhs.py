@@ -35,11 +35,15 @@ def carrier(problem: mf.Problem, nodes: int) -> CharacteristicsRepresentation:
     state = np.concatenate([np.ravel(cells.points), np.zeros(len(cells.weights))])
     measure = problem.initial_measure()
     assert isinstance(measure, mf.Density)
-    found = CharacteristicsRepresentation(problem, state, cells, measure, tolerance=1e-10)
+    found = CharacteristicsRepresentation(
+        problem, state, cells, measure, tolerance=1e-10, max_nodes=len(state)
+    )
     speed = np.abs(found.rhs(0.0, state)).max()
     for _ in range(10):
         state = state + 0.05 / speed * found.rhs(0.0, state)
-    return CharacteristicsRepresentation(problem, state, cells, measure, tolerance=1e-10)
+    return CharacteristicsRepresentation(
+        problem, state, cells, measure, tolerance=1e-10, max_nodes=len(state)
+    )
 
 
 def bare(found: CharacteristicsRepresentation) -> Callable[[], np.ndarray]:
