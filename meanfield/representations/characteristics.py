@@ -157,8 +157,8 @@ class CharacteristicsRepresentation:
         if worst <= self.tolerance:
             return None
         return (
-            f"under-resolved: a cell leaves {worst / self.tolerance:.4g} tolerances with "
-            f"{len(self.masses)} nodes in all; raise tolerance or max_nodes"
+            f"under-resolved: on {len(self.masses)} nodes a cell leaves "
+            f"{worst / self.tolerance:.7g} times the tolerance; raise tolerance or max_nodes"
         )
 
     def events(self, step: Stepper) -> Sequence[Event]:

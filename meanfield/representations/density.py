@@ -135,7 +135,7 @@ class DensityRepresentation:
             return None
         return (
             f"under-resolved: spectral tail {tail:.1e} at degree {self.grid.max_degree}; raise "
-            '[representation] max_degree, or max_nodes of name = "auto"'
+            '[representation] max_degree, or take name = "auto" with enough max_nodes'
         )
 
     def events(self, step: Stepper) -> Sequence[Event]:
@@ -191,7 +191,7 @@ def density(
     """
     if isinstance(measure, Measure):
         raise TypeError(
-            "representation 'density' needs an initial density, got points. Use 'particles'."
+            "representation 'density' needs an initial density, got points. Use 'auto'."
         )
     check_movable(problem)
     if max_degree is None:

@@ -119,7 +119,7 @@ def test_under_resolved_run_fails_and_keeps_what_is_valid(
     line = capsys.readouterr().err
     assert line.count("\n") == 1
     assert line.startswith("meanfield: under-resolved: spectral tail ")
-    assert "; raise [representation] max_degree, or max_nodes" in line
+    assert "; raise [representation] max_degree, or take name" in line
     assert "small.h5 is valid up to then" in line
     assert "(stopped at t = " in line
     output = config.with_suffix(".h5")

@@ -180,9 +180,7 @@ def test_failure_says_how_much_is_unresolved() -> None:
         points[:16] += size / mass * wave
         reason = carrier.failure(with_positions(carrier, points))
         assert (reason is not None) == failed
-    expected = (
-        f"under-resolved: a cell leaves 1.1 tolerances with {len(points)} nodes in all; raise"
-    )
+    expected = f"under-resolved: on {len(points)} nodes a cell leaves 1.1"
     assert reason is not None and reason.startswith(expected)
 
 
@@ -191,7 +189,7 @@ def test_nodes_stop_at_the_largest_number() -> None:
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA, LAWS["circle"])
     carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-10, max_nodes=500)
     stream = trajectory(problem, carrier, np.linspace(0, 20, 21), tolerance=1e-10)
-    match = r"under-resolved: a cell leaves .* with \d+ nodes in all; raise tolerance or max"
+    match = r"under-resolved: on \d+ nodes a cell leaves .*; raise tolerance or max_nodes"
     seen = []
     with pytest.raises(mf.SimulationError, match=match):
         for snapshot in stream:

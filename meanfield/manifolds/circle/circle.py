@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MASS_TOLERANCE = 1e-9
 _OVERSAMPLING = 4
 _FEW_POINTS = 100
+_MANY_TURNS = 200.0
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,16 @@ class Circle:
     origin: float = field(default=0.0, init=False, repr=False)
 
     def check_points(self, points: FloatArray) -> FloatArray:
-        """Angles as a contiguous float array of shape (n,), n >= 1, finite."""
+        """Angles as a contiguous float array of shape (n,), n >= 1, finite; reduced if large."""
         angles = np.ascontiguousarray(points, dtype=np.float64)
         if angles.ndim != 1 or len(angles) == 0:
             raise ValueError(f"points have shape {angles.shape}, expected angles of shape (n,).")
         if not np.all(np.isfinite(angles)):
             first = int(np.flatnonzero(~np.isfinite(angles))[0])
             raise ValueError(f"point {first} is {angles[first]}, expected finite angles.")
-        return angles
+        # Windings are kept while they cost no digits.
+        far = np.abs(angles) > _MANY_TURNS
+        return np.where(far, np.arctan2(np.sin(angles), np.cos(angles)), angles)
 
     def check_coefficients(self, coefficients: ModalArray) -> ComplexArray:
         """Coefficients of a density: complex (K + 1,), finite, c_0 = 1."""

@@ -157,3 +157,17 @@ def test_manifolds_take_no_arguments(manifold: str) -> None:
     with pytest.raises(TypeError):
         MANIFOLDS[manifold](4)
     assert repr(MANIFOLDS[manifold]()) == f"{manifold.capitalize()}()"
+
+
+def test_large_angles_are_reduced() -> None:
+    """Beside 1e12 turns a step of a thousandth of a radian is lost, and runs went elsewhere."""
+    large = 1.0 + 2.0 * np.pi * 1e9
+    reduced = mf.Circle().check_points([large, 3.0 + 2.0 * np.pi])
+    assert reduced[0] == pytest.approx(np.arctan2(np.sin(large), np.cos(large)), abs=1e-15)
+    assert reduced[1] == 3.0 + 2.0 * np.pi
+    run = mf.simulate(
+        mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA, mf.from_points([large, 0.05, 2.5])),
+        until=1e6,
+        save=2,
+    )
+    assert len(run.measures[-1].points) == 1
