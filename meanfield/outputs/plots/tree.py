@@ -25,8 +25,6 @@ _FILLED = 0.25
 _THINNEST = 0.4
 _SIZE = 7.5
 _POINTS_PER_INCH = 72.0
-# Before the first merge, where atoms begin at time 0: so many times from there to the end.
-_BEFORE = 0.12
 # Lighter leaves have no number.
 _LEAST_LABELLED = 0.01
 
@@ -52,7 +50,7 @@ def draw(run: Run, figure: Figure) -> None:
 
 
 def time_limits(run: Run, tree: ClusterTree) -> tuple[float, float]:
-    """From where atoms begin, or somewhat before the first merge, to the end."""
+    """From where atoms begin, or the first saved time, to the end."""
     begins = tree.begin[: len(tree.numbers)]
     changes = np.concatenate([begins, tree.merge_times, run.time])
     last = float(changes.max())
@@ -61,7 +59,8 @@ def time_limits(run: Run, tree: ClusterTree) -> tuple[float, float]:
     if begins.min() > 0:
         first = float(begins.min())
     elif len(merges):
-        first = float(merges[0] * min((merges[0] / last) ** _BEFORE, 0.5))
+        # From the first saved time, unless the first merge is hardly later.
+        first = min(first, 0.5 * float(merges[0]))
     return first, last
 
 

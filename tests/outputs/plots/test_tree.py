@@ -101,12 +101,16 @@ def test_atoms_that_never_meet_are_drawn(mixed_circle: Run) -> None:
     assert axes.get_xlim() == pytest.approx((mixed_circle.time[0], 1e60))
 
 
-def test_run_that_ends_with_its_only_merge_is_drawn(mixed_circle: Run) -> None:
-    """An axis from the merge to the merge would have no length."""
+@pytest.mark.parametrize(("merge", "first"), [(1e60, 0.01), (1.0, 0.01), (0.015, 0.0075)])
+def test_axis_of_atoms_from_the_start_begins_with_the_run(
+    mixed_circle: Run, merge: float, first: float
+) -> None:
+    """And before the first merge: an axis from there would have no branches, or no length."""
     events = [Event(0.0, "cluster", "", (i, -1), (0.5, np.nan)) for i in range(2)]
-    events.append(Event(1e60, "merge", "", (0, 1)))
-    axes = plot(replace(mixed_circle, events=tuple(events)), "tree").axes[0]
-    assert axes.get_xlim() == pytest.approx((5e59, 1e60))
+    events.append(Event(merge, "merge", "", (0, 1)))
+    run = replace(mixed_circle, events=tuple(events))
+    axes = plot(run, "tree").axes[0]
+    assert axes.get_xlim() == pytest.approx((first, 1e60))
 
 
 def test_run_without_atoms_is_refused() -> None:
