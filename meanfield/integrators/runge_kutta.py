@@ -80,11 +80,6 @@ class Stepper:
         return float(self._solver.t_old) * self._unit
 
     @property
-    def previous_state(self) -> State:
-        """State in which the last step began."""
-        return np.asarray(self._solver.y_old.view(self._dtype))
-
-    @property
     def state(self) -> State:
         """State where the stepper stands."""
         return np.asarray(self._solver.y.view(self._dtype))

@@ -14,11 +14,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from meanfield.arrays import FloatArray
-from meanfield.kernels import Kernel
+from meanfield.kernels import KERNELS, Kernel
 from meanfield.problem import Problem
-
-CLOSED = ("exponential", "linear")
-"""Kernels a(s) = exp(beta s - |beta|)."""
 
 
 def attention_and_slope(
@@ -50,7 +47,7 @@ def attention_and_slope(
     """
     kernel, normalized = problem.kernel, problem.flow.normalized
     shift = np.zeros((len(angles), 1))
-    if kernel.name in CLOSED:
+    if kernel.name in KERNELS:
         logarithms = log_attention(kernel.beta, angles)
         if normalized:
             # A place attends to masses only in proportion: the largest is taken out.

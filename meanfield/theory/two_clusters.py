@@ -25,10 +25,10 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.kernels import KERNELS
 from meanfield.manifolds.legendre import gauss_legendre
 from meanfield.problem import Problem
 from meanfield.theory.cluster_rates import check_no_diffusion
-from meanfield.theory.pair_attention import CLOSED
 
 _ORDER = 16
 # Panels over which an exponential falls by e^-4 and no singularity is near: error below rounding.
@@ -118,7 +118,7 @@ def attraction(problem: Problem, angle: float) -> float:
     """
     kernel, strength = problem.kernel, problem.flow.strength
     # Kernels in closed form are positive even where they underflow.
-    if kernel.name in CLOSED:
+    if kernel.name in KERNELS:
         return strength
     return strength * float(kernel.attention(np.cos(np.array([angle])))[0])
 
@@ -130,7 +130,7 @@ def _inverse_attention(
     kernel, normalized = problem.kernel, problem.flow.normalized
     count = math.ceil(length / _LONGEST_PANEL)
     even = np.linspace(0.0, length, count + 1)
-    if kernel.name not in CLOSED:
+    if kernel.name not in KERNELS:
         start = math.log(math.tan(0.5 * far))
         ends = kernel.attention(np.cos(np.array([far, 0.0])))
         # Under a normalised flow attention is positive; else it may repel, but on all of the way.
