@@ -25,6 +25,7 @@ from meanfield.problem import Problem
 from meanfield.run import Run
 from meanfield.simulate import simulate
 from meanfield.studies.convergence import convergence_study
+from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
 from meanfield.theory.cluster_rates import cluster_rates
 from meanfield.theory.next_merge import next_merge_estimate
 from meanfield.theory.stability import (
@@ -70,6 +71,7 @@ __all__ = [
     "growth_rates",
     "linear",
     "load",
+    "mean_clusters",
     "mixture",
     "next_merge_estimate",
     "onset_time",
@@ -80,6 +82,7 @@ __all__ = [
     "sobolev_distance",
     "switching_threshold",
     "switching_thresholds",
+    "tokens_for_dominance",
     "two_cluster_time",
     "uniform",
     "von_mises_fisher",

@@ -1,0 +1,207 @@
+"""How many clusters independent tokens form, by Rice's formula: the law in closed form.
+
+The moments of N independent uniform tokens are Gaussian with E|m_l|^2 = 1/N, and in the linear phase
+each grows like e^{lambda_l t}. Tokens then fall into the wells of the attention potential
+Phi = strength W * mu, the maxima of an isotropic Gaussian field with
+
+    v_l = E|Phi_l|^2 = (strength w_l)^2 e^{2 lambda_l t} / N        (each of the 2l + 1 coefficients),
+
+whose mean number is known exactly on the circle (Rice) and on the sphere (Kac-Rice). The linear
+phase ends at the onset time ln N / (2 lambda_max).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.problem import Problem
+from meanfield.theory.stability import growth_rate_max, growth_rates, onset_time
+
+# Share of the variance of second derivatives in all higher degrees, below which these are cut: no
+# maximum of a typical field moves by more than 1e-6 of its width.
+_NEGLIGIBLE = 1e-12
+
+
+def potential_variances(problem: Problem, tokens: int, time: float | None = None) -> FloatArray:
+    """Variance of each coefficient of the attention potential of N independent uniform tokens.
+
+        v_l = (strength w_l)^2 e^{2 lambda_l t} / N,    v_0 = 0
+
+    Parameters
+    ----------
+    problem : Problem
+        Its initial measure is not used.
+    tokens : int
+        Their number N, at least 2.
+    time : float, optional
+        Scaled time; the onset time by default.
+
+    Returns
+    -------
+    ndarray, shape (max_degree + 1,)
+        Up to the degree beyond which the wells feel nothing; zeros of shape (2,) where nothing
+        grows and no time is given.
+
+    Raises
+    ------
+    ValueError
+        If tokens < 2.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> int(np.argmax(potential_variances(problem, 1000)))
+    3
+    """
+    time = onset_time(problem, tokens) if time is None else time
+    if not math.isfinite(time):
+        return np.zeros(2)
+    dimension, degree = problem.manifold.dimension, max(problem.kernel_degree, 1)
+    potential = problem.flow.strength * problem.kernel.potential_multipliers(dimension, degree)
+    potential[0] = 0.0
+    growth = np.exp(growth_rates(problem, degree) * time - 0.5 * math.log(tokens))
+    variances = (potential * growth) ** 2
+    l = np.arange(degree + 1)
+    curvature = variances * (l * (l + dimension - 1.0)) ** 2 * l ** (dimension - 1.0)
+    above = np.cumsum(curvature[::-1])[::-1]
+    return np.asarray(variances[: max(2, int(np.sum(above > _NEGLIGIBLE * above[0])))])
+
+
+def mean_maxima(dimension: int, variances: FloatArray) -> float:
+    """Mean number of maxima of an isotropic Gaussian field on the circle or the sphere.
+
+        circle    sqrt(sum_k k^4 v_k / sum_k k^2 v_k)
+        sphere    1 + 2 eta^{3/2} / sqrt(1 + 3 eta),    eta = C'' / C',
+                  C' = sum_l (2l+1) v_l l(l+1) / 2,
+                  C'' = sum_l (2l+1) v_l (l-1)l(l+1)(l+2) / 8,
+
+    C', C'' the derivatives at 1 of the covariance as a function of the cosine.
+
+    Parameters
+    ----------
+    dimension : int
+        1 for the circle, 2 for the sphere.
+    variances : ndarray, shape (max_degree + 1,)
+        E|g_l|^2 of each coefficient of degree l; degree 0 does not count.
+
+    Returns
+    -------
+    float
+        0 for the zero field.
+
+    Raises
+    ------
+    ValueError
+        In other dimensions, for which no formula is built in.
+
+    References
+    ----------
+    Rice, Mathematical analysis of random noise, Bell Syst. Tech. J. 24 (1945), section 3.6.
+    Cheng, Schwartzman, Expected number and height distribution of critical points of smooth
+    isotropic Gaussian random fields, Bernoulli 24 (2018), 3422-3446, arXiv:1511.06835.
+
+    Examples
+    --------
+    Spherical harmonics of degree 3:
+
+    >>> round(mean_maxima(2, np.array([0.0, 0.0, 0.0, 1.0])), 6)
+    3.711631
+    """
+    if dimension not in (1, 2):
+        raise ValueError(
+            f"mean numbers of maxima are built in for dimensions 1 and 2, got {dimension}: use "
+            "the circle or the sphere."
+        )
+    largest = float(np.max(variances[1:], initial=0.0))
+    if largest == 0:
+        return 0.0
+    l = np.arange(len(variances), dtype=np.float64)
+    v = np.asarray(variances) / largest
+    v[0] = 0.0
+    if dimension == 1:
+        return math.sqrt(float(np.sum(l**4 * v) / np.sum(l**2 * v)))
+    first = float(np.sum((2 * l + 1) * v * l * (l + 1))) / 2
+    second = float(np.sum((2 * l + 1) * v * (l - 1) * l * (l + 1) * (l + 2))) / 8
+    eta = second / first
+    return 1.0 + 2.0 * eta**1.5 / math.sqrt(1.0 + 3.0 * eta)
+
+
+def mean_clusters(problem: Problem, tokens: int, time: float | None = None) -> float:
+    """Mean number of clusters of N independent uniform tokens, from linear theory.
+
+    The mean number of maxima of the attention potential at the end of the linear phase, see
+    `potential_variances` and `mean_maxima`.
+
+    Parameters
+    ----------
+    problem : Problem
+        On the circle or the sphere; its initial measure is not used.
+    tokens : int
+        Their number N, at least 2.
+    time : float, optional
+        Scaled time; the onset time by default.
+
+    Returns
+    -------
+    float
+        0 where nothing grows: the uniform measure is stable and there are no clusters.
+
+    Raises
+    ------
+    ValueError
+        If tokens < 2, or on another manifold.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=7.0))
+    >>> round(mf.mean_clusters(problem, tokens=1000), 3)
+    3.585
+    """
+    return mean_maxima(problem.manifold.dimension, potential_variances(problem, tokens, time))
+
+
+def tokens_for_dominance(problem: Problem, ratio: float = 10.0) -> float:
+    """Number of tokens at which the fastest degree dominates when the linear phase ends.
+
+    Amplitudes start equal. At the onset time the fastest is larger than the second by
+    N^{(1 - r) / 2}, r the ratio of their rates, so that
+
+        N = ratio^{2 / (1 - r)}.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its initial measure is not used.
+    ratio : float
+        How much larger, above 1.
+
+    Returns
+    -------
+    float
+        Infinite where nothing grows, or beyond the range of doubles.
+
+    Raises
+    ------
+    ValueError
+        If ratio <= 1.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> f"{mf.tokens_for_dominance(mf.Problem(mf.Circle(), mf.exponential(beta=7.0))):.0e}"
+    '1e+33'
+    """
+    if not ratio > 1:
+        raise ValueError(f"ratio must be above 1, got {ratio}.")
+    fastest = growth_rate_max(problem)
+    if fastest <= 0:
+        return math.inf
+    second = float(np.sort(growth_rates(problem)[1:])[-2])
+    # The logarithm first: the power may be beyond the range of doubles.
+    exponent = 2.0 * math.log(ratio) * fastest / max(fastest - second, math.ulp(0.0))
+    return math.exp(exponent) if exponent < 709.0 else math.inf
