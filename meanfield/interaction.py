@@ -104,8 +104,8 @@ class Interaction:
         return MeanField(self.manifold, potential, partition, self.partition_slope)
 
 
-def interaction(problem: Problem) -> Interaction:
-    """Interaction of a problem, with multipliers up to the kernel's degree.
+def interaction(problem: Problem, degree: int | None = None) -> Interaction:
+    """Interaction of a problem, with multipliers up to a degree: by default the kernel's.
 
     Examples
     --------
@@ -114,7 +114,8 @@ def interaction(problem: Problem) -> Interaction:
     array([0. , 0.5])
     """
     manifold, kernel, flow = problem.space, problem.kernel, problem.flow
-    degree, dimension = problem.kernel_degree, problem.manifold.dimension
+    degree = problem.kernel_degree if degree is None else degree
+    dimension = problem.manifold.dimension
     potential = flow.strength * kernel.potential_multipliers(dimension, degree)
     # The constant of the potential moves nothing, and 1/beta of it would only round.
     potential[0] = 0.0
@@ -123,6 +124,21 @@ def interaction(problem: Problem) -> Interaction:
     own = attention is not None and kernel.name in KERNELS
     slope = kernel.beta / flow.strength if own else None
     return Interaction(manifold, degree, potential, attention, slope)
+
+
+def felt_degree(problem: Problem, tolerance: float) -> int:
+    """Largest degree l whose part of the velocity, |l w_l|, is above tolerance times the largest.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0))
+    >>> felt_degree(problem, 1e-6), felt_degree(problem, 1e-16)
+    (18, 31)
+    """
+    multipliers = interaction(problem).potential_multipliers
+    parts = np.abs(np.arange(len(multipliers)) * multipliers)
+    return int(np.flatnonzero(parts > tolerance * parts.max())[-1])
 
 
 @lru_cache(maxsize=64)

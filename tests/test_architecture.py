@@ -83,7 +83,7 @@ def test_import_is_light() -> None:
 
     heavy = (
         "numba h5py matplotlib scipy.integrate scipy.special scipy.fft ducc0 pyshtools ot tqdm "
-        "xarray"
+        "xarray distributed"
     )
     code = f"import sys, meanfield; print(*[m for m in '{heavy}'.split() if m in sys.modules])"
     loaded = subprocess.run(

@@ -11,11 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import meanfield
 from meanfield.commands.comparison_report import report_json
+from meanfield.commands.ensemble_report import report_json as ensemble_json
 from meanfield.commands.main import main, parser
+from meanfield.commands.prediction_report import report_json as prediction_json
 from meanfield.commands.stability import analysis
 from meanfield.config import config, sections
 from meanfield.config.tables import REQUIRED, Key
@@ -30,6 +33,7 @@ RUN_FILE_TABLES: dict[str, dict[str, Key]] = {
     "`[time]`": config.TIME_KEYS,
     "`[output]`": config.OUTPUT_KEYS,
     "`[compare]`": config.COMPARE_KEYS,
+    "`[ensemble]`": config.ENSEMBLE_KEYS,
 } | {f'`[initial]` with `name = "{name}"`': keys for name, (keys, _) in sections.INITIAL.items()}
 """Heading in docs/run-file.md -> keys of that section."""
 
@@ -147,6 +151,24 @@ def test_commands_page_has_the_keys_of_compare_json() -> None:
     assert json_keys("compare") == set(json.loads(report_json(study, Path("study.h5"))))
 
 
+def test_commands_page_has_the_keys_of_ensemble_json() -> None:
+    """A script would look for a key that is not there."""
+    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
+    made = meanfield.ensemble(problem, tokens=10, runs=1)
+    assert json_keys("ensemble") == set(json.loads(ensemble_json(made, Path("made.h5"))))
+
+
+def test_commands_page_has_the_keys_of_predict_json() -> None:
+    """A script would look for a key that is not there."""
+    problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
+    options: dict[str, Any] = {"samples": 2, "corrected": False}
+    given = meanfield.predict_clusters(problem, np.array([0.0, 3.0]), **options)
+    still = meanfield.Problem(problem.manifold, problem.kernel, meanfield.Flow(strength=-1.0))
+    none = meanfield.predict_clusters(still, 10, **options)
+    keys = set(json.loads(prediction_json(given))) | set(json.loads(prediction_json(none)))
+    assert json_keys("predict") == keys
+
+
 @pytest.mark.parametrize(
     "law", ['name = "uniform"', 'name = "atoms"\nangles = [0, 3]\nweights = [0.3, 0.7]']
 )
@@ -182,7 +204,7 @@ def test_design_page_has_every_dependency_and_no_other() -> None:
     """A dependency would come without its reason and licence."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     required = [*project["dependencies"]]
-    for name in ("xarray", "test", "docs", "benchmark", "lint"):
+    for name in ("xarray", "dask", "test", "docs", "benchmark", "lint"):
         required += project["optional-dependencies"][name]
     names = {re.split(r"[^\w-]", one)[0] for one in required} - {"meanfield"}
     assert set(key_rows(section("design.md", "Dependencies"))) == names

@@ -54,17 +54,16 @@ def check_memory(config: Config) -> None:
         _refuse(f"{config.source.name}: [representation] {tokens}", estimated_memory(config))
 
 
-def check_comparison_memory(config: Config) -> None:
-    """Refuse a comparison whose largest particle system this machine cannot hold.
+def check_study_memory(config: Config, section: str, tokens: int) -> None:
+    """Refuse a study whose largest particle system this machine cannot hold.
 
     Raises
     ------
     ConfigError
         As `check_memory`.
     """
-    tokens = max(config.compare.tokens)
     _refuse(
-        f"{config.source.name}: [compare] {tokens}",
+        f"{config.source.name}: [{section}] {tokens}",
         _BASE + _ARRAYS * float(_point_bytes(config)) * tokens,
     )
 

@@ -31,8 +31,9 @@ from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
 from meanfield.representations.options import DEFAULT_TOLERANCE, MOST_NODES
 from meanfield.simulate import save_times
+from meanfield.studies.cluster_runs import CARRIERS
 from meanfield.studies.metrics import METRICS
-from meanfield.studies.options import StudyOptions
+from meanfield.studies.options import EnsembleOptions, StudyOptions
 from meanfield.theory.time_units import TIME_UNITS, time_unit
 
 _MANY_TOKENS = 1_000_000
@@ -63,12 +64,21 @@ COMPARE_KEYS = {
     "metric": Key(one_of(*METRICS), _STUDY.metric),
     "seed": Key(integer, _STUDY.seed),
 }
+_ENSEMBLE = EnsembleOptions()
+ENSEMBLE_KEYS = {
+    "tokens": Key(list_of(integer, least=1), list(_ENSEMBLE.tokens)),
+    "runs": Key(integer, _ENSEMBLE.runs),
+    "times": Key(list_of(number, least=1), list(_ENSEMBLE.times)),
+    "carrier": Key(one_of(*CARRIERS), _ENSEMBLE.carrier),
+    "seed": Key(integer, _ENSEMBLE.seed),
+}
 SECTION_KEYS = {
     "problem": PROBLEM_KEYS,
     "representation": REPRESENTATION_KEYS,
     "time": TIME_KEYS,
     "output": OUTPUT_KEYS,
     "compare": COMPARE_KEYS,
+    "ensemble": ENSEMBLE_KEYS,
 }
 """Sections with the same keys in every run file; those of [initial] depend on its name."""
 
@@ -95,6 +105,8 @@ class Config:
         Derived.
     compare : StudyOptions
         Derived.
+    ensemble : EnsembleOptions
+        Derived.
     tables : dict
         Given. The TOML document with all overrides applied.
     """
@@ -107,6 +119,7 @@ class Config:
     stop: str | None
     output: Output
     compare: StudyOptions
+    ensemble: EnsembleOptions
     tables: dict[str, Any]
 
     @property
@@ -136,7 +149,11 @@ def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_config(
-    path: str | Path, overrides: Sequence[str] = (), output: str | Path | None = None
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    output: str | Path | None = None,
+    *,
+    timed: bool = True,
 ) -> Config:
     """Read, override and validate a run file.
 
@@ -159,6 +176,8 @@ def load_config(
     tables = read_document(source)
     for argument in overrides:
         override(tables, argument)
+    if not timed:
+        tables.setdefault("time", {"end": 1.0})
     # Values at the edge of the range of doubles overflow on the way to their error.
     with np.errstate(all="ignore"):
         return _config(source, tables, None if output is None else Path(output))
@@ -193,8 +212,9 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None) -> Config:
     path = output_path(f"{where}: [output]", source, output["path"], given, inputs)
     state = output["state"] or _default_state(problem, options)
     with located(f"{where}: [compare]"):
-        sizes = {"tokens": tuple(values["compare"]["tokens"])}
-        compare = StudyOptions(**(values["compare"] | sizes))
+        compare = StudyOptions(**_hashable(values["compare"]))
+    with located(f"{where}: [ensemble]"):
+        ensemble = EnsembleOptions(**_hashable(values["ensemble"]))
     return Config(
         source,
         title,
@@ -204,8 +224,14 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None) -> Config:
         values["time"]["stop"],
         Output(path, tuple(output["observables"]), state),
         compare,
+        ensemble,
         tables,
     )
+
+
+def _hashable(values: dict[str, Any]) -> dict[str, Any]:
+    """Values with tuples in place of lists."""
+    return {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
 
 
 def _input_files(folder: Path, tables: dict[str, Any]) -> list[Path]:

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import FloatArray, IntArray, ModalArray
 from meanfield.kernels import Kernel
 from meanfield.manifolds.label_cells import LabelCells
 
@@ -228,6 +228,24 @@ class Manifold(RoundSphere, Protocol):
         self, points: FloatArray, mass: FloatArray, group: npt.NDArray[np.int64], count: int
     ) -> FloatArray:
         """Mean point of each of `count` groups; NaN where the mean vector is rounding."""
+        ...
+
+    def gaussian_fields(
+        self, variances: FloatArray, count: int, rng: np.random.Generator
+    ) -> ModalArray:
+        """Independent real isotropic Gaussian fields (count, ...) with variances[l] of degree l."""
+        ...
+
+    def count_maxima(self, fields: ModalArray) -> IntArray:
+        """Exact number of local maxima of each field, (count, ...) to (count,)."""
+        ...
+
+    def maxima(self, field: ModalArray) -> FloatArray:
+        """All local maxima of a field, highest first."""
+        ...
+
+    def basins(self, field: ModalArray, points: FloatArray) -> IntArray:
+        """Index into `maxima(field)` of the end of the gradient ascent from each point."""
         ...
 
     def label_cells(self, length: float) -> LabelCells:

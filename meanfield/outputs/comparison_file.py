@@ -19,7 +19,6 @@ Every axis has its dimension scale. The file is small and written anew each time
 from __future__ import annotations
 
 import os
-import time as clock
 from collections.abc import Generator, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -30,8 +29,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.outputs.atomic import replace_file
 from meanfield.outputs.reading import FormatError, opened
-from meanfield.outputs.recorder import RUNNING
-from meanfield.run import COMPLETED
+from meanfield.outputs.study_stream import taken_down
 from meanfield.studies.convergence import Comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.particle_systems import System
@@ -40,8 +38,6 @@ if TYPE_CHECKING:
     import h5py
 
 COMPARISON_FORMAT_VERSION = 2
-# A flush costs some milliseconds: at most about one per cent of the time.
-_FLUSH_SECONDS = 1.0
 
 _AXES: dict[str, tuple[str, ...]] = {
     "distances": ("tokens", "repetition", "time"),
@@ -75,7 +71,7 @@ def record_comparison(
     found : ndarray, shape (n_sizes, repetitions, n_times, 2)
         What is known already; filled in place.
     results : iterable of (System, ndarray)
-        From `finished_systems`.
+        From `finished`.
     attributes : dict
         Attributes of the file beyond the facts of the problem.
 
@@ -96,22 +92,15 @@ def record_comparison(
             path, replace(study, attributes=study.attributes | attributes | {"status": status})
         )
 
-    flush(RUNNING)
-    flushed = clock.perf_counter()
-    try:
-        for system, row in results:
-            plan.place(found, system, row)
-            if clock.perf_counter() - flushed > _FLUSH_SECONDS:
-                flush(RUNNING)
-                flushed = clock.perf_counter()
-            yield system
-    except BaseException as error:
-        cause = "interrupted" if isinstance(error, KeyboardInterrupt | GeneratorExit) else "failed"
+    def progress() -> str:
         done = int(np.isfinite(found).all(axis=(2, 3)).sum())
         total = len(plan.options.tokens) * plan.options.repetitions
-        flush(f"{cause} with {done} of {total} particle systems finished")
-        raise
-    flush(COMPLETED)
+        return f"{done} of {total} particle systems"
+
+    def take(system: System, row: FloatArray) -> None:
+        plan.place(found, system, row)
+
+    yield from taken_down(results, take, flush, progress)
 
 
 def write_comparison(path: Path, study: ConvergenceStudy) -> None:

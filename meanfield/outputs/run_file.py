@@ -111,11 +111,12 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
 
 def _check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
     version = file.attrs.get("format_version")
-    if "comparison_format_version" in file.attrs:
-        raise FormatError(
-            f"{os.fspath(path)} is a comparison, no run: look at it with meanfield compare "
-            "--resume and its run file, or load_comparison."
-        )
+    for name, command in (("comparison", "compare"), ("ensemble", "ensemble")):
+        if f"{name}_format_version" in file.attrs:
+            raise FormatError(
+                f"{os.fspath(path)} is a file of meanfield {command}, no run: look at it with "
+                f"meanfield {command} --resume and its run file, or load_{name}."
+            )
     if version != FORMAT_VERSION or "time" not in file:
         raise FormatError(
             f"{os.fspath(path)} is not a run file of format {FORMAT_VERSION} "

@@ -40,6 +40,8 @@ class ParticleRepresentation:
         (3 n,), of which only the directions count.
     weights : ndarray, shape (n,), or None
         Given. None means equal.
+    degree : int or None
+        Given. Degree of the moments that move the tokens; None means the kernel's.
     interaction : Interaction
         Derived.
     contraction : float
@@ -49,6 +51,7 @@ class ParticleRepresentation:
     problem: Problem
     state: FloatArray
     weights: FloatArray | None = None
+    degree: int | None = None
     interaction: Interaction = field(init=False)
     contraction: float = field(init=False)
     name: str = field(default="particles", init=False)
@@ -56,7 +59,7 @@ class ParticleRepresentation:
     def __post_init__(self) -> None:
         """Compute the multipliers once."""
         object.__setattr__(self, "contraction", contraction_rate(self.problem))
-        object.__setattr__(self, "interaction", interaction(self.problem))
+        object.__setattr__(self, "interaction", interaction(self.problem, self.degree))
 
     @property
     def fixed(self) -> FixedArrays:

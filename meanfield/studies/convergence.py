@@ -20,13 +20,14 @@ from meanfield.representations.options import DEFAULT_TOLERANCE, Options
 from meanfield.run import problem_attributes
 from meanfield.simulate import save_times
 from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.executing import finished
 from meanfield.studies.options import StudyOptions
 from meanfield.studies.particle_systems import (
     ProblemSource,
     Reference,
     System,
     density_reference,
-    finished_systems,
+    system_distances,
 )
 from meanfield.theory.stability import growth_rate_max, onset_time
 from meanfield.theory.time_units import time_unit
@@ -110,7 +111,7 @@ def convergence_study(
         max_degree=max_degree,
     )
     results = plan.empty()
-    for system, row in finished_systems(plan.missing(results), executor):
+    for system, row in finished(system_distances, plan.missing(results), executor):
         plan.place(results, system, row)
     return plan.study(results)
 

@@ -1,10 +1,18 @@
-"""What a user may say about a convergence study."""
+"""What a user may say about a study of many runs."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from meanfield.studies.cluster_runs import CARRIERS
 from meanfield.studies.metrics import METRICS
+
+ENSEMBLE_TOLERANCE = 1e-6
+"""Tolerance of the steps of an ensemble, whose answers are counts."""
+
+# What was counted in them is held in memory.
+_MOST_RUNS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -35,10 +43,7 @@ class StudyOptions:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        if len(self.tokens) == 0 or min(self.tokens) < 2:
-            raise ValueError(f"tokens must all be at least 2, got {list(self.tokens)}.")
-        if list(self.tokens) != sorted(set(self.tokens)):
-            raise ValueError(f"tokens must be increasing, got {list(self.tokens)}.")
+        _check_sizes(self.tokens)
         if self.repetitions < 2:
             raise ValueError(f"repetitions must be at least 2, got {self.repetitions}.")
         if self.metric not in METRICS:
@@ -46,3 +51,63 @@ class StudyOptions:
             raise ValueError(f"metric {self.metric!r} is not known. Known: {known}.")
         if self.seed < 0:
             raise ValueError(f"seed must not be negative, got {self.seed}.")
+
+
+@dataclass(frozen=True)
+class EnsembleOptions:
+    """Runs whose clusters are counted, and when.
+
+    Attributes
+    ----------
+    tokens : tuple of int
+        Given. Sizes N, increasing, at least 2.
+    runs : int
+        Given. Independent runs of each size, at least 1.
+    times : tuple of float
+        Given. When to count: multiples of the onset time of each size, positive, increasing.
+    carrier : str
+        Given. "particles", or "density" for runs of the density that has the tokens' moments.
+    seed : int
+        Given. Not negative.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> EnsembleOptions(times=(0.0, 1.0))
+    Traceback (most recent call last):
+    ...
+    ValueError: times must be positive multiples of the onset time, got [0.0, 1.0].
+    """
+
+    tokens: tuple[int, ...] = (1000,)
+    runs: int = 400
+    times: tuple[float, ...] = (1.0, 2.0)
+    carrier: str = "particles"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        _check_sizes(self.tokens)
+        if not 1 <= self.runs <= _MOST_RUNS:
+            raise ValueError(f"runs must lie between 1 and {_MOST_RUNS}, got {self.runs}.")
+        times = list(self.times)
+        if not times or not all(0.0 < t < math.inf for t in times):
+            raise ValueError(f"times must be positive multiples of the onset time, got {times}.")
+        if times != sorted(set(times)):
+            raise ValueError(f"times must be increasing, got {times}.")
+        if self.carrier not in CARRIERS:
+            known = ", ".join(sorted(CARRIERS))
+            raise ValueError(f"carrier {self.carrier!r} is not known. Known: {known}.")
+        if self.seed < 0:
+            raise ValueError(f"seed must not be negative, got {self.seed}.")
+
+
+def _check_sizes(tokens: tuple[int, ...]) -> None:
+    if len(tokens) == 0 or min(tokens) < 2:
+        raise ValueError(f"tokens must all be at least 2, got {list(tokens)}.")
+    if list(tokens) != sorted(set(tokens)):
+        raise ValueError(f"tokens must be increasing, got {list(tokens)}.")

@@ -8,10 +8,9 @@ here or in another process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, as_completed
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -39,11 +38,31 @@ class Reference:
         Derived.
     note : str
         Derived. Why it ended early; empty if it did not.
+    travels_once : bool
+        True: many systems share it, see `meanfield.studies.sharing`.
     """
 
+    travels_once: ClassVar[bool] = True
     times: FloatArray
     densities: tuple[Density, ...]
     note: str = ""
+
+
+def initial_density(problem: Problem) -> Density:
+    """Density from which tokens are drawn.
+
+    Raises
+    ------
+    TypeError
+        If the initial law gives points.
+    """
+    law = problem.initial_measure()
+    if isinstance(law, Measure):
+        raise TypeError(
+            f"initial law {problem.initial.name!r} gives points, but tokens are drawn from a "
+            "density. Use an initial law that is a density."
+        )
+    return law
 
 
 def density_reference(
@@ -77,12 +96,7 @@ def density_reference(
     >>> density_reference(problem, [1.0], tolerance=1e-10, max_degree=64).times
     array([0., 1.])
     """
-    measure = problem.initial_measure()
-    if isinstance(measure, Measure):
-        raise TypeError(
-            f"initial law {problem.initial.name!r} gives points, but tokens are drawn from a "
-            "density. Use an initial law that is a density."
-        )
+    measure = initial_density(problem)
     times = np.asarray(times, dtype=np.float64)
     if times[0] > 0:
         times = np.concatenate([[0.0], times])
@@ -163,38 +177,3 @@ def system_distances(system: System) -> FloatArray:
             for snapshot, there in zip(stream, reference.densities, strict=True)
         ]
     )
-
-
-def finished_systems(
-    systems: Sequence[System], executor: Executor | None = None
-) -> Iterator[tuple[System, FloatArray]]:
-    """Run systems and yield each with its distances as it finishes.
-
-    Parameters
-    ----------
-    systems : sequence of System
-        Started in this order.
-    executor : concurrent.futures.Executor, optional
-        Where to run them; in this process, one after the other, by default. The distances are
-        equal to the bit either way.
-
-    Yields
-    ------
-    System, ndarray of shape (n_times, 2)
-
-    Raises
-    ------
-    SimulationError
-        If one of them cannot go on.
-    """
-    if executor is None:
-        for system in systems:
-            yield system, system_distances(system)
-        return
-    futures = {executor.submit(system_distances, system): system for system in systems}
-    try:
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    finally:
-        for future in futures:
-            future.cancel()

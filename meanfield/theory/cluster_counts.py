@@ -1,11 +1,12 @@
 """How many clusters independent tokens form, by Rice's formula: the law in closed form.
 
-The moments of N independent uniform tokens are Gaussian with E|m_l|^2 = 1/N, and in the linear phase
-each grows like e^{lambda_l t}. Tokens then fall into the wells of the attention potential
+The moments of N independent uniform tokens are Gaussian with E|m_l|^2 = 1/N, and in the linear
+phase each grows like e^{lambda_l t}. Tokens then fall into the wells of the attention potential
 Phi = strength W * mu, the maxima of an isotropic Gaussian field with
 
-    v_l = E|Phi_l|^2 = (strength w_l)^2 e^{2 lambda_l t} / N        (each of the 2l + 1 coefficients),
+    v_l = E|Phi_l|^2 = (strength w_l)^2 e^{2 lambda_l t} / N
 
+for each of the 2l + 1 coefficients of degree l (on the circle c_k and c_-k),
 whose mean number is known exactly on the circle (Rice) and on the sphere (Kac-Rice). The linear
 phase ends at the onset time ln N / (2 lambda_max).
 """
@@ -127,7 +128,7 @@ def mean_maxima(dimension: int, variances: FloatArray) -> float:
     first = float(np.sum((2 * l + 1) * v * l * (l + 1))) / 2
     second = float(np.sum((2 * l + 1) * v * (l - 1) * l * (l + 1) * (l + 2))) / 8
     eta = second / first
-    return 1.0 + 2.0 * eta**1.5 / math.sqrt(1.0 + 3.0 * eta)
+    return float(1.0 + 2.0 * eta**1.5 / math.sqrt(1.0 + 3.0 * eta))
 
 
 def mean_clusters(problem: Problem, tokens: int, time: float | None = None) -> float:

@@ -105,7 +105,7 @@ def test_resume_runs_only_what_is_missing(
         ran.append((system.tokens, system.repetition))
         return honest(system)
 
-    monkeypatch.setattr(particle_systems, "system_distances", interrupted)
+    monkeypatch.setattr("meanfield.commands.compare.system_distances", interrupted)
     assert compare(config, "-o", str(broken)) == 130
     status = load_comparison(broken).attributes["status"]
     assert status == "interrupted with 4 of 6 particle systems finished"

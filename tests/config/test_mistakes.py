@@ -16,7 +16,10 @@ def load(path: Path, *overrides: str) -> Config:
 
 
 MISTAKES = [
-    ("problm.beta=1", "[problm] is not a known section. Known: compare, initial, output, problem,"),
+    (
+        "problm.beta=1",
+        "[problm] is not a known section. Known: compare, ensemble, initial, output,",
+    ),
     ("problem.betta=1", "[problem] 'betta' is not a key of this section. Known: attention, beta,"),
     ("problem.beta=nine", '[problem] beta = "nine" must be a number.'),
     ("problem.beta=nan", "[problem] beta = nan must be a finite number."),

@@ -17,8 +17,9 @@ from meanfield.outputs.comparison_file import (
 )
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.executing import finished
 from meanfield.studies.options import StudyOptions
-from meanfield.studies.particle_systems import System, finished_systems
+from meanfield.studies.particle_systems import System, system_distances
 from meanfield.trajectory import SimulationError
 
 LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
@@ -51,7 +52,7 @@ def plan() -> Comparison:
 def study(plan: Comparison) -> ConvergenceStudy:
     """What they measure."""
     found = plan.empty()
-    for system, row in finished_systems(plan.missing(found)):
+    for system, row in finished(system_distances, plan.missing(found)):
         plan.place(found, system, row)
     return plan.study(found)
 
@@ -104,7 +105,7 @@ def test_what_is_finished_is_kept(plan: Comparison, tmp_path: Path, error: BaseE
 def test_finished_study_is_completed(plan: Comparison, tmp_path: Path) -> None:
     """A finished file would be resumed for ever."""
     found = plan.empty()
-    results = finished_systems(plan.missing(found))
+    results = finished(system_distances, plan.missing(found))
     list(record_comparison(tmp_path / "c.h5", plan, found, results, {}))
     assert load_comparison(tmp_path / "c.h5").attributes["status"] == "completed"
     assert plan.missing(found) == []
@@ -139,5 +140,5 @@ def test_damaged_file_is_refused(study: ConvergenceStudy, tmp_path: Path) -> Non
 def test_comparison_is_told_from_a_run(study: ConvergenceStudy, tmp_path: Path) -> None:
     """`meanfield info` would say that a file of its own is of no known format."""
     write_comparison(tmp_path / "c.h5", study)
-    with pytest.raises(ValueError, match="c.h5 is a comparison, no run: look at it with meanfield"):
+    with pytest.raises(ValueError, match="c.h5 is a file of meanfield compare, no run: look at it"):
         mf.load(tmp_path / "c.h5")

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.studies import particle_systems
+from meanfield.studies.executing import finished
 from meanfield.studies.particle_systems import (
     Reference,
     System,
     density_reference,
-    finished_systems,
     system_distances,
 )
 from meanfield.trajectory import SimulationError
@@ -114,22 +113,9 @@ def test_systems_are_the_same_in_threads() -> None:
     """Where a system runs would change what it measures."""
     at = reference()
     systems = [system(PROBLEM, at, n, r) for n in (10, 300) for r in (0, 1)]
-    alone = {(s.tokens, s.repetition): row for s, row in finished_systems(systems)}
+    alone = {(s.tokens, s.repetition): row for s, row in finished(system_distances, systems)}
     with ThreadPoolExecutor(2) as executor:
-        together = list(finished_systems(systems, executor))
+        together = list(finished(system_distances, systems, executor))
     assert len(together) == len(alone) == 4
     for s, row in together:
         np.testing.assert_array_equal(row, alone[s.tokens, s.repetition])
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-def test_failure_of_particles_is_told(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failed system would be lost, or its reason be lost on the way from another process."""
-
-    def fail(system: System) -> None:
-        raise SimulationError(1.5, 3, "the step became too small")
-
-    monkeypatch.setattr(particle_systems, "system_distances", fail)
-    executor = ThreadPoolExecutor(1) if workers else None
-    with pytest.raises(SimulationError, match=r"too small \(stopped at t = 1.5, step 3\)"):
-        list(finished_systems([system(PROBLEM, reference(), 10)], executor))

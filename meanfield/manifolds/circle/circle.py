@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.arrays import ComplexArray, FloatArray, IntArray, ModalArray
 from meanfield.kernels import KERNELS, Kernel
 from meanfield.manifolds.circle.grid import CircleGrid
 
@@ -218,6 +218,32 @@ class Circle:
         from meanfield.manifolds.circle import neighbourhoods
 
         return neighbourhoods.mean_points(points, mass, group, count)
+
+    def gaussian_fields(
+        self, variances: FloatArray, count: int, rng: np.random.Generator
+    ) -> ComplexArray:
+        """Independent real Gaussian fields with these variances of the coefficients of a degree."""
+        from meanfield.manifolds.circle import maxima
+
+        return maxima.gaussian_fields(variances, count, rng)
+
+    def count_maxima(self, fields: ModalArray) -> IntArray:
+        """Exact number of local maxima of each field."""
+        from meanfield.manifolds.circle import maxima
+
+        return maxima.count_maxima(fields)
+
+    def maxima(self, field: ModalArray) -> FloatArray:
+        """All local maxima, highest first."""
+        from meanfield.manifolds.circle import maxima
+
+        return maxima.maxima(field)
+
+    def basins(self, field: ModalArray, points: FloatArray) -> IntArray:
+        """Index into `maxima(field)` of the end of the gradient ascent from each point."""
+        from meanfield.manifolds.circle import maxima
+
+        return maxima.basins(field, points)
 
     def label_cells(self, length: float) -> Panels:
         """Labels cut into equal panels of at most that length in radians."""

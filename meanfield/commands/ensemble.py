@@ -1,0 +1,118 @@
+"""`meanfield ensemble`: many runs from sampled tokens, and how many clusters they make."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from meanfield.commands.arguments import positive
+from meanfield.commands.ensemble_report import report, report_json
+from meanfield.commands.memory import check_study_memory
+from meanfield.commands.pools import pool
+from meanfield.commands.streams import say
+from meanfield.commands.studies import (
+    add_study_arguments,
+    check_adds,
+    problem_source,
+    run_through,
+    study_attributes,
+    study_output,
+)
+from meanfield.config import Config, ConfigError, load_config
+from meanfield.config.difference import check_continues
+from meanfield.config.errors import located
+from meanfield.outputs.atomic import writer_lock
+from meanfield.outputs.ensemble_file import load_ensemble, record_ensemble
+from meanfield.studies.cluster_runs import block_clusters
+from meanfield.studies.ensemble import EnsemblePlan, block_work, ensemble_plan
+from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.executing import finished
+from meanfield.studies.options import ENSEMBLE_TOLERANCE
+
+# What a resumed ensemble may differ in; it may only grow.
+_FREE_KEYS = {"ensemble": ("tokens", "runs"), "time": None, "compare": None, "output": None}
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    command.add_argument(
+        "--runs", type=positive, metavar="R", help="runs of each size, instead of [ensemble] runs"
+    )
+    add_study_arguments(command, "ensemble")
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Run the ensemble."""
+    runs = [] if options.runs is None else [f"ensemble.runs={options.runs}"]
+    config = load_config(options.config, [*options.set, *runs], timed=False)
+    check_study_memory(config, "ensemble", max(config.ensemble.tokens))
+    path = study_output(options, config, "ensemble")
+    plan = _plan(config)
+    with writer_lock(path):
+        stored = _stored(config, plan, path) if options.resume and path.exists() else None
+        _run(config, plan, path, stored, options)
+    made = load_ensemble(path)
+    if options.plot is not None:
+        from meanfield.outputs.plots.ensemble import save_ensemble_plot
+
+        save_ensemble_plot(made, Path(options.plot))
+    print(report_json(made, path) if options.json else report(made))
+    return 0
+
+
+def _run(
+    config: Config,
+    plan: EnsemblePlan,
+    path: Path,
+    stored: Ensemble | None,
+    options: argparse.Namespace,
+) -> None:
+    """Run what is missing and record it."""
+    found = plan.empty() if stored is None else plan.resumed(stored)
+    missing = plan.missing(found)
+    if not missing:
+        if not options.quiet:
+            say(f"{path} holds all the runs asked for: nothing to do.")
+        return
+    attributes = study_attributes(config, None if stored is None else stored.attributes)
+    with pool(options, len(missing)) as executor:
+        run_through(
+            record_ensemble(
+                path, plan, found, finished(block_clusters, missing, executor), attributes
+            ),
+            config,
+            missing,
+            block_work,
+            lambda block: f"n = {block.tokens}",
+            quiet=options.quiet,
+        )
+
+
+def _plan(config: Config) -> EnsemblePlan:
+    """What to run."""
+    # Counts need less than the densities and tokens of a run, unless the run file says more.
+    given = config.tables.get("representation", {}).get("tolerance", ENSEMBLE_TOLERANCE)
+    with located(f"{config.source.name}:"):
+        return ensemble_plan(
+            config.problem, config.ensemble, source=problem_source(config), tolerance=float(given)
+        )
+
+
+def _stored(config: Config, plan: EnsemblePlan, path: Path) -> Ensemble:
+    """What the output holds, if this run file may continue it."""
+    made = load_ensemble(path)
+    check_continues(config, str(made.attributes.get("config", "")), path, _FREE_KEYS)
+    if made.attributes["tolerance"] != plan.tolerance:
+        # The defaults of a run and of an ensemble differ: the texts may agree and mean other steps.
+        raise ConfigError(
+            f"{config.source.name}: [representation] tolerance differs from that of {path}, which "
+            "--resume continues. Use --overwrite to start again."
+        )
+    check_adds(
+        config,
+        "ensemble",
+        path,
+        (made.tokens.tolist(), config.ensemble.tokens),
+        ("runs", made.counts.shape[1], config.ensemble.runs),
+    )
+    return made

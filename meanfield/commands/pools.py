@@ -1,0 +1,73 @@
+"""Where commands of many runs do their work: local processes, or a Dask cluster."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+
+from meanfield.commands.arguments import positive
+from meanfield.commands.streams import Forgiving, say
+from meanfield.compute.threads import threads
+
+
+def add_pool_arguments(command: argparse.ArgumentParser) -> None:
+    """Options --workers and --scheduler, of which only one can be given."""
+    group = command.add_mutually_exclusive_group()
+    group.add_argument(
+        "--workers",
+        type=positive,
+        metavar="W",
+        help="processes that share the threads; default: one a thread",
+    )
+    group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="run on an existing Dask cluster, such as tcp://192.168.0.2:8786",
+    )
+
+
+@contextmanager
+def pool(options: argparse.Namespace, count: int) -> Iterator[Executor | None]:
+    """Executor that the options ask for; None means this process.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With those of `add_pool_arguments`.
+    count : int
+        How many tasks there are: more processes are of no use.
+
+    Yields
+    ------
+    concurrent.futures.Executor or None
+
+    Raises
+    ------
+    ValueError, OSError
+        As `worker_pool` and `scheduler_pool`.
+    """
+    if options.scheduler is not None:
+        from meanfield.studies.scheduler import scheduler_pool
+
+        with scheduler_pool(options.scheduler, _tell) as executor:
+            yield executor
+        return
+    from meanfield.studies.workers import worker_pool
+
+    cores = threads()
+    workers = max(1, min(options.workers or cores, count))
+    with worker_pool(workers, max(1, cores // workers)) as local:
+        yield local
+
+
+def _tell(text: str) -> None:
+    """Say a line, above the progress bar if there is one."""
+    if sys.stderr.isatty():
+        from tqdm import tqdm
+
+        tqdm.write(f"meanfield: {text}", file=Forgiving(sys.stderr))
+    else:
+        say(f"meanfield: {text}")

@@ -1,0 +1,119 @@
+"""`meanfield predict`: how many clusters tokens will form, and where given tokens will."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import cast
+
+from meanfield.arrays import FloatArray
+from meanfield.commands.arguments import (
+    add_json,
+    add_problem_arguments,
+    add_threads,
+    positive,
+    problem_of,
+)
+from meanfield.commands.pools import add_pool_arguments, pool
+from meanfield.commands.prediction_report import report, report_json
+from meanfield.commands.progress import shown
+from meanfield.config.errors import located
+from meanfield.config.initial_files import tokens_from_file
+from meanfield.measures import Measure
+from meanfield.problem import Problem
+from meanfield.studies.cluster_law import predict_clusters
+from meanfield.studies.count_law import Counts
+
+# Runs for the corrected law, by dimension; fewer than this many are not worth another process.
+_RUNS, _RUNS_A_PROCESS = {1: 400, 2: 100}, {1: 1000, 2: 25}
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    add_problem_arguments(command)
+    command.add_argument("--tokens", type=positive, metavar="N", help="not needed with --input")
+    command.add_argument("--samples", type=positive, metavar="S")
+    command.add_argument(
+        "--corrected-samples", type=positive, metavar="S", help="runs for the corrected law"
+    )
+    command.add_argument("--seed", type=_seed, default=0, metavar="S")
+    command.add_argument(
+        "--input", metavar="TOKENS.npy", help="tokens: angles (n,) or vectors (n, 3)"
+    )
+    command.add_argument("--plot", metavar="FIG", help="rates and laws as .png, .pdf or .svg")
+    add_pool_arguments(command)
+    add_threads(command)
+    add_json(command)
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Predict."""
+    problem = problem_of(options)
+    if options.plot:
+        from meanfield.outputs.plots.figures import check_suffix
+
+        check_suffix(options.plot)
+    tokens = _tokens(problem, options)
+    # Other processes make the problem anew: a Problem cannot travel.
+    source = functools.partial(problem_of, _problem_options(options))
+    with pool(options, _processes(problem, options)) as executor:
+        prediction = predict_clusters(
+            source,
+            tokens,
+            samples=options.samples,
+            seed=options.seed,
+            corrected_samples=options.corrected_samples,
+            executor=executor,
+            progress=_progress,
+        )
+    if options.plot:
+        from meanfield.outputs.plots.cluster_law import save_cluster_law
+
+        save_cluster_law(prediction, options.plot)
+    print(report_json(prediction) if options.json else report(prediction))
+    return 0
+
+
+def _processes(problem: Problem, options: argparse.Namespace) -> int:
+    """Processes that are worth their start, or those asked for."""
+    if options.workers is not None:
+        return int(options.workers)
+    dimension = min(problem.manifold.dimension, 2)
+    return int(options.corrected_samples or _RUNS[dimension]) // _RUNS_A_PROCESS[dimension]
+
+
+def _progress(chunks: Iterable[Counts], samples: int, name: str) -> Iterable[Counts]:
+    return shown(chunks, samples, name, weight=len)
+
+
+def _problem_options(options: argparse.Namespace) -> argparse.Namespace:
+    """Those of `add_problem_arguments` alone: plain data."""
+    names = ("manifold", "beta", "kernel", "normalized", "strength", "diffusivity")
+    return argparse.Namespace(**{name: getattr(options, name) for name in names})
+
+
+def _tokens(problem: Problem, options: argparse.Namespace) -> int | FloatArray:
+    """Number of tokens, or those of a file."""
+    if options.input is None:
+        if options.tokens is None:
+            raise ValueError("--tokens N or --input TOKENS.npy is required.")
+        return int(options.tokens)
+    law = tokens_from_file({"file": options.input}, Path(), problem)
+    with located(f"{options.input}:"):
+        points = cast(Measure, law.build(problem.space)).points
+    found = len(points)
+    if options.tokens not in (None, found):
+        raise ValueError(
+            f"--tokens {options.tokens}, but {options.input} holds {found} tokens: leave out "
+            "--tokens."
+        )
+    return points
+
+
+def _seed(text: str) -> int:
+    """Seed from the command line."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer >= 0")
+    return int(text)

@@ -1,0 +1,139 @@
+"""What commands of many runs have in common: arguments, output, resuming, progress."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from meanfield.commands.arguments import add_json, add_threads
+from meanfield.commands.pools import add_pool_arguments
+from meanfield.commands.progress import shown
+from meanfield.commands.run import add_set
+from meanfield.config import Config, ConfigError
+from meanfield.config.sections import read_problem
+from meanfield.outputs.atomic import OutputError
+from meanfield.studies.particle_systems import ProblemSource
+
+Task = TypeVar("Task")
+
+
+def add_study_arguments(command: argparse.ArgumentParser, name: str) -> None:
+    """Arguments that all of these commands take; `name` is the ending of their outputs."""
+    command.add_argument("config", metavar="CONFIG.toml")
+    command.add_argument("-o", "--output", metavar="OUT.h5", help=f"default: CONFIG-{name}.h5")
+    command.add_argument("--plot", metavar="FIGURE", help=".png, .pdf or .svg")
+    add_pool_arguments(command)
+    command.add_argument("--resume", action="store_true", help="run only what the output lacks")
+    command.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    add_set(command)
+    add_threads(command)
+    command.add_argument("--quiet", action="store_true", help="no progress")
+    add_json(command)
+
+
+def study_output(options: argparse.Namespace, config: Config, name: str) -> Path:
+    """Where the study goes; nothing there is replaced unasked, and figures can be drawn.
+
+    Raises
+    ------
+    OutputError
+        If there is something and it is neither to be replaced nor to be continued.
+    ValueError
+        If the suffix of the figure is not known.
+    """
+    path = Path(options.output or config.source.with_name(f"{config.source.stem}-{name}.h5"))
+    if path.exists() and not (options.resume or options.overwrite):
+        raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
+    if options.plot is not None:
+        from meanfield.outputs.plots.figures import check_suffix
+
+        check_suffix(options.plot)
+    return path
+
+
+def problem_source(config: Config) -> ProblemSource:
+    """Plain data that make the problem anew: a Problem cannot travel to other processes."""
+    tables = config.tables
+    return functools.partial(
+        read_problem,
+        config.source.name,
+        # Workers may have another working directory.
+        config.source.parent.absolute(),
+        tables["problem"],
+        tables.get("initial", {"name": "uniform"}),
+    )
+
+
+def study_attributes(config: Config, stored: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Attributes of the output beyond the facts of the problem; `stored` are those it has."""
+    from meanfield import __version__
+
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {
+        "meanfield_version": __version__,
+        "config": config.text,
+        "title": config.title,
+        "created": now if stored is None else stored["created"],
+    }
+
+
+def check_adds(
+    config: Config,
+    section: str,
+    path: Path,
+    tokens: tuple[Sequence[int], Sequence[int]],
+    runs: tuple[str, int, int],
+) -> None:
+    """Refuse to resume a study that would shrink.
+
+    Parameters
+    ----------
+    config, section : Config, str
+        The run file, and the section that it concerns.
+    path : Path
+        The output.
+    tokens : (sequence of int, sequence of int)
+        Sizes that the output holds, and sizes asked for.
+    runs : (str, int, int)
+        The key that says how many runs of each size, how many it holds, and how many are asked for.
+
+    Raises
+    ------
+    ConfigError
+        If something that the output holds is not asked for.
+    """
+    lost = sorted(set(tokens[0]) - set(tokens[1]))
+    key, held, asked = runs
+    if lost or held > asked:
+        what = f"tokens lacks {lost[0]}" if lost else f"{key} is smaller"
+        raise ConfigError(
+            f"{config.source.name}: [{section}] {what}, which {path} holds: --resume may only add. "
+            "Use --overwrite to start again."
+        )
+
+
+def run_through(
+    stream: Generator[Task, None, None],
+    config: Config,
+    tasks: Sequence[Task],
+    work: Callable[[Task], float],
+    note: Callable[[Task], str],
+    *,
+    quiet: bool,
+) -> None:
+    """Run a stream of tasks to its end and show how far it is."""
+    with closing(stream):
+        for _ in shown(
+            stream,
+            sum(work(task) for task in tasks),
+            config.title or config.source.stem,
+            quiet=quiet,
+            note=note,
+            weight=work,
+        ):
+            pass

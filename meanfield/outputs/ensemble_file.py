@@ -1,0 +1,201 @@
+"""The file of `meanfield ensemble` (HDF5): its layout, described here and nowhere else.
+
+    /time                    (n_times,) multiples of the onset time
+    /tokens                  (n_sizes,) sizes N
+    /run                     (runs,) their numbers
+    /cluster                 (width,) their numbers, from the heaviest, 0
+    /component               (3,) only on the sphere
+    /onset_time              (n_sizes,) ln N / (2 lambda_max), scaled time
+    /counts                  (n_sizes, runs, n_times) number of clusters, -1 where not yet run
+    /mass                    (n_sizes, runs, n_times, width) NaN beyond the count
+    /centre                  the same, mean angle in (-pi, pi]; on the sphere (..., width, 3)
+    /mean_count, /standard_error         (n_sizes, n_times)
+    /predicted_mean          (n_sizes,) linear law in closed form; NaN if tokens are not uniform
+    /count                   (most + 1,) numbers of clusters, 0 first
+    /distribution            (n_sizes, n_times, most + 1) share of the runs with each count
+    attributes               ensemble_format_version, meanfield_version, config, created, status,
+                             carrier, seed, tolerance, title, and the facts of the problem
+
+Means, errors and distributions follow from the counts and are there for other readers. Every axis
+has its dimension scale. The file is written anew each time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.outputs.atomic import replace_file
+from meanfield.outputs.reading import FormatError, opened
+from meanfield.outputs.study_stream import taken_down
+from meanfield.studies.cluster_runs import RunBlock
+from meanfield.studies.cluster_table import ClusterTable
+from meanfield.studies.ensemble import EnsemblePlan
+from meanfield.studies.ensemble_results import Ensemble
+
+if TYPE_CHECKING:
+    import h5py
+
+ENSEMBLE_FORMAT_VERSION = 1
+
+_AXES: dict[str, tuple[str, ...]] = {
+    "onset_time": ("tokens",),
+    "counts": ("tokens", "run", "time"),
+    "mass": ("tokens", "run", "time", "cluster"),
+    "centre": ("tokens", "run", "time", "cluster", "component"),
+    "mean_count": ("tokens", "time"),
+    "standard_error": ("tokens", "time"),
+    "predicted_mean": ("tokens",),
+    "distribution": ("tokens", "time", "count"),
+}
+
+
+def record_ensemble(
+    path: Path,
+    plan: EnsemblePlan,
+    found: ClusterTable,
+    results: Iterable[tuple[RunBlock, ClusterTable]],
+    attributes: dict[str, Any],
+) -> Generator[RunBlock, None, None]:
+    """Take down results as they come, and write them into the file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; written at once and then about every second.
+    plan : EnsemblePlan
+        What the results belong to.
+    found : ClusterTable
+        What is known already; may be filled in place.
+    results : iterable of (RunBlock, ClusterTable)
+        From `finished`.
+    attributes : dict
+        Attributes of the file beyond the facts of the problem and of the runs.
+
+    Yields
+    ------
+    RunBlock
+        Each one after it was taken down. Whatever ends the stream, the file holds all of them.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+
+    def take(block: RunBlock, part: ClusterTable) -> None:
+        nonlocal found
+        found = plan.placed(found, block, part)
+
+    def write(status: str) -> None:
+        made = plan.ensemble(found)
+        write_ensemble(
+            path, replace(made, attributes=made.attributes | attributes | {"status": status})
+        )
+
+    def progress() -> str:
+        done = (found.counts >= 0).all(axis=2)
+        return f"{done.sum()} of {done.size} runs"
+
+    yield from taken_down(results, take, write, progress)
+
+
+def write_ensemble(path: Path, made: Ensemble) -> None:
+    """Write an ensemble, with its attributes, into a file in place of what was there.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    shares = _shares(made)
+    values = {
+        "onset_time": made.onset_times,
+        "counts": made.counts,
+        "mass": made.mass,
+        "centre": made.centre,
+        "mean_count": made.mean_count,
+        "standard_error": made.standard_error,
+        "predicted_mean": made.predicted,
+        "distribution": shares,
+    }
+    scales = {
+        "time": made.times,
+        "tokens": made.tokens,
+        "run": np.arange(made.counts.shape[1]),
+        "cluster": np.arange(made.mass.shape[3]),
+        "count": np.arange(shares.shape[2]),
+    }
+    if made.centre.ndim == 5:
+        scales["component"] = np.arange(made.centre.shape[4])
+
+    def write(file: h5py.File) -> None:
+        file.attrs["ensemble_format_version"] = ENSEMBLE_FORMAT_VERSION
+        for key, value in made.attributes.items():
+            file.attrs[key] = value
+        for name, scale in scales.items():
+            file.create_dataset(name, data=scale).make_scale(name)
+        file["time"].attrs["units"] = "onset time"
+        for name, value in values.items():
+            dataset = file.create_dataset(name, data=value)
+            for dimension, axis in zip(dataset.dims, _AXES[name], strict=False):
+                dimension.attach_scale(file[axis])
+        file["onset_time"].attrs["units"] = "scaled time"
+
+    replace_file(path, None, write, sum(value.nbytes for value in values.values()))
+
+
+def load_ensemble(path: str | os.PathLike[str]) -> Ensemble:
+    """Ensemble in a file of `meanfield ensemble`, finished or not.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, or it is not one of a format this version knows.
+
+    Examples
+    --------
+    >>> load_ensemble("nothing-ensemble.h5")
+    Traceback (most recent call last):
+    ...
+    meanfield.outputs.reading.FormatError: nothing-ensemble.h5: no such file.
+    """
+    with opened(path) as file:
+        version = file.attrs.get("ensemble_format_version")
+        if version != ENSEMBLE_FORMAT_VERSION:
+            raise FormatError(
+                f"{os.fspath(path)} is not an ensemble of format {ENSEMBLE_FORMAT_VERSION} "
+                f"(ensemble_format_version is {version})."
+            )
+        attributes = {
+            key: value.item() if isinstance(value, np.generic) else value
+            for key, value in file.attrs.items()
+            if key != "ensemble_format_version"
+        }
+        return Ensemble(
+            file["time"][()],
+            file["tokens"][()],
+            file["onset_time"][()],
+            file["counts"][()],
+            file["mass"][()],
+            file["centre"][()],
+            file["predicted_mean"][()],
+            attributes,
+        )
+
+
+def _shares(made: Ensemble) -> FloatArray:
+    """Distributions as an array over size, time and count."""
+    sizes, times = made.mean_count.shape
+    shares = np.zeros((sizes, times, max(int(made.counts.max()), 0) + 1))
+    for i in range(sizes):
+        for j in range(times):
+            for count, share in made.distribution(i, j).items():
+                shares[i, j, count] = share
+    return shares

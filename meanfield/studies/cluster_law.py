@@ -1,0 +1,275 @@
+"""How many clusters N independent uniform tokens form: the law of linear theory.
+
+When the linear phase ends, the attention potential is an isotropic Gaussian field with the
+variances of `theory.cluster_counts.potential_variances`, and tokens climb to its maxima. Their
+mean number is known in closed form; its distribution is counted in samples of the field. The
+corrected law, of `studies.corrected_law`, stands beside it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.manifolds.hypersphere import Hypersphere
+from meanfield.problem import Problem
+from meanfield.representations.step_limits import check_movable
+from meanfield.studies.corrected_law import corrected_counts
+from meanfield.studies.count_law import (
+    CountLaw,
+    Counts,
+    check_degree,
+    default_corrected_samples,
+    default_samples,
+    law_of,
+    sampled_counts,
+)
+from meanfield.studies.particle_systems import ProblemSource
+from meanfield.studies.token_prediction import TokenPrediction, predict_positions
+from meanfield.theory.cluster_counts import (
+    mean_clusters,
+    potential_variances,
+    tokens_for_dominance,
+)
+from meanfield.theory.stability import dominant_degree, growth_rates, onset_time
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Progress = Callable[[Iterable[Counts], int, str], Iterable[Counts]]
+
+# Within the range of floating point, with room.
+_MOST_TOKENS = 10**300
+NOTHING_GROWS = "none: uniform is stable, no degree grows"
+ONE_CLUSTER = "one cluster: nothing grows beyond degree 1"
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterPrediction:
+    """How many clusters tokens will form, as linear theory has it.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given. Its initial measure is not used.
+    tokens : int
+        Given. Their number N.
+    linear : CountLaw
+        Given. Maxima of the potential at the onset time, by Monte Carlo; {0: 1.0} where nothing
+        grows.
+    corrected : CountLaw or None
+        Given. The corrected law; None if it was not asked for, or where `note` says why.
+    seed : int
+        Given. Of all samples.
+    positions : TokenPrediction or None
+        Given. Where clusters will form, if the tokens were given.
+    note : str
+        Given. Why there is no corrected law, else empty.
+    """
+
+    problem: Problem
+    tokens: int
+    linear: CountLaw
+    corrected: CountLaw | None
+    seed: int
+    positions: TokenPrediction | None = None
+    note: str = ""
+
+    @property
+    def distribution(self) -> dict[int, float]:
+        """Distribution of the linear law."""
+        return self.linear.distribution
+
+    @property
+    def mean_clusters(self) -> float:
+        """Mean number of the linear law, in closed form; 0 where nothing grows."""
+        return mean_clusters(self.problem, self.tokens)
+
+    @property
+    def dominant_degree(self) -> int | None:
+        """Degree that grows fastest; None if none grows."""
+        return dominant_degree(self.problem)
+
+    @property
+    def second_degree(self) -> int | None:
+        """Degree that grows second fastest; None if at most one grows."""
+        rates = growth_rates(self.problem)
+        second = int(np.argsort(rates[1:])[-2]) + 1
+        return second if rates[second] > 0 else None
+
+    @property
+    def rate_ratio(self) -> float:
+        """Second largest growth rate over the largest; NaN if at most one degree grows."""
+        second, rates = self.second_degree, growth_rates(self.problem)
+        return float(rates[second] / rates.max()) if second is not None else float("nan")
+
+    @property
+    def onset_time(self) -> float:
+        """End of the linear phase, in scaled time; infinite if nothing grows."""
+        return onset_time(self.problem, self.tokens)
+
+    @property
+    def tokens_for_dominance(self) -> float:
+        """Number of tokens from which on the dominant degree is ten times the second at the end."""
+        return tokens_for_dominance(self.problem)
+
+    @property
+    def message(self) -> str:
+        """What there is to say where no law is needed, else empty."""
+        if self.dominant_degree is None:
+            return NOTHING_GROWS
+        return ONE_CLUSTER if _only_degree_one_grows(self.problem) else ""
+
+    def plot(self) -> Figure:
+        """Figure: growth rates, the laws, and the potential of tokens that were given."""
+        from meanfield.outputs.plots.cluster_law import cluster_law_figure
+
+        return cluster_law_figure(self)
+
+    def __repr__(self) -> str:
+        """One line: what is predicted for what."""
+        what = f"{self.problem.manifold.name}, {self.problem.kernel!r}, {self.tokens} tokens"
+        if self.message:
+            return f"ClusterPrediction({what}: {self.message})"
+        law = self.linear if self.corrected is None else self.corrected
+        name = "linear" if self.corrected is None else "corrected"
+        return (
+            f"ClusterPrediction({what}: {law.mean:.3g} clusters by the {name} law, most likely "
+            f"{law.most_likely}; dominant degree {self.dominant_degree})"
+        )
+
+
+def predict_clusters(
+    problem: Problem | ProblemSource,
+    tokens: int | FloatArray,
+    *,
+    samples: int | None = None,
+    seed: int = 0,
+    corrected: bool = True,
+    corrected_samples: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> ClusterPrediction:
+    """How many clusters tokens will form, with its distribution; for given tokens also where.
+
+    Parameters
+    ----------
+    problem : Problem or callable () -> Problem
+        On the circle or the sphere; its initial measure is not used. For an executor with other
+        processes a function, as in `convergence_study`.
+    tokens : int or array
+        The number N of independent uniform tokens, at least 2; or the tokens themselves, angles
+        (n,) or vectors (n, 3).
+    samples : int
+        Samples of the Gaussian field, at least 1. By default 10,000; on the sphere fewer from
+        degree 22 on, see `default_samples`.
+    seed : int
+        Of the samples: the same seed gives the same numbers.
+    corrected : bool
+        Whether to find the corrected law, too: by short runs.
+    corrected_samples : int
+        How many runs, at least 1; see `default_corrected_samples`.
+    executor : concurrent.futures.Executor, optional
+        Where to do these runs; in this process by default. The result is the same.
+    progress : callable (chunks, samples, name) -> chunks, optional
+        Passes an iterable of arrays of counts through, and shows how many of the samples are done.
+
+    Returns
+    -------
+    ClusterPrediction
+
+    Raises
+    ------
+    TypeError
+        If tokens is neither an integer nor points.
+    ValueError
+        If a value is out of range, or on another manifold: in higher dimensions there is neither
+        closed form nor sampler. On the sphere if the potential has degrees above 200, for beta
+        above about 1500.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0))
+    >>> prediction = predict_clusters(problem, 1000, samples=2000, corrected=False)
+    >>> prediction.distribution.keys() <= {1, 2, 3, 4}
+    True
+    >>> abs(prediction.linear.mean - prediction.mean_clusters) < 0.02
+    True
+    """
+    made = problem if isinstance(problem, Problem) else problem()
+    if isinstance(made.manifold, Hypersphere):
+        raise ValueError(
+            f"clusters are predicted on the circle and the sphere, got {made.manifold.name}: "
+            "growth rates and thresholds are known there, by `meanfield stability`."
+        )
+    for name, given, least in (
+        ("samples", samples, 1),
+        ("corrected_samples", corrected_samples, 1),
+        ("seed", seed, 0),
+    ):
+        if given is not None and given < least:
+            raise ValueError(f"{name} must be at least {least}, got {given}.")
+    count, points = _number_and_points(made, tokens)
+    if count > _MOST_TOKENS:
+        raise ValueError(f"tokens must be at most {_MOST_TOKENS:g}.")
+    # Complains of too few tokens before anything is sampled.
+    time, variances = onset_time(made, count), potential_variances(made, count)
+    dimension, degree = made.manifold.dimension, len(variances) - 1
+    check_degree(dimension, degree, made.kernel.beta)
+    if dominant_degree(made) is None:
+        none = CountLaw({0: 1.0}, 0.0, 0.0)
+        return ClusterPrediction(made, count, none, none if corrected else None, seed)
+    if not np.any(variances > 0.0):
+        raise ValueError(
+            f"tokens grow so slowly, with onset time {time:.3g}, that their potential is below the "
+            f"range of numbers: got strength = {made.flow.strength:g}. Use one nearer to 1."
+        )
+    positions = None if points is None else predict_positions(made, points)
+    samples = default_samples(dimension, degree) if samples is None else samples
+    runs = default_corrected_samples(dimension, degree)
+    runs = runs if corrected_samples is None else corrected_samples
+    note = _no_runs(made, runs) if corrected else ""
+    certain = _only_degree_one_grows(made)
+    show: Progress = progress if progress is not None else lambda chunks, *_: chunks
+    chunks = show(sampled_counts(made, count, samples, seed), samples, "linear law")
+    linear, better = law_of(np.concatenate(list(chunks))), None
+    if corrected and certain:
+        better, note = CountLaw({1: 1.0}, 1.0, 0.0), ""
+    elif corrected and not note:
+        blocks = corrected_counts(problem, count, runs, seed, executor)
+        chunks = show((counts for _, counts in blocks), runs, "corrected law")
+        better = law_of(np.concatenate(list(chunks)))
+    return ClusterPrediction(made, count, linear, better, seed, positions, note)
+
+
+def _only_degree_one_grows(problem: Problem) -> bool:
+    rates = growth_rates(problem)
+    return bool(rates[1] > 0 and np.all(rates[2:] <= 0))
+
+
+def _no_runs(problem: Problem, runs: int) -> str:
+    """Why there is no corrected law, else empty."""
+    try:
+        check_movable(problem)
+    except ValueError as error:
+        return f"no corrected law: {str(error).removesuffix('.')}"
+    return "" if runs else "no corrected law: its runs would take long; ask for a number of them"
+
+
+def _number_and_points(problem: Problem, tokens: int | FloatArray) -> tuple[int, FloatArray | None]:
+    if np.ndim(tokens) > 0:
+        points = problem.space.check_points(np.asarray(tokens, dtype=np.float64))
+        return len(points), points
+    try:
+        return operator.index(tokens), None
+    except TypeError:
+        raise TypeError(
+            f"tokens is {tokens!r}, expected their number (an integer) or an array of points."
+        ) from None

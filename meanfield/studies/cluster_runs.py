@@ -1,0 +1,171 @@
+"""Runs from sampled tokens whose clusters are counted: the work of an ensemble.
+
+N tokens are drawn from the initial law and carried to multiples of the onset time
+T = ln N / (2 lambda_max), as they are or through their moments alone:
+
+    particles   the tokens move
+    density     the density f = sum_l m_l Y_l with the tokens' moments up to the degree that is
+                felt moves, on weighted nodes x_j of mass f(x_j) w_j, w_j the quadrature weights
+
+Felt are the degrees at which l w_l, the part of the velocity, is above the tolerance of the steps,
+of its largest. Both start in the same field; what the tokens' other moments add to it later is of
+the order N^{-1/2} of it. The second costs the same whatever N is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.initial import sample_tokens
+from meanfield.interaction import felt_degree
+from meanfield.measures import Density, Measure
+from meanfield.observables.clusters import Clusters, clusters
+from meanfield.problem import Problem
+from meanfield.representations.particles import ParticleRepresentation
+from meanfield.studies.cluster_table import ClusterTable, point_shape, table_of
+from meanfield.studies.particle_systems import ProblemSource, initial_density
+from meanfield.trajectory import trajectory
+
+# Degree of the grid whose nodes carry a density, by dimension: per degree of the kernel, and at
+# least. A grid has three nodes a degree on a great circle.
+_GRID_DEGREES = {1: 16.0 / 3.0, 2: 1.0}
+_LEAST_GRID_DEGREE = {1: 171, 2: 24}
+# The cluster rule asks for this many tokens; nodes do not know how many they stand for.
+_LEAST_TOKENS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class RunBlock:
+    """Consecutive runs of one size, as plain data.
+
+    Attributes
+    ----------
+    source : Problem or callable () -> Problem
+        Given. The callable must be picklable if another process is to run it.
+    tokens : int
+        Given. How many are drawn from the initial law.
+    runs : range
+        Given. Which of the runs of this size.
+    times : ndarray, shape (n_times,)
+        Given. When clusters are counted: positive scaled times, increasing.
+    carrier : str
+        Given. A name in `CARRIERS`.
+    seed : int
+        Given. Seed of the ensemble; that of a run is derived from (seed, tokens, run) and depends
+        on nothing else.
+    tolerance : float
+        Given. Of the time step.
+    """
+
+    source: Problem | ProblemSource
+    tokens: int
+    runs: range
+    times: FloatArray
+    carrier: str
+    seed: int
+    tolerance: float
+
+
+def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray:
+    """Tokens that a run draws from the initial law.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its initial law is a density.
+    tokens, run, seed : int
+        Size, number of the run and seed of the ensemble: they alone decide.
+
+    Raises
+    ------
+    TypeError
+        If the initial law gives points.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> run_tokens(problem, 100, 0, 7).shape
+    (100,)
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(tokens, run)))
+    return sample_tokens(initial_density(problem), tokens, rng)
+
+
+def block_clusters(block: RunBlock) -> ClusterTable:
+    """Run a block and count the clusters at every time.
+
+    Returns
+    -------
+    ClusterTable
+        Indexed by run, then time.
+
+    Raises
+    ------
+    TypeError
+        If the initial law gives points.
+    ValueError
+        If the density of a run is negative somewhere.
+    SimulationError
+        If particles cannot go on.
+    """
+    problem = block.source if isinstance(block.source, Problem) else block.source()
+    carrier = CARRIERS[block.carrier]
+    starts = (
+        carrier(problem, run_tokens(problem, block.tokens, run, block.seed), block.tolerance)
+        for run in block.runs
+    )
+    return table_of(
+        [_clusters(problem, start, block) for start in starts], point_shape(problem.space)
+    )
+
+
+def _clusters(problem: Problem, start: Measure, block: RunBlock) -> list[Clusters]:
+    """Clusters of one run at every time."""
+    degree = felt_degree(problem, block.tolerance)
+    carried = ParticleRepresentation(problem, start.points.ravel(), start.weights, degree)
+    stream = trajectory(problem, carried, block.times, tolerance=block.tolerance)
+    found = [clusters(snapshot.measure, problem.kernel.beta) for snapshot in stream]
+    if start.weights is None:
+        return found
+    least = _LEAST_TOKENS / block.tokens
+    return [Clusters(c.mass[c.mass >= least], c.centre[c.mass >= least]) for c in found]
+
+
+def _tokens(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
+    """Tokens as they are."""
+    return Measure(problem.space, points)
+
+
+def _nodes(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
+    """Weighted nodes of the density that has the moments of tokens up to the degree felt.
+
+    Raises
+    ------
+    ValueError
+        If that density is negative at a node.
+    """
+    space, degree = problem.space, felt_degree(problem, tolerance)
+    density = Density(space, space.moments(points, None, degree))
+    fineness = math.ceil(_GRID_DEGREES[space.dimension] * problem.kernel_degree)
+    grid = space.grid(max(fineness, _LEAST_GRID_DEGREE[space.dimension]))
+    values = grid.to_nodal(density.moments(grid.max_degree))
+    if values.min() < 0:
+        raise ValueError(
+            f"the density with the moments up to degree {degree} of {len(points)} tokens is "
+            f'negative: {values.min():.3g}. Take more tokens, or carrier = "particles".'
+        )
+    mass = values * grid.weights
+    return Measure(space, grid.points, mass / mass.sum())
+
+
+CARRIERS: dict[str, Callable[[Problem, FloatArray, float], Measure]] = {
+    "particles": _tokens,
+    "density": _nodes,
+}
+"""What carries a run: (problem, tokens drawn, tolerance) -> the points that move."""

@@ -1,0 +1,72 @@
+"""Many tasks on any executor: here, in threads, in processes, on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from itertools import islice
+from queue import SimpleQueue
+from typing import TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+# Enough for a thousand workers, and few enough for the memory of a scheduler.
+_AHEAD = 2000
+
+
+def finished(
+    function: Callable[[Task], Result], tasks: Iterable[Task], executor: Executor | None = None
+) -> Iterator[tuple[Task, Result]]:
+    """Call a function for every task and yield each with its result as it finishes.
+
+    Whatever ends the iteration, an error of a task included, cancels what has not begun. Never
+    more than a few thousand tasks wait at the executor: the others are taken as it proceeds, so
+    there may be any number of them.
+
+    Parameters
+    ----------
+    function : callable (task) -> result
+        For an executor with other processes, defined at the top of a module.
+    tasks : iterable
+        Started in this order.
+    executor : concurrent.futures.Executor, optional
+        Where to call it; here, one after the other, by default.
+
+    Yields
+    ------
+    task, result
+
+    Raises
+    ------
+    Exception
+        What the function raises; the first one ends the iteration.
+
+    Examples
+    --------
+    >>> list(finished(abs, [-2, 3]))
+    [(-2, 2), (3, 3)]
+    """
+    if executor is None:
+        for task in tasks:
+            yield task, function(task)
+        return
+    remaining = iter(tasks)
+    begun: dict[Future[Result], Task] = {}
+    done: SimpleQueue[Future[Result]] = SimpleQueue()
+
+    def submit(count: int) -> None:
+        for task in islice(remaining, count):
+            future = executor.submit(function, task)
+            begun[future] = task
+            future.add_done_callback(done.put)
+
+    try:
+        submit(_AHEAD)
+        while begun:
+            future = done.get()
+            submit(1)
+            yield begun.pop(future), future.result()
+    finally:
+        for future in begun:
+            future.cancel()

@@ -1,0 +1,259 @@
+"""An existing Dask cluster as an executor: more than one machine for studies of many runs.
+
+The scheduler keeps what has not come back: a task whose worker is lost runs again on another one,
+and since every task carries its own seed, with the same result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import pickle
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import (
+    CancelledError,
+    Executor,
+    Future,
+    InvalidStateError,
+    ThreadPoolExecutor,
+)
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from meanfield.compute.threads import set_threads
+from meanfield.studies.sharing import packed, unpacked
+
+_CONNECT_SECONDS = 5.0
+_SECONDS_BETWEEN_LOOKS = 2.0
+
+
+@contextmanager
+def scheduler_pool(address: str, notice: Callable[[str], None] | None = None) -> Iterator[Executor]:
+    """Executor of the workers of an existing Dask cluster.
+
+    Tasks use one thread each. Whatever ends the block, tasks that have not begun are cancelled;
+    the cluster goes on.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler, such as "tcp://192.168.0.2:8786".
+    notice : callable (text) -> None, optional
+        Told when the cluster has no workers, and when it has some again: tasks wait meanwhile.
+
+    Yields
+    ------
+    concurrent.futures.Executor
+
+    Raises
+    ------
+    ValueError
+        If Dask is not installed, no scheduler answers at the address, or a worker does not have
+        this version of meanfield.
+    ConnectionError
+        If the scheduler is lost.
+    ChildProcessError
+        If one task lost several workers, as when memory runs out.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise ValueError("Dask is not installed: pip install 'meanfield[dask]'.") from None
+    with _silence(), _connected(address) as client:
+        check_versions(client.run(version, on_error="return"))
+        ended = threading.Event()
+        if notice is not None:
+            threading.Thread(target=_watch, args=(client, notice, ended), daemon=True).start()
+        try:
+            yield _Cluster(client)
+        except (CancelledError, distributed.comm.CommClosedError):
+            reason = "the Dask scheduler is gone, or cancelled the tasks"
+            raise ConnectionError(errno.ECONNRESET, reason, address) from None
+        except distributed.KilledWorker as error:
+            reason = "took the same task and were lost, perhaps for lack of memory"
+            count = error.allowed_failures + 1
+            raise ChildProcessError(errno.ECHILD, f"{count} workers {reason}", address) from None
+        finally:
+            ended.set()
+
+
+class _Cluster(Executor):
+    """Executor whose tasks leave behind what they share, and find it at the worker.
+
+    Dask's own `get_executor` looks at a task's state after it fetched the result, and fails if the
+    worker was lost in between.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._sent: dict[int, tuple[Any, Any]] = {}
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        data, shared = packed((function, args, kwargs))
+        sent = [self._send(thing) for thing in shared]
+        there = self._client.submit(call, version(), data, *sent, pure=False)
+        here: Future[Any] = Future()
+
+        def cancel(future: Future[Any]) -> None:
+            if future.cancelled():
+                loop.add_callback(self._client.cancel, [there], asynchronous=True)
+
+        loop = self._client.loop
+        here.add_done_callback(cancel)
+        loop.add_callback(_deliver, self._client, there, here)
+        return here
+
+    def _send(self, thing: Any) -> Any:
+        """Send a shared object, as the result of a task: if its worker is lost, it is made anew."""
+        if id(thing) not in self._sent:
+            with warnings.catch_warnings():
+                # Dask advises against large tasks; this one is sent once.
+                warnings.simplefilter("ignore", UserWarning)
+                there = self._client.submit(pickle.loads, pickle.dumps(thing), pure=False)
+            self._sent[id(thing)] = (thing, there)
+        return self._sent[id(thing)][1]
+
+
+async def _deliver(client: Any, there: Any, here: Future[Any]) -> None:
+    """Hand the result of a task over to the future that stands for it."""
+    # Nobody waits any more for what was cancelled here meanwhile.
+    with suppress(InvalidStateError):
+        try:
+            result = await client.gather(there, asynchronous=True)
+        except (CancelledError, asyncio.CancelledError):
+            here.cancel()
+        except Exception as error:
+            here.set_exception(error)
+        else:
+            here.set_result(result)
+
+
+def call(expected: str, data: bytes, *shared: Any) -> Any:
+    """Do a task, on a worker.
+
+    Raises
+    ------
+    ValueError
+        If the worker, which may have come late, has another version than expected.
+    """
+    check_versions({"that came late": version()}, expected)
+    set_threads(1)
+    function, args, kwargs = unpacked(data, shared)
+    return function(*args, **kwargs)
+
+
+def version() -> str:
+    """Version of meanfield in this process."""
+    from meanfield import __version__
+
+    return __version__
+
+
+def check_versions(found: dict[str, Any], expected: str | None = None) -> None:
+    """Refuse workers with another version of meanfield, or without.
+
+    Parameters
+    ----------
+    found : dict
+        Version of each worker, or the error that it answered with.
+    expected : str, optional
+        The version of this process by default.
+
+    Raises
+    ------
+    ValueError
+        If one differs.
+
+    Examples
+    --------
+    >>> check_versions({"tcp://node:4000": "0.0.9"}, "0.1.0")
+    Traceback (most recent call last):
+    ...
+    ValueError: worker tcp://node:4000 has meanfield 0.0.9, expected 0.1.0 as here: install it.
+    """
+    expected = expected or version()
+    for worker, answer in found.items():
+        if isinstance(answer, Exception):
+            raise ValueError(
+                f"worker {worker} cannot load meanfield {expected}, which is needed there as here "
+                f"({answer})."
+            )
+        if answer != expected:
+            raise ValueError(
+                f"worker {worker} has meanfield {answer}, expected {expected} as here: install it."
+            )
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """Client of a scheduler, closed at the end."""
+    import distributed
+
+    try:
+        # A client waits for ever if something else answers there.
+        with ThreadPoolExecutor(1) as thread:
+            kind = thread.submit(lambda: asyncio.run(_kind(address))).result()
+    except TimeoutError:
+        kind = "no answer"
+    except (OSError, ValueError) as error:
+        kind = str(error)
+    if kind != "Scheduler":
+        raise ValueError(
+            f"no Dask scheduler at {address!r} ({kind}). Expected an address such as "
+            "tcp://192.168.0.2:8786, which `dask scheduler` prints."
+        )
+    with warnings.catch_warnings():
+        # Versions of meanfield are what counts for results, and these are checked.
+        warnings.simplefilter("ignore")
+        client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    with client:
+        yield client
+
+
+async def _kind(address: str) -> str:
+    """What answers at an address."""
+    from distributed import Security, rpc
+    from distributed.comm import get_address_host_port
+
+    get_address_host_port(address)
+    arguments = Security().get_connection_args("client")
+    async with rpc(address, connection_args=arguments) as there:
+        return str((await asyncio.wait_for(there.identity(), _CONNECT_SECONDS))["type"])
+
+
+def _watch(client: Any, notice: Callable[[str], None], ended: threading.Event) -> None:
+    """Tell when the workers are gone, and when there are some again."""
+    waiting = False
+    while not ended.is_set():
+        try:
+            workers = len(client.nthreads())
+        except Exception:
+            # The scheduler is gone, or the client closing: whoever waits for results hears of it.
+            return
+        if waiting != (workers == 0) and not ended.is_set():
+            waiting = workers == 0
+            notice(
+                "the Dask cluster has no workers: waiting for some (`dask worker`), Ctrl-C ends"
+                if waiting
+                else f"the Dask cluster has workers again ({workers})"
+            )
+        ended.wait(_SECONDS_BETWEEN_LOOKS)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep Dask's log from standard error: what matters becomes an exception or a notice."""
+    roots = ("distributed", "tornado")
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in roots]
+    loggers = [logging.getLogger(name) for name in names]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled

@@ -1,0 +1,139 @@
+"""Where given tokens will cluster, as linear theory has it.
+
+    Phi_l = strength w_l m_l e^{lambda_l T},    T = ln N / (2 lambda_max),
+
+m_l the moments of the tokens as they are: clusters form at the maxima of this potential, and each
+takes the tokens of its basin. If the dominant degree k were alone, on the circle they would form at
+(2 pi j - arg m_k) / k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.problem import Problem
+from meanfield.theory.cluster_counts import potential_variances
+from meanfield.theory.stability import dominant_degree
+
+# Moments are sums of unit terms over N tokens; what is smaller than this is their rounding.
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class TokenPrediction:
+    """Where the clusters of given tokens will form, and how heavy they will be.
+
+    Attributes
+    ----------
+    points : ndarray, shape (n,) or (n, 3)
+        Given. The tokens.
+    potential : ndarray
+        Given. Modal coefficients of the potential at the onset time, largest of size 1.
+    positions : ndarray, shape (m,) or (m, 3)
+        Given. Its maxima to which tokens climb, highest first: angles in (-pi, pi], or unit
+        vectors.
+    masses : ndarray, shape (m,)
+        Given. Share of the tokens in the basin of each.
+    labels : ndarray of int, shape (n,)
+        Given. Index into `positions` for each token.
+    dominant_positions : ndarray, shape (k,)
+        Given. Maxima of the dominant degree alone, on the circle; empty on the sphere, and where
+        that moment is 0.
+    """
+
+    points: FloatArray
+    potential: ModalArray
+    positions: FloatArray
+    masses: FloatArray
+    labels: npt.NDArray[np.int64]
+    dominant_positions: FloatArray
+
+    def __repr__(self) -> str:
+        """One line."""
+        masses = ", ".join(f"{mass:.3g}" for mass in np.sort(self.masses)[::-1][:5])
+        more = ", ..." if len(self.masses) > 5 else ""
+        return (
+            f"TokenPrediction({len(self.points)} tokens, {len(self.positions)} clusters of masses "
+            f"{masses}{more})"
+        )
+
+
+def predict_positions(problem: Problem, points: FloatArray) -> TokenPrediction:
+    """Where these tokens will cluster.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a degree that grows.
+    points : ndarray
+        At least two tokens.
+
+    Returns
+    -------
+    TokenPrediction
+
+    Raises
+    ------
+    ValueError
+        If the tokens are placed so evenly that they make no potential.
+
+    Examples
+    --------
+    A square of clusters of five tokens stays a square:
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=8.0))
+    >>> square = np.repeat(np.arange(4) * np.pi / 2, 5)
+    >>> predict_positions(problem, square).masses
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    space, n = problem.space, len(points)
+    potential = _potential(problem, points)
+    positions = space.maxima(potential)
+    labels = space.basins(potential, points)
+    counts = np.bincount(labels, minlength=len(positions))
+    # A maximum that no token climbs to makes no cluster.
+    peopled = counts > 0
+    labels = (np.cumsum(peopled) - 1)[labels]
+    return TokenPrediction(
+        points,
+        potential,
+        positions[peopled],
+        counts[peopled] / n,
+        labels,
+        _dominant_positions(problem, points),
+    )
+
+
+def _potential(problem: Problem, points: FloatArray) -> ModalArray:
+    space, n = problem.space, len(points)
+    # |strength w_l| e^{lambda_l T} / sqrt(N) is the root of the variance.
+    growth = np.sqrt(potential_variances(problem, n))
+    degree = len(growth) - 1
+    signs = problem.flow.strength * problem.kernel.potential_multipliers(space.dimension, degree)
+    moments = space.moments(points, None, degree)
+    felt = space.sizes_by_degree(moments) > _ROUNDING
+    potential = space.convolve(growth / growth.max() * np.sign(signs) * felt, moments)
+    largest = float(np.abs(potential).max())
+    if largest == 0.0:
+        raise ValueError(
+            f"the {n} tokens are placed so evenly that their moments up to degree {degree} are 0: "
+            "they make no potential, and no clusters can be told. Move some."
+        )
+    return potential / largest
+
+
+def _dominant_positions(problem: Problem, points: FloatArray) -> FloatArray:
+    """(2 pi j - arg c_k) / k, maxima of Re[c_k e^{ik theta}]; its multiplier is positive."""
+    k = dominant_degree(problem)
+    if k is None or problem.manifold.dimension != 1:
+        return np.zeros(0)
+    moment = problem.space.moments(points, None, k)[k]
+    if abs(moment) <= _ROUNDING:
+        return np.zeros(0)
+    angles = (2.0 * np.pi * np.arange(k) - np.angle(moment)) / k
+    return np.sort(np.pi - np.mod(np.pi - angles, 2.0 * np.pi))

@@ -1,0 +1,245 @@
+"""`meanfield ensemble`: output, resuming, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time as clock
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.outputs.ensemble_file import load_ensemble
+from meanfield.studies import cluster_runs
+from meanfield.studies import ensemble as ensemble_module
+
+CONFIG = """
+title = "Small"
+[problem]
+manifold = "circle"
+beta = 5.0
+[ensemble]
+tokens = [20, 60]
+runs = 3
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A small run file."""
+    path = tmp_path / "small.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def ensemble(config: Path, *options: str) -> int:
+    """Run the command in this process, on one worker."""
+    return main(["ensemble", str(config), "--workers", "1", "--quiet", *options])
+
+
+def assert_same(first: Path, second: Path) -> None:
+    """Equal to the bit."""
+    a, b = load_ensemble(first), load_ensemble(second)
+    for name in ("tokens", "counts", "mass", "centre"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+
+
+def test_file_holds_what_the_function_finds(config: Path) -> None:
+    """The command and the library would give different answers."""
+    assert ensemble(config) == 0
+    stored = load_ensemble(config.with_name("small-ensemble.h5"))
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
+    made = mf.ensemble(problem, tokens=(20, 60), runs=3)
+    np.testing.assert_array_equal(stored.counts, made.counts)
+    np.testing.assert_array_equal(stored.centre, made.centre)
+    assert stored.attributes["status"] == "completed"
+    assert stored.attributes["title"] == "Small"
+
+
+def test_json_is_one_object_with_the_ensemble(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program that reads the output would find other keys, shapes or numbers than promised."""
+    assert ensemble(config, "--json", "--runs", "2") == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    made = load_ensemble(config.with_name("small-ensemble.h5"))
+    assert (answer["tokens"], answer["runs"], answer["finished"]) == ([20, 60], 2, [2, 2])
+    assert (answer["times"], answer["carrier"], answer["seed"]) == ([1.0, 2.0], "particles", 0)
+    assert answer["tolerance"] == 1e-6
+    assert answer["mean_count"] == made.mean_count.tolist()
+    assert answer["standard_error"] == made.standard_error.tolist()
+    assert answer["onset_times"] == made.onset_times.tolist()
+    assert answer["predicted_mean"] == made.predicted.tolist()
+    shares = {str(k): p for k, p in made.distribution(1, 0).items()}
+    assert answer["distribution"][1][0] == shares
+
+
+def test_table_shows_means_and_shares(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader would not find the answer."""
+    assert ensemble(config) == 0
+    shown = capsys.readouterr().out
+    made = load_ensemble(config.with_name("small-ensemble.h5"))
+    assert f"{made.mean_count[1, 1]:.3f} +- {made.standard_error[1, 1]:.3f}" in shown
+    assert "share of runs with k clusters, in per cent" in shown
+    for count, share in made.distribution(0, 1).items():
+        assert f"k = {count}" in shown
+        assert f"{100 * share:.1f}" in shown
+
+
+def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> None:
+    """An ensemble that grew would not be the one asked for at once."""
+    a, b = tmp_path / "a.h5", tmp_path / "b.h5"
+    assert ensemble(config, "-o", str(a), "--runs", "2", "--set", "ensemble.tokens=[60]") == 0
+    assert ensemble(config, "-o", str(a), "--resume", "--runs", "4") == 0
+    assert ensemble(config, "-o", str(b), "--runs", "4") == 0
+    assert_same(a, b)
+    assert load_ensemble(a).attributes["status"] == "completed"
+
+
+def test_resume_runs_only_what_is_missing(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interrupted ensemble would start from the beginning, or lose what it had."""
+    from meanfield.commands import ensemble as command
+
+    monkeypatch.setattr(ensemble_module, "_MOST_BLOCKED", 1)
+    whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
+    assert ensemble(config, "-o", str(whole)) == 0
+    ran: list[tuple[int, int]] = []
+
+    def interrupted(block: cluster_runs.RunBlock) -> cluster_runs.ClusterTable:
+        if len(ran) == 4:
+            raise KeyboardInterrupt
+        ran.append((block.tokens, block.runs.start))
+        return cluster_runs.block_clusters(block)
+
+    monkeypatch.setattr(command, "block_clusters", interrupted)
+    assert ensemble(config, "-o", str(broken)) == 130
+    status = load_ensemble(broken).attributes["status"]
+    assert status == "interrupted with 4 of 6 runs finished"
+    first, ran[:] = set(ran), []
+    assert ensemble(config, "-o", str(broken), "--resume") == 0
+    assert len(ran) == 2
+    assert not first & set(ran)
+    assert_same(broken, whole)
+
+
+def test_resume_of_a_finished_ensemble_runs_nothing(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A report could not be had again without paying for the runs."""
+    assert ensemble(config) == 0
+    path = config.with_name("small-ensemble.h5")
+    before = path.stat().st_mtime_ns
+    assert main(["ensemble", str(config), "--resume"]) == 0
+    assert path.stat().st_mtime_ns == before
+    assert "holds all the runs asked for: nothing to do" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "small-ensemble.h5 exists: use --overwrite to replace it or --resume"),
+        (("--resume", "--runs", "1"), "[ensemble] runs is smaller, which"),
+        (("--resume", "--set", "ensemble.tokens=[60]"), "[ensemble] tokens lacks 20, which"),
+        (("--resume", "--set", "ensemble.times=[1.0]"), "[ensemble] times differs from that of"),
+        (("--resume", "--set", "problem.beta=6"), "[problem] beta differs from that of"),
+        (("--resume", "--set", "ensemble.carrier=density"), "[ensemble] carrier differs from"),
+        (
+            ("--resume", "--set", "representation.tolerance=1e-10"),
+            "[representation] tolerance differs from that of",
+        ),
+    ],
+)
+def test_an_ensemble_is_not_replaced_or_mixed(
+    config: Path, options: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs of two problems would share a file, or an output be lost."""
+    assert ensemble(config) == 0
+    assert ensemble(config, *options) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("problem.strength=-1", "nothing grows: uniform is stable, there is no onset time"),
+        ("ensemble.times=[-1.0]", "[ensemble] times must be positive multiples of the onset"),
+        ("ensemble.carrier=atoms", '[ensemble] carrier = "atoms" is not known'),
+        ("ensemble.carrier=density", "tokens is negative"),
+        ("ensemble.tokens=[100000000000000]", "[ensemble] 100000000000000 tokens need about"),
+        ("ensemble.size=3", "[ensemble] 'size' is not a key of this section"),
+    ],
+)
+def test_mistakes_are_one_line(
+    config: Path, change: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user would see a traceback, or wait for runs that cannot be."""
+    assert ensemble(config, "--set", change) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+def test_other_commands_still_need_a_time(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run would end at a time that nobody chose."""
+    assert main(["run", str(config)]) == 2
+    assert "[time] is missing" in capsys.readouterr().err
+
+
+def test_plot_is_drawn(config: Path, tmp_path: Path) -> None:
+    """The figure would be missing, or come only after the runs were paid for."""
+    assert ensemble(config, "--plot", str(tmp_path / "figure.txt")) == 2
+    assert not config.with_name("small-ensemble.h5").exists()
+    assert ensemble(config, "--plot", str(tmp_path / "figure.png")) == 0
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_same(config: Path, tmp_path: Path) -> None:
+    """The result would depend on how many processes share the work."""
+    a, b = tmp_path / "a.h5", tmp_path / "b.h5"
+    more = ("--runs", "100", "--set", "ensemble.times=[1.0]")
+    assert ensemble(config, "-o", str(a), *more) == 0
+    assert main(["ensemble", str(config), "-o", str(b), "--workers", "2", "--quiet", *more]) == 0
+    assert_same(a, b)
+
+
+KILLED = """\
+import sys
+from meanfield.commands.main import main
+from meanfield.outputs import study_stream
+study_stream._FLUSH_SECONDS = 0.0
+main(["ensemble", *sys.argv[1:], "--workers", "1", "--quiet"])
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_loses_nothing_written(config: Path, tmp_path: Path) -> None:
+    """A kill would leave a broken file, or one that continues to another result."""
+    whole, killed = tmp_path / "whole.h5", tmp_path / "killed.h5"
+    more = ("--set", "ensemble.tokens=[150]", "--runs", "400", "--set", "ensemble.times=[1.0]")
+    command = [sys.executable, "-c", KILLED, str(config), "-o", str(killed), "--resume", *more]
+    done = 0
+    for delay in (0.0, 0.013):
+        started = subprocess.Popen(command)
+        while started.poll() is None:
+            clock.sleep(0.002)
+            # Every block is written at once: most of the time a file is being replaced.
+            if killed.exists() and (load_ensemble(killed).counts >= 0).sum() > done:
+                clock.sleep(delay)
+                break
+        started.kill()
+        started.wait()
+        now = int((load_ensemble(killed).counts >= 0).sum())
+        assert done < now
+        done = now
+    assert done < 400
+    assert ensemble(config, "-o", str(killed), "--resume", *more) == 0
+    assert ensemble(config, "-o", str(whole), *more) == 0
+    assert_same(killed, whole)

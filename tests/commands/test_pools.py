@@ -1,0 +1,130 @@
+"""Where commands do their work: here, in local processes, on a Dask cluster."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from meanfield.commands import compare
+from meanfield.commands.main import main
+from meanfield.commands.pools import add_pool_arguments, pool
+from meanfield.compute.threads import set_threads, threads
+from meanfield.outputs.comparison_file import load_comparison
+from meanfield.studies.executing import finished
+
+CONFIG = """
+title = "Small"
+problem = { manifold = "circle", beta = 5.0 }
+initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
+representation = { tolerance = 1e-6 }
+time = { end = 4.0, save = 3 }
+compare = { tokens = [50, 2000], repetitions = 12 }
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A small run file."""
+    path = tmp_path / "small.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def options(*arguments: str) -> argparse.Namespace:
+    """Options of a command that has only these."""
+    parser = argparse.ArgumentParser()
+    add_pool_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+def test_no_more_processes_than_tasks() -> None:
+    """Processes would be started for nothing, and get a smaller share of the threads."""
+    before = threads()
+    try:
+        set_threads(4)
+        with pool(options(), 1) as executor:
+            assert executor is None
+        with pool(options("--workers", "2"), 100) as executor:
+            assert executor is not None
+            assert executor.submit(threads).result() == 2
+    finally:
+        set_threads(before)
+
+
+def test_one_place_is_chosen(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One of two options would be ignored silently."""
+    both = ("--workers", "2", "--scheduler", "tcp://127.0.0.1:1")
+    assert main(["compare", str(config), *both]) == 2
+    complaint = capsys.readouterr().err
+    assert "--scheduler: not allowed with argument --workers" in complaint
+    assert complaint.count("\n") == 1
+
+
+def test_cluster_that_is_not_there_is_told(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The density would be run first, or an output be left behind."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(compare, "_plan", None)
+    assert main(["compare", str(config), "--scheduler", "nowhere"]) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.startswith("meanfield: no Dask scheduler at 'nowhere'")
+    assert complaint.count("\n") == 1
+    assert [path.name for path in config.parent.glob("*.h5")] == []
+
+
+@pytest.mark.slow
+def test_cluster_changes_nothing_though_a_worker_is_killed(
+    cluster: Any,
+    config: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the systems were run would show in the file, or Dask's troubles on the screen."""
+    here, there = tmp_path / "here.h5", tmp_path / "there.h5"
+    assert main(["compare", str(config), "-o", str(here), "--workers", "1"]) == 0
+    lost: list[int] = []
+
+    def killing(function: Any, tasks: Iterable[Any], executor: Any) -> Iterator[tuple[Any, Any]]:
+        for count, done in enumerate(finished(function, tasks, executor)):
+            if count == 4:
+                lost.append(cluster.kill_a_busy_worker())
+            yield done
+
+    monkeypatch.setattr(compare, "finished", killing)
+    capfd.readouterr()
+    assert main(["compare", str(config), "-o", str(there), "--scheduler", cluster.address]) == 0
+    assert capfd.readouterr().err == ""
+    assert lost[0] > 0
+    np.testing.assert_array_equal(load_comparison(there).distances, load_comparison(here).distances)
+    assert load_comparison(there).attributes["status"] == "completed"
+
+
+@pytest.mark.slow
+def test_interrupt_leaves_a_file_and_one_line(cluster: Any, config: Path) -> None:
+    """Ctrl-C would wait for the cluster, lose what it had done, or show Dask's log."""
+    path = config.with_name("small-compare.h5")
+    many = ("--set", "compare.repetitions=10000", "--scheduler", cluster.address)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "meanfield", "compare", str(config), "--quiet", *many],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30.0
+    while not (path.exists() and np.isfinite(load_comparison(path).distances).any()):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=10.0)[1] == "meanfield: interrupted\n"
+    assert process.returncode == 130
+    assert "interrupted with" in load_comparison(path).attributes["status"]

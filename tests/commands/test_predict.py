@@ -1,0 +1,179 @@
+"""`meanfield predict`: the promised numbers under the promised names, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+
+CIRCLE = "--manifold circle --beta 5 --samples 500"
+# Few enough for one process.
+FEW = ["--corrected-samples", "4"]
+
+
+@pytest.fixture(autouse=True)
+def corrected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A corrected law that is known and takes no time."""
+
+    def corrected_counts(problem, tokens, samples, seed, executor):  # type: ignore[no-untyped-def]
+        yield range(4), np.array([2, 3, 3, 3])
+
+    monkeypatch.setattr("meanfield.studies.cluster_law.corrected_counts", corrected_counts)
+
+
+def answer(capsys: pytest.CaptureFixture[str], line: str) -> dict[str, Any]:
+    """The JSON object of a command line."""
+    assert main(["predict", *line.split(), *FEW, "--json"]) == 0
+    captured = capsys.readouterr()
+    # Said once per machine, whichever test comes first.
+    assert [line for line in captured.err.splitlines() if "compiling kernels" not in line] == []
+    return dict(json.loads(captured.out))
+
+
+def test_json_holds_both_laws(capsys: pytest.CaptureFixture[str]) -> None:
+    """A program would find other names or numbers than promised."""
+    found = answer(capsys, f"{CIRCLE} --tokens 1000 --seed 4")
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0))
+    prediction = mf.predict_clusters(problem, 1000, samples=500, seed=4)
+    assert found["dominant_degree"] == 3 and found["second_degree"] == 4
+    assert found["onset_time"] == pytest.approx(mf.onset_time(problem, 1000), rel=1e-12)
+    assert found["mean_clusters"] == pytest.approx(mf.mean_clusters(problem, 1000), rel=1e-12)
+    assert {int(k): p for k, p in found["distribution"].items()} == prediction.distribution
+    assert found["standard_error"] == prediction.linear.standard_error
+    assert found["corrected"]["mean"] == 2.75
+    assert found["corrected"]["distribution"] == {"2": 0.25, "3": 0.75}
+    assert found["samples"] == 500 and found["seed"] == 4 and found["tokens"] == 1000
+    assert "message" not in found and "positions" not in found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--manifold circle --beta 5 --strength -1",
+        "--manifold sphere --beta 5 --diffusivity 1",
+        "--manifold sphere --beta 0 --strength -1",
+        "--manifold circle --beta -3 --diffusivity 1 --normalized",
+    ],
+)
+def test_nothing_that_grows_is_said(capsys: pytest.CaptureFixture[str], line: str) -> None:
+    """A stable uniform measure is an answer, not a mistake."""
+    found = answer(capsys, f"{line} --tokens 100")
+    assert found["dominant_degree"] is None and found["onset_time"] is None
+    assert found["mean_clusters"] == 0
+    assert "uniform is stable" in found["message"]
+    assert main(["predict", *line.split(), *FEW, "--tokens", "100"]) == 0
+    assert "none: uniform is stable" in capsys.readouterr().out
+
+
+def test_table_has_the_facts_and_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader would miss the rival degree, or one of the laws."""
+    assert main(["predict", *f"{CIRCLE} --tokens 1000".split(), *FEW]) == 0
+    out = capsys.readouterr().out
+    for line in (
+        "dominant degree    3",
+        "second degree      4, grows at 0.879022 of the rate",
+        "10 to 1 dominance  needs 3.4e+16 tokens",
+        "onset time         27.565 scaled time, 0.185732 paper time",
+        "mean clusters      3.0281 at the onset time, closed form",
+        "corrected law      2.7500 +- 0.25, 4 short runs",
+    ):
+        assert line in out
+    row = next(line for line in out.splitlines() if line.startswith("       3 "))
+    # Both bars: shares of the largest probability.
+    assert "0.7500" in row and row.count("#") > 30
+
+
+def test_diffusion_has_no_corrected_law(capsys: pytest.CaptureFixture[str]) -> None:
+    """A law of runs that cannot be made would be an error instead of a note."""
+    found = answer(capsys, f"{CIRCLE} --tokens 100 --diffusivity 0.001")
+    assert found["corrected"] is None and "diffusivity = 0.001" in found["note"]
+    line = f"{CIRCLE} --tokens 100 --diffusivity 0.001"
+    assert main(["predict", *line.split(), *FEW]) == 0
+    assert "note: no corrected law: diffusivity" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("beta", ["1e4", "-300"])
+def test_wide_laws_are_cut(capsys: pytest.CaptureFixture[str], beta: str) -> None:
+    """Hundreds of rows would run over the screen."""
+    line = f"--manifold circle --beta {beta} --tokens 100 --samples 300"
+    assert main(["predict", *line.split(), *FEW]) == 0
+    out = capsys.readouterr().out
+    assert out.count("\n") < 50
+    assert len(answer(capsys, line)["distribution"]) > 5
+
+
+def test_input_gives_positions_and_masses(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A square of tokens would be predicted elsewhere, or with other masses."""
+    path = tmp_path / "square.npy"
+    np.save(path, np.repeat(0.5 + np.pi * np.arange(4) / 2, [3, 3, 3, 3]))
+    line = f"--manifold circle --beta 8 --samples 50 --input {path}"
+    found = answer(capsys, line)
+    assert found["tokens"] == 12
+    corners = 0.5 + np.pi * np.arange(-2, 2) / 2
+    assert np.sort(found["positions"]) == pytest.approx(corners, abs=1e-10)
+    assert found["dominant_positions"] == pytest.approx(corners, abs=1e-12)
+    assert found["masses"] == [0.25] * 4
+    assert main(["predict", *line.split(), *FEW]) == 0
+    out = capsys.readouterr().out
+    assert "4 clusters of these tokens" in out and "0.2500" in out
+    assert "the dominant degree alone: -2.6416, -1.0708, 0.5000, 2.0708" in out
+
+
+def test_sphere_positions_are_vectors(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Angles would be printed where there are none."""
+    path = tmp_path / "poles.npy"
+    np.save(path, np.repeat([[0.0, 0.0, 2.0], [0.0, 0.0, -1.0]], 5, axis=0))
+    line = f"--manifold sphere --beta 3 --samples 20 --input {path}"
+    found = answer(capsys, line)
+    assert np.sort(np.array(found["positions"])[:, 2]) == pytest.approx([-1.0, 1.0], abs=1e-9)
+    assert found["dominant_positions"] == []
+    assert main(["predict", *line.split(), *FEW]) == 0
+    out = capsys.readouterr().out
+    assert "the dominant degree alone" not in out and "1.000000" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--manifold circle --beta 5", "--tokens N or --input TOKENS.npy is required"),
+        ("--manifold circle --beta 5 --tokens 1", "tokens must be at least 2, got 1"),
+        ("--manifold circle --beta 5 --tokens 9 --samples 0", "'0' is not a positive integer"),
+        ("--manifold circle --beta 5 --tokens 9 --seed -1", "'-1' is not an integer >= 0"),
+        ("--manifold sphere:4 --beta 5 --tokens 9", "on the circle and the sphere, got sphere:4"),
+        ("--manifold sphere:4 --beta 5 --input five.npy", "sphere:4"),
+        ("--manifold circle --beta 5 --input none.npy", "none.npy"),
+        ("--manifold circle --beta 5 --input words.npy", "expected real numbers"),
+        ("--manifold circle --beta 5 --input vectors.npy", "vectors.npy: points have shape (4, 3)"),
+        ("--manifold sphere --beta 5 --input five.npy", "five.npy: points have shape (5,)"),
+        ("--manifold circle --beta 5 --input one.npy", "tokens must be at least 2, got 1"),
+        ("--manifold circle --beta 5 --input five.npy --tokens 6", "five.npy holds 5 tokens"),
+        ("--manifold circle --beta 5 --tokens 9 --plot x.gif", "x.gif"),
+        ("--manifold circle --beta 5 --tokens 9 --samples 9 --plot no/x.png", "cannot be written"),
+    ],
+)
+def test_mistake_is_one_line(
+    capsys: pytest.CaptureFixture[str],
+    line: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A mistake would be a traceback, or half an answer."""
+    monkeypatch.chdir(tmp_path)
+    np.save("five.npy", np.arange(5.0))
+    np.save("one.npy", np.zeros(1))
+    np.save("vectors.npy", np.eye(4, 3) + 1.0)
+    np.save("words.npy", np.array(["a", "b"]))
+    assert main(["predict", *line.split(), *FEW, "--json"]) == 2
+    captured = capsys.readouterr()
+    lines = [line for line in captured.err.splitlines() if "compiling kernels" not in line]
+    assert len(lines) == 1 and message in lines[0]
+    assert captured.out == ""

@@ -1,0 +1,97 @@
+"""What tests of several rooms share."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Dask scheduler and its workers, each a process that one can kill."""
+
+    directory: Path
+    processes: list[subprocess.Popen[bytes]]
+
+    @property
+    def address(self) -> str:
+        """Address of the scheduler, once it listens."""
+        file = self.directory / "scheduler.json"
+        deadline = time.monotonic() + 30.0
+        while time.monotonic() < deadline:
+            if file.exists() and (text := file.read_text()).strip():
+                return str(json.loads(text)["address"])
+            time.sleep(0.05)
+        raise TimeoutError("the scheduler did not start")
+
+    def start(self, program: str, *options: str) -> subprocess.Popen[bytes]:
+        """Start a scheduler or a worker."""
+        command = [sys.executable, "-m", f"distributed.cli.dask_{program}", "--no-dashboard"]
+        with (self.directory / "log").open("ab") as log:
+            process = subprocess.Popen(
+                [*command, "--scheduler-file", "scheduler.json", *options],
+                cwd=self.directory,
+                stdout=log,
+                stderr=log,
+            )
+        self.processes.append(process)
+        return process
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        """Start a worker of one thread, which stays dead when it is killed."""
+        return self.start("worker", "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1")
+
+    def client(self) -> Any:
+        """Client of its own, to look at the cluster."""
+        import distributed
+
+        return distributed.Client(self.address, set_as_default=False)
+
+    def wait_for_workers(self, count: int) -> None:
+        """Return when there are that many."""
+        deadline = time.monotonic() + 30.0
+        with self.client() as client:
+            while len(client.nthreads()) != count:
+                assert time.monotonic() < deadline, (self.directory / "log").read_text()
+                time.sleep(0.05)
+
+    def kill_a_busy_worker(self) -> int:
+        """Kill a worker that has tasks; how many, counted while it cannot finish any."""
+        with self.client() as client:
+            processes = client.run(os.getpid)
+            worker = max(client.processing().items(), key=lambda item: len(item[1]))[0]
+            os.kill(processes[worker], signal.SIGSTOP)
+            # What it sent before has arrived by then.
+            time.sleep(0.2)
+            tasks = len(client.processing()[worker])
+            os.kill(processes[worker], signal.SIGKILL)
+        return tasks
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """Scheduler with three workers; all are killed in the end."""
+    pytest.importorskip("distributed")
+    directory = tmp_path / "dask"
+    directory.mkdir()
+    made = Cluster(directory, [])
+    try:
+        made.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show")
+        for _ in range(3):
+            made.start_worker()
+        made.wait_for_workers(3)
+        yield made
+    finally:
+        for process in made.processes:
+            process.send_signal(signal.SIGKILL)
+            process.wait()

@@ -1,0 +1,251 @@
+"""The law of the number of clusters: closed form, Monte Carlo, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.problem import Problem
+from meanfield.studies.cluster_law import predict_clusters
+from meanfield.studies.count_law import default_samples, sampled_counts
+
+SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
+
+
+def problem(manifold: str, beta: float, flow: mf.Flow = mf.USA) -> Problem:
+    """Problem with the exponential kernel."""
+    return Problem(SPACES[manifold], mf.exponential(beta), flow)
+
+
+@pytest.mark.parametrize(
+    ("manifold", "beta", "tokens", "samples"),
+    [
+        ("circle", 1.0, 1000, 4000),
+        ("circle", 5.0, 100, 4000),
+        ("circle", 20.0, 10**6, 4000),
+        ("circle", -8.0, 1000, 4000),
+        ("circle", 100.0, 1000, 2000),
+        ("sphere", 2.0, 1000, 800),
+        ("sphere", 8.0, 100, 800),
+        ("sphere", 12.0, 10**6, 400),
+    ],
+)
+def test_monte_carlo_agrees_with_the_closed_form(
+    manifold: str, beta: float, tokens: int, samples: int
+) -> None:
+    """Kac-Rice and counted maxima are two ways to one number; fields or counts would be wrong."""
+    found = predict_clusters(problem(manifold, beta), tokens, samples=samples, corrected=False)
+    # Three standard errors: 0.3 % of all seeds would fail, this one is fixed.
+    assert abs(found.linear.mean - found.mean_clusters) < 3 * found.linear.standard_error
+    numbers, shares = zip(*found.distribution.items(), strict=True)
+    assert sum(shares) == pytest.approx(1.0, abs=1e-12)
+    assert np.dot(numbers, shares) == pytest.approx(found.linear.mean, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("manifold", "beta", "mean"),
+    [
+        ("circle", 1, 1.204),
+        ("circle", 2, 1.981),
+        ("circle", 3, 2.278),
+        ("circle", 4, 2.721),
+        ("circle", 5, 3.028),
+        ("circle", 7, 3.585),
+        ("circle", 10, 4.296),
+        ("circle", 20, 6.092),
+        ("circle", 50, 9.650),
+        ("circle", 100, 13.657),
+        ("sphere", 1, 1.002),
+        ("sphere", 2, 1.485),
+        ("sphere", 3, 2.023),
+        ("sphere", 5, 3.106),
+        ("sphere", 8, 4.802),
+        ("sphere", 12, 7.105),
+    ],
+)
+def test_mean_is_that_of_an_independent_computation(
+    manifold: str, beta: float, mean: float
+) -> None:
+    """Means for 1000 tokens, computed beforehand by other code, to their three decimals."""
+    found = predict_clusters(problem(manifold, beta), 1000, samples=1, corrected=False)
+    assert found.mean_clusters == pytest.approx(mean, abs=6e-4)
+
+
+@pytest.mark.parametrize("manifold", ["circle", "sphere"])
+@pytest.mark.parametrize("kernel", [mf.linear(), mf.exponential(1e-9)], ids=["linear", "tiny"])
+def test_degree_one_alone_gives_one_cluster(manifold: str, kernel: mf.Kernel) -> None:
+    """Every field of degree 1 has one maximum: another count would be an artefact."""
+    found = predict_clusters(Problem(SPACES[manifold], kernel), 1000, samples=200, corrected=False)
+    assert found.distribution == {1: 1.0}
+    assert found.linear.standard_error == 0.0
+    assert found.mean_clusters == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("manifold", ["circle", "sphere"])
+def test_nothing_that_grows_gives_no_clusters(manifold: str) -> None:
+    """A stable uniform measure would be said to break up."""
+    repulsive = problem(manifold, 3.0, mf.Flow(strength=-1.0))
+    diffused = problem(manifold, 3.0, mf.Flow(diffusivity=10.0))
+    for stable in (repulsive, diffused):
+        found = predict_clusters(stable, 100)
+        assert found.dominant_degree is None and found.second_degree is None
+        assert found.mean_clusters == 0.0 and found.distribution == {0: 1.0}
+        assert found.corrected is not None and found.corrected.mean == 0.0
+        assert "uniform is stable" in found.message and "uniform is stable" in repr(found)
+
+
+def test_repulsion_by_a_negative_beta_grows_odd_degrees() -> None:
+    """Two signs make attraction: strength -1 and beta < 0 grow even degrees, strength 1 odd."""
+    found = predict_clusters(
+        problem("circle", -8.0, mf.Flow(strength=-1.0)), 10**6, samples=10, corrected=False
+    )
+    assert found.dominant_degree == 4
+    odd = predict_clusters(problem("circle", -8.0), 10**6, samples=10, corrected=False)
+    assert odd.dominant_degree == 5
+
+
+def test_self_attention_has_the_law_of_usa() -> None:
+    """Rates differ by one factor, which the onset time takes out again."""
+    usa = predict_clusters(problem("circle", 6.0), 500, samples=300, corrected=False)
+    sa = predict_clusters(problem("circle", 6.0, mf.SA), 500, samples=300, corrected=False)
+    assert sa.mean_clusters == pytest.approx(usa.mean_clusters, rel=1e-12)
+    assert sa.distribution == usa.distribution
+
+
+def test_same_seed_gives_the_same_law() -> None:
+    """A prediction could not be repeated."""
+    first, again, other = (
+        predict_clusters(problem("circle", 5.0), 1000, samples=2500, seed=seed, corrected=False)
+        for seed in (3, 3, 4)
+    )
+    assert first.distribution == again.distribution
+    assert first.distribution != other.distribution
+
+
+def test_samples_come_in_chunks() -> None:
+    """All samples at once would fill the memory at a large degree; some would be lost."""
+    chunks = list(sampled_counts(problem("circle", 50.0), 1000, 2345, 0))
+    assert len(chunks) > 1 and sum(len(chunk) for chunk in chunks) == 2345
+
+
+def test_progress_sees_every_chunk() -> None:
+    """A bar would stand still, or samples be lost on the way."""
+    seen: list[int] = []
+
+    def progress(chunks, samples, name):  # type: ignore[no-untyped-def]
+        for chunk in chunks:
+            seen.append(len(chunk))
+            yield chunk
+        seen.append(-samples)
+
+    predict_clusters(problem("circle", 5.0), 100, samples=1500, corrected=False, progress=progress)
+    assert sum(seen) == 0 and len(seen) == 3
+
+
+def test_corrected_law_is_that_of_its_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The corrected law would be of another problem, or lose some of its blocks."""
+    asked = []
+
+    def counts(*given):  # type: ignore[no-untyped-def]
+        asked.append(given)
+        yield range(2, 4), np.array([3, 3])
+        yield range(2), np.array([2, 3])
+
+    monkeypatch.setattr("meanfield.studies.cluster_law.corrected_counts", counts)
+    five = problem("circle", 5.0)
+    found = predict_clusters(five, 20, samples=10, seed=3, corrected_samples=4)
+    assert asked == [(five, 20, 4, 3, None)]
+    assert found.corrected is not None
+    assert found.corrected.distribution == {2: 0.25, 3: 0.75}
+    assert found.corrected.mean == 2.75 and found.corrected.most_likely == 3
+    assert found.corrected.samples == 4 and found.linear.samples == 10
+    assert "2.75 clusters by the corrected law, most likely 3" in repr(found)
+
+
+def test_corrected_law_lies_below_the_linear_one() -> None:
+    """Shallow wells merge: measured means at beta = 20 and 1000 tokens are 5.85 and not 6.09."""
+    found = predict_clusters(problem("circle", 20.0), 1000, samples=10, corrected_samples=60)
+    assert found.corrected is not None
+    # Measured from 100 particle systems: 5.85 +- 0.06; three standard errors of ours are 0.25.
+    assert found.corrected.mean == pytest.approx(5.85, abs=0.3)
+
+
+def test_what_cannot_run_has_a_note() -> None:
+    """A prediction would fail for want of its second half."""
+    diffused = problem("circle", 5.0, mf.Flow(diffusivity=1e-4))
+    found = predict_clusters(diffused, 100, samples=10)
+    assert found.corrected is None and "diffusivity = 0.0001 cannot be evolved" in found.note
+    large = predict_clusters(problem("circle", 1e6), 100, samples=1)
+    assert large.corrected is None and "would take long" in large.note
+
+
+def test_problem_may_be_made_anew() -> None:
+    """A Problem cannot travel to other processes, what makes it can."""
+    five = problem("circle", 5.0)
+    made = predict_clusters(lambda: five, 100, samples=10, corrected=False)
+    assert (
+        made.distribution == predict_clusters(five, 100, samples=10, corrected=False).distribution
+    )
+
+
+def test_one_sample_has_no_standard_error() -> None:
+    """One count tells nothing of the error of the mean, 0 least of all."""
+    found = predict_clusters(problem("circle", 5.0), 20, samples=1, corrected=False)
+    assert np.isnan(found.linear.standard_error)
+
+
+def test_rivals_are_told() -> None:
+    """The dominant degree would seem to be alone."""
+    found = predict_clusters(problem("circle", 7.0), 100, samples=1, corrected=False)
+    rates = mf.growth_rates(found.problem)
+    assert (found.dominant_degree, found.second_degree) == (4, 3)
+    assert found.rate_ratio == pytest.approx(rates[3] / rates[4], rel=1e-14)
+    # 10^{2 / (1 - r)} = 10^33.0
+    assert found.tokens_for_dominance == pytest.approx(1e33, rel=0.1)
+    alone = predict_clusters(Problem(mf.Circle(), mf.linear()), 9, samples=1, corrected=False)
+    assert alone.second_degree is None and np.isnan(alone.rate_ratio)
+
+
+@pytest.mark.parametrize("beta", [1e4, 1e6])
+def test_huge_beta_counts_as_the_closed_form(beta: float) -> None:
+    """Degrees by the thousand would overflow, or fill the memory."""
+    found = predict_clusters(problem("circle", beta), 1000, samples=20, corrected=False)
+    assert abs(found.linear.mean - found.mean_clusters) < 4 * found.linear.standard_error
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 0}, "samples must be at least 1, got 0"),
+        ({"corrected_samples": 0}, "corrected_samples must be at least 1, got 0"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+    ],
+)
+def test_number_out_of_range_is_refused(options: dict[str, int], message: str) -> None:
+    """NumPy would complain in its own words, or divide by zero."""
+    with pytest.raises(ValueError, match=message):
+        predict_clusters(problem("circle", 5.0), 100, **options)
+
+
+def test_sphere_takes_fewer_samples_of_large_degrees() -> None:
+    """A prediction without options would take hours, or the memory of the machine."""
+    samples = [default_samples(2, degree) for degree in range(1, 201)]
+    assert samples[0] == 10_000 and samples[-1] == 20
+    assert samples == sorted(samples, reverse=True)
+    with pytest.raises(ValueError, match="of degree [0-9]+ on the sphere, and maxima are counted"):
+        predict_clusters(problem("sphere", 1e4), 100)
+
+
+def test_what_cannot_be_predicted_is_refused() -> None:
+    """One token, half a token, another manifold: each with its own words."""
+    with pytest.raises(ValueError, match="tokens must be at least 2, got 1"):
+        predict_clusters(problem("circle", 5.0), 1)
+    with pytest.raises(ValueError, match=r"tokens must be at most 1e\+300"):
+        predict_clusters(problem("circle", 5.0), 10**301)
+    with pytest.raises(TypeError, match="tokens is 1000.0"):
+        predict_clusters(problem("circle", 5.0), 1e3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="on the circle and the sphere, got sphere:4"):
+        predict_clusters(Problem(mf.Hypersphere(3), mf.exponential(5.0)), 100)
+    with pytest.raises(ValueError, match="below the range of numbers: got strength = 1e-300"):
+        predict_clusters(problem("circle", 5.0, mf.Flow(strength=1e-300)), 100)

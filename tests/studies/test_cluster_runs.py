@@ -1,0 +1,139 @@
+"""Runs from sampled tokens: what they draw, what carries them, what is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.interaction import felt_degree, interaction
+from meanfield.manifolds.manifold import Manifold
+from meanfield.observables.clusters import clusters
+from meanfield.studies import cluster_runs
+from meanfield.studies.cluster_runs import CARRIERS, RunBlock, block_clusters
+from meanfield.studies.cluster_runs import run_tokens as drawn
+from meanfield.studies.cluster_table import ClusterTable
+
+CIRCLE = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
+SPHERE = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.USA)
+BOTH = pytest.mark.parametrize("problem", [CIRCLE, SPHERE], ids=["circle", "sphere"])
+
+
+def block(
+    problem: mf.Problem, runs: range, tokens: int = 150, carrier: str = "particles"
+) -> RunBlock:
+    """Block counted at one and two onset times."""
+    onset = mf.onset_time(problem, tokens)
+    times = np.array([1.0, 2.0]) * onset
+    return RunBlock(problem, tokens, runs, times, carrier, seed=3, tolerance=1e-6)
+
+
+def assert_equal(first: ClusterTable, second: ClusterTable) -> None:
+    """Equal to the bit, up to room for more clusters."""
+    width = min(first.width, second.width)
+    np.testing.assert_array_equal(first.counts, second.counts)
+    np.testing.assert_array_equal(first.mass[..., :width], second.mass[..., :width])
+    np.testing.assert_array_equal(first.centre[:, :, :width], second.centre[:, :, :width])
+
+
+@BOTH
+def test_runs_do_not_depend_on_their_block(problem: mf.Problem) -> None:
+    """Another number of workers, or a resumed ensemble, would be another ensemble."""
+    whole = block_clusters(block(problem, range(4)))
+    assert_equal(whole[1:3], block_clusters(block(problem, range(1, 3))))
+
+
+def test_tokens_depend_on_seed_size_and_run() -> None:
+    """Runs would repeat each other, or the sizes of one run share their tokens."""
+    draws = [drawn(CIRCLE, *key)[:5] for key in [(50, 0, 0), (50, 1, 0), (51, 0, 0), (50, 0, 1)]]
+    assert len({tuple(draw) for draw in draws}) == 4
+    np.testing.assert_array_equal(drawn(CIRCLE, 50, 0, 0)[:5], draws[0])
+
+
+@BOTH
+def test_particles_are_those_of_a_run(problem: mf.Problem) -> None:
+    """An ensemble would count other clusters than `run` does, or at other times."""
+    task = replace(block(problem, range(1)), tolerance=1e-11)
+    law = mf.from_points(drawn(problem, 150, 0, 3))
+    run = mf.simulate(
+        replace(problem, initial=law),
+        until=task.times[-1],
+        save=task.times,
+        representation="particles",
+        tolerance=1e-11,
+    )
+    table = block_clusters(task)
+    # Degrees felt below the tolerance move the tokens of the run, and errors grow by sqrt(150).
+    for j, measure in enumerate(run.measures):
+        assert measure is not None
+        expected = clusters(measure, problem.kernel.beta)
+        assert table.counts[0, j] == expected.count
+        np.testing.assert_allclose(table.mass[0, j, : expected.count], expected.mass, rtol=1e-12)
+        np.testing.assert_allclose(
+            table.centre[0, j, : expected.count], expected.centre, rtol=0, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize(("space", "tokens"), [(mf.Circle(), 5000), (mf.Sphere(), 20_000)])
+def test_nodes_have_the_moments_of_the_tokens(space: Manifold, tokens: int) -> None:
+    """The density would start in another field than the tokens."""
+    problem = mf.Problem(space, mf.exponential(5.0), mf.USA)
+    points = drawn(problem, tokens, 0, 0)
+    degree = felt_degree(problem, 1e-6)
+    nodes = CARRIERS["density"](problem, points, 1e-6)
+    expected = space.moments(points, None, degree)
+    # Rounding of sums over the nodes.
+    np.testing.assert_allclose(nodes.moments(degree), expected, rtol=0, atol=1e-13)
+    beyond = nodes.moments(degree + 5)
+    np.testing.assert_allclose(beyond, space.resize(expected, degree + 5), rtol=0, atol=1e-13)
+
+
+def test_nodes_move_as_the_density_does() -> None:
+    """Weighted nodes would be no density run."""
+    points = drawn(CIRCLE, 2000, 0, 0)
+    degree = felt_degree(CIRCLE, 1e-6)
+    law = mf.from_density(CIRCLE.space.moments(points, None, degree))
+    nodes = CARRIERS["density"](CIRCLE, points, 1e-6)
+    onset = mf.onset_time(CIRCLE, 2000)
+    options = {"until": onset, "save": 2, "tolerance": 1e-9}
+    density = mf.simulate(replace(CIRCLE, initial=law), representation="density", **options)
+    moving = mf.simulate(
+        replace(CIRCLE, initial=mf.from_points(nodes.points, nodes.weights)),
+        representation="particles",
+        **options,
+    )
+    # Both steppers, and the tail of the density, to 1e-9, grown by sqrt(2000) until the onset.
+    np.testing.assert_allclose(moving.moments[-1][:13], density.moments[-1][:13], atol=1e-6, rtol=0)
+
+
+def test_what_is_not_felt_moves_nothing() -> None:
+    """The degree would be cut where tokens still feel it, or tokens pay for what they do not."""
+    degree = felt_degree(CIRCLE, 1e-6)
+    parts = np.abs(interaction(CIRCLE).potential_multipliers) * np.arange(CIRCLE.kernel_degree + 1)
+    assert parts[degree] > 1e-6 * parts.max() >= parts[degree + 1 :].max()
+
+
+@pytest.mark.parametrize(("tokens", "count"), [(1000, 2), (100, 1)])
+def test_a_cluster_of_a_density_is_worth_three_tokens(
+    tokens: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Densities of few tokens would have clusters of less than the three tokens of the rule."""
+    two = mf.Measure(mf.Circle(), [0.0, np.pi], [0.98, 0.02])
+    monkeypatch.setitem(cluster_runs.CARRIERS, "density", lambda *_: two)
+    table = block_clusters(block(CIRCLE, range(1), tokens, "density"))
+    assert table.counts[0].tolist() == [count, count]
+
+
+def test_a_negative_density_is_refused() -> None:
+    """It would be clipped silently: another field, another mass."""
+    with pytest.raises(ValueError, match="of 40 tokens is negative: -.* Take more tokens, or car"):
+        block_clusters(block(CIRCLE, range(1), 40, "density"))
+
+
+def test_points_are_no_law_to_draw_from() -> None:
+    """Tokens would be drawn from tokens."""
+    problem = replace(CIRCLE, initial=mf.from_points(np.arange(3.0)))
+    with pytest.raises(TypeError, match="'tokens' gives points, but tokens are drawn from a den"):
+        block_clusters(block(problem, range(1)))

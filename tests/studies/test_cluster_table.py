@@ -1,0 +1,47 @@
+"""Clusters of many runs as arrays: parts go where they belong and nothing is cut off."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.observables.clusters import Clusters
+from meanfield.studies.cluster_table import ClusterTable, empty_table, put, table_of
+
+
+def found(*mass: float) -> Clusters:
+    """Clusters of these masses, on the sphere, all at the pole."""
+    return Clusters(np.array(mass), np.tile([0.0, 0.0, 1.0], (len(mass), 1)))
+
+
+def part() -> ClusterTable:
+    """Two runs at two times, at most three clusters."""
+    return table_of([[found(0.5, 0.4), found(1.0)], [found(), found(0.5, 0.3, 0.2)]], (3,))
+
+
+def test_table_holds_clusters_and_nan() -> None:
+    """Masses would be missing, or rests of others would be taken for clusters."""
+    table = part()
+    assert table.counts.tolist() == [[2, 1], [0, 3]]
+    np.testing.assert_array_equal(table.mass[0, 0], [0.5, 0.4, np.nan])
+    np.testing.assert_array_equal(np.isfinite(table.centre).all(axis=-1), np.isfinite(table.mass))
+
+
+def test_put_widens_without_loss() -> None:
+    """A run of many clusters would cut others off, or be cut off itself."""
+    narrow = table_of([[found(0.9), found(0.8)]], (3,))
+    table = put(empty_table((2, 4, 2), (3,)), (1, slice(0, 1)), narrow)
+    table = put(table, (1, slice(2, 4)), part())
+    assert table.width == 3
+    np.testing.assert_array_equal(table.mass[1, 0, :, 0], [0.9, 0.8])
+    np.testing.assert_array_equal(table.mass[1, 2:4], part().mass)
+    np.testing.assert_array_equal(table.centre[1, 2:4], part().centre)
+    assert (table.counts[0] == -1).all()
+    assert table.counts[1].tolist() == [[1, 1], [-1, -1], [2, 1], [0, 3]]
+
+
+def test_put_leaves_nothing_of_what_was_there() -> None:
+    """Clusters of an earlier result would stay behind those of a new one."""
+    table = put(empty_table((2, 2), (3,)), slice(0, 2), part())
+    table = put(table, slice(1, 2), table_of([[found(1.0), found(1.0)]], (3,)))
+    np.testing.assert_array_equal(table.mass[1, 1], [1.0, np.nan, np.nan])
+    assert np.isnan(table.centre[1, 1, 1:]).all()

@@ -1,0 +1,167 @@
+"""Ensembles: the same whatever runs them, in whatever order."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.manifolds.manifold import Manifold
+from meanfield.studies.cluster_runs import block_clusters
+from meanfield.studies.ensemble import EnsemblePlan, block_work, ensemble_plan
+from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.options import EnsembleOptions
+
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
+
+
+def plan(tokens: tuple[int, ...] = (20, 60), runs: int = 3) -> EnsemblePlan:
+    """Small ensemble."""
+    return ensemble_plan(PROBLEM, EnsembleOptions(tokens, runs), source=PROBLEM, tolerance=1e-6)
+
+
+def assert_equal(first: Ensemble, second: Ensemble) -> None:
+    """Equal to the bit."""
+    for name in ("times", "tokens", "onset_times", "counts", "mass", "centre", "predicted"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_any_executor_gives_the_same() -> None:
+    """The result would depend on the machine."""
+    here = mf.ensemble(PROBLEM, tokens=(20, 60), runs=5)
+    with ThreadPoolExecutor(2) as executor:
+        assert_equal(mf.ensemble(PROBLEM, tokens=(20, 60), runs=5, executor=executor), here)
+
+
+def test_more_runs_and_sizes_change_none() -> None:
+    """An ensemble that grew would not be the one asked for at once."""
+    few = mf.ensemble(PROBLEM, tokens=60, runs=2)
+    more = mf.ensemble(PROBLEM, tokens=(20, 60), runs=4)
+    width = few.mass.shape[-1]
+    np.testing.assert_array_equal(more.counts[1, :2], few.counts[0])
+    np.testing.assert_array_equal(more.mass[1, :2, :, :width], few.mass[0])
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_order_and_resuming_do_not_matter(order: int) -> None:
+    """What was found before, or last, would be lost or in another place."""
+    whole = plan(runs=130)
+    blocks = whole.missing(whole.empty())
+    seen = [(b.tokens, run) for b in blocks for run in b.runs]
+    assert sorted(seen) == [(n, run) for n in (20, 60) for run in range(130)]
+    small = plan((60,), 3)
+    found = small.empty()
+    for block in small.missing(found):
+        found = small.placed(found, block, block_clusters(block))
+    larger = plan((20, 60), 5)
+    grown = larger.resumed(small.ensemble(found))
+    assert (grown.counts[1, :3] == found.counts[0]).all()
+    missing = larger.missing(grown)
+    assert sorted((b.tokens, run) for b in missing for run in b.runs) == [
+        *[(20, run) for run in range(5)],
+        (60, 3),
+        (60, 4),
+    ]
+    for block in missing[::order]:
+        grown = larger.placed(grown, block, block_clusters(block))
+    assert_equal(larger.ensemble(grown), mf.ensemble(PROBLEM, tokens=(20, 60), runs=5))
+
+
+def test_an_interrupt_leaves_balanced_sizes() -> None:
+    """All runs of one size would be done before the next size begins."""
+    asked = plan((20, 60), 640)
+    blocks = asked.missing(asked.empty())
+    assert [block.tokens for block in blocks[:2]] == [60, 20]
+    done = {
+        n: max(b.runs.stop for b in blocks[: len(blocks) // 2] if b.tokens == n) for n in (20, 60)
+    }
+    assert abs(done[20] - done[60]) <= max(len(block.runs) for block in blocks)
+    assert sum(block_work(block) for block in blocks) == 640 * (1020 + 1060)
+
+
+def test_times_are_multiples_of_each_onset() -> None:
+    """Sizes would be compared at the same time instead of the same stage."""
+    blocks = plan().missing(plan().empty())
+    for block in blocks:
+        expected = np.array([1.0, 2.0]) * mf.onset_time(PROBLEM, block.tokens)
+        np.testing.assert_array_equal(block.times, expected)
+
+
+def test_prediction_is_of_uniform_tokens() -> None:
+    """The linear law would stand beside runs that it is not about."""
+    assert plan((20,)).predicted[0] == mf.mean_clusters(PROBLEM, 20)
+    law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    other = mf.ensemble(replace(PROBLEM, initial=law), tokens=20, runs=1)
+    assert np.isnan(other.predicted[0])
+
+
+def test_counts_follow_the_law_of_the_tokens() -> None:
+    """Tokens would be drawn from uniform whatever the initial law."""
+    law = mf.von_mises_fisher(20.0)
+    made = mf.ensemble(replace(PROBLEM, initial=law), tokens=200, runs=3, times=[2.0])
+    assert (made.counts == 1).all()
+    # One cluster near the mean, 0, of a law of width 1 / sqrt(20).
+    assert np.nanmax(np.abs(made.centre)) < 0.1
+
+
+@pytest.mark.slow
+def test_density_runs_count_as_particles_do() -> None:
+    """Density runs from sampled data would follow another law than particles."""
+    particles, density = (
+        mf.ensemble(PROBLEM, tokens=2000, runs=60, times=[2.0], carrier=carrier)
+        for carrier in ("particles", "density")
+    )
+    # The same tokens: most runs agree, and the means to a few of those that do not.
+    assert np.mean(particles.counts == density.counts) > 0.9
+    assert abs(float(particles.mean_count[0, 0] - density.mean_count[0, 0])) < 0.1
+
+
+def test_a_problem_cannot_travel() -> None:
+    """Pickling would fail far away, with an error about lambdas."""
+    with ProcessPoolExecutor(1) as executor, pytest.raises(TypeError, match="cannot travel"):
+        mf.ensemble(PROBLEM, tokens=20, runs=1, executor=executor)
+
+
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
+def test_without_growth_there_is_no_onset(space: Manifold) -> None:
+    """Runs to an infinite time would never end."""
+    repulsive = mf.Problem(space, mf.exponential(5.0), mf.Flow(strength=-1.0))
+    with pytest.raises(ValueError, match="nothing grows: uniform is stable, there is no onset"):
+        mf.ensemble(repulsive, tokens=20, runs=1)
+
+
+def test_points_are_no_law_to_draw_from() -> None:
+    """The error would come from a worker, after others were paid for."""
+    with pytest.raises(TypeError, match="'tokens' gives points, but tokens are drawn from a den"):
+        mf.ensemble(replace(PROBLEM, initial=mf.from_points(np.arange(3.0))), tokens=9, runs=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tokens": ()}, "tokens must all be at least 2"),
+        ({"tokens": (1,)}, "tokens must all be at least 2"),
+        ({"tokens": (9, 5)}, "tokens must be increasing"),
+        ({"runs": 0}, "runs must lie between 1 and 1000000, got 0"),
+        ({"times": ()}, "times must be positive multiples of the onset time"),
+        ({"times": (0.0, 1.0)}, "times must be positive multiples of the onset time"),
+        ({"times": (float("nan"),)}, "times must be positive multiples of the onset time"),
+        ({"times": (2.0, 1.0)}, "times must be increasing"),
+        ({"carrier": "atoms"}, "carrier 'atoms' is not known. Known: density, particles"),
+        ({"seed": -1}, "seed must not be negative"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    """A mistake would surface later, or not at all."""
+    with pytest.raises(ValueError, match=message):
+        EnsembleOptions(**options)
+
+
+def test_tolerance_out_of_range_is_refused() -> None:
+    """Steps would be unbounded."""
+    with pytest.raises(ValueError, match="tolerance must lie between"):
+        mf.ensemble(PROBLEM, tokens=20, runs=1, tolerance=1.0)

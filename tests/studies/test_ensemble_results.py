@@ -1,0 +1,67 @@
+"""What an ensemble says: means, errors, distributions, and distances between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from meanfield.studies.ensemble_results import Ensemble, total_variation
+
+
+def ensemble_of(counts: np.ndarray) -> Ensemble:
+    """Ensemble with these counts and nothing else."""
+    sizes, _, times = counts.shape
+    nothing = np.full((*counts.shape, 1), np.nan)
+    tokens = 100 * np.arange(1, sizes + 1)
+    return Ensemble(
+        np.arange(1.0, times + 1), tokens, np.ones(sizes), counts, nothing, nothing, np.ones(sizes)
+    )
+
+
+def test_mean_and_error_are_those_of_the_sample() -> None:
+    """Error bars would be wrong."""
+    counts = np.random.default_rng(0).integers(1, 9, (2, 30, 3))
+    made = ensemble_of(counts)
+    np.testing.assert_allclose(made.mean_count, counts.mean(axis=1), rtol=1e-14)
+    expected = counts.std(axis=1, ddof=1) / np.sqrt(30)
+    np.testing.assert_allclose(made.standard_error, expected, rtol=1e-13)
+
+
+def test_runs_not_made_do_not_count() -> None:
+    """An unfinished ensemble would be averaged with runs that are not there."""
+    counts = np.array([[[3], [5], [-1]], [[-1], [-1], [-1]]])
+    made = ensemble_of(counts)
+    assert made.finished.tolist() == [2, 0]
+    assert made.mean_count[0, 0] == 4.0
+    assert made.standard_error[0, 0] == pytest.approx(1.0, rel=1e-14)
+    assert np.isnan(made.mean_count[1, 0])
+    assert made.distribution(0, 0) == {3: 0.5, 5: 0.5}
+    assert made.distribution(1, 0) == {}
+
+
+def test_distribution_has_the_mean() -> None:
+    """Shares would belong to other counts, or not sum to one."""
+    counts = np.random.default_rng(1).integers(0, 6, (1, 50, 2))
+    made = ensemble_of(counts)
+    for j in range(2):
+        shares = made.distribution(0, j)
+        assert sum(shares.values()) == pytest.approx(1.0, rel=1e-14)
+        mean = sum(k * p for k, p in shares.items())
+        assert mean == pytest.approx(made.mean_count[0, j], rel=1e-14)
+
+
+def test_total_variation_is_a_distance() -> None:
+    """Distributions without a common count would not be 1 apart, or equal ones not 0."""
+    p, q = {1: 0.2, 2: 0.8}, {3: 1.0}
+    assert total_variation(p, q) == 1.0
+    assert total_variation(p, p) == 0.0
+    r = {2: 0.5, 3: 0.5}
+    assert total_variation(p, r) == total_variation(r, p) == pytest.approx(0.5, rel=1e-14)
+
+
+def test_repr_is_one_line() -> None:
+    """A notebook would print arrays, or say nothing of the counts."""
+    text = repr(ensemble_of(np.full((2, 3, 1), 4)))
+    assert text == (
+        "Ensemble(n = 100, 200, 3 runs, clusters at 1 onset times 4.000 +- 0.000, 4.000 +- 0.000)"
+    )

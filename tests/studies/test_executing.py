@@ -1,0 +1,124 @@
+"""Tasks on any executor: all of them, in order, and no more once something ended."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
+from multiprocessing import get_context
+
+import pytest
+
+from meanfield.studies import executing
+from meanfield.studies.executing import finished
+from meanfield.trajectory import SimulationError
+
+
+def square(number: int) -> int:
+    """Task of a moment; 13 cannot be done."""
+    if number == 13:
+        raise SimulationError(1.5, 3, "the step became too small")
+    return number**2
+
+
+@pytest.fixture(params=["here", "threads", "processes"])
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
+    """Each kind of executor."""
+    if request.param == "here":
+        yield None
+    elif request.param == "threads":
+        with ThreadPoolExecutor(2) as threads:
+            yield threads
+    else:
+        with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+            yield processes
+
+
+def test_every_task_is_done_once(
+    executor: Executor | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task would be lost or done twice where the executor takes more of them."""
+    monkeypatch.setattr(executing, "_AHEAD", 5)
+    tasks = [*range(12), 3]
+    results = sorted(finished(square, tasks, executor))
+    assert results == sorted((task, task**2) for task in tasks)
+
+
+def test_no_task_is_no_result(executor: Executor | None) -> None:
+    """A study that lacks nothing would wait for ever."""
+    assert list(finished(square, [], executor)) == []
+
+
+def test_failure_of_a_task_is_told(executor: Executor | None) -> None:
+    """A failed run would be lost, or its reason be lost on the way from another process."""
+    with pytest.raises(SimulationError, match=r"too small \(stopped at t = 1.5, step 3\)"):
+        list(finished(square, [1, 13, 2], executor))
+
+
+def test_tasks_begin_in_order() -> None:
+    """An interrupted study would be unbalanced."""
+    begun: list[int] = []
+    with ThreadPoolExecutor(1) as executor:
+        list(finished(begun.append, range(50), executor))
+    assert begun == list(range(50))
+
+
+def test_results_come_as_they_finish() -> None:
+    """A long task would hold back the results, and the progress, of all others."""
+    second = threading.Event()
+
+    def task(number: int) -> int:
+        if number == 0:
+            assert second.wait(10.0)
+        return number
+
+    with ThreadPoolExecutor(2) as executor:
+        order = []
+        for number, _ in finished(task, range(4), executor):
+            order.append(number)
+            if number == 3:
+                second.set()
+    assert order == [1, 2, 3, 0]
+
+
+def test_end_cancels_what_has_not_begun() -> None:
+    """An interrupt would wait until all tasks are done."""
+    begun: list[int] = []
+
+    def task(number: int) -> None:
+        begun.append(number)
+        time.sleep(0.01)
+
+    with ThreadPoolExecutor(1) as executor, closing(finished(task, range(1000), executor)) as some:
+        next(some)
+    assert len(begun) < 10
+
+
+def test_failure_cancels_what_has_not_begun() -> None:
+    """A study that failed would go on for hours before saying so."""
+    begun: list[int] = []
+
+    def task(number: int) -> None:
+        begun.append(number)
+        time.sleep(0.01)
+        if number == 2:
+            raise ArithmeticError("two")
+
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ArithmeticError, match="two"):
+        list(finished(task, range(1000), executor))
+    assert len(begun) < 10
+
+
+def test_tasks_are_taken_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Millions of tasks would lie in the memory of the scheduler, or never end being made."""
+    monkeypatch.setattr(executing, "_AHEAD", 4)
+    taken = itertools.count()
+    with (
+        ThreadPoolExecutor(1) as executor,
+        closing(finished(abs, taken, executor)) as endless,
+    ):
+        assert [next(endless) for _ in range(3)] == [(0, 0), (1, 1), (2, 2)]
+    assert next(taken) == 4 + 3

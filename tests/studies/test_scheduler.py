@@ -1,0 +1,256 @@
+"""A Dask cluster as executor: the same results, whatever happens to its workers."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import operator
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from meanfield.compute.threads import set_threads, threads
+from meanfield.config.sections import read_problem
+from meanfield.problem import Problem
+from meanfield.studies import convergence, scheduler
+from meanfield.studies.convergence import convergence_study
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.executing import finished
+from meanfield.studies.particle_systems import density_reference, system_distances
+from meanfield.studies.scheduler import call, check_versions, scheduler_pool, version
+from meanfield.studies.sharing import packed
+
+PROBLEM = {"manifold": "circle", "beta": 5.0}
+LAW = {"name": "perturbed_uniform", "modes": [[3, 0.0, 0.2]]}
+SOURCE = functools.partial(read_problem, "run.toml", Path(), PROBLEM, LAW)
+
+
+def study(executor: Any = None, source: Any = SOURCE) -> ConvergenceStudy:
+    """Twenty-four systems, of some hundredths of a second each."""
+    return convergence_study(
+        source, 6.0, save=4, tokens=(50, 400, 2000), repetitions=8, executor=executor
+    )
+
+
+def make_problem() -> Problem:
+    """Problem of a module that the workers cannot import."""
+    return SOURCE()
+
+
+def test_study_survives_a_killed_worker(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Systems of a lost worker would be missing, counted twice, or come out differently."""
+    seen: list[tuple[int, int]] = []
+    lost: list[int] = []
+
+    def killing(function: Any, tasks: Iterable[Any], executor: Any) -> Iterator[tuple[Any, Any]]:
+        for task, result in finished(function, tasks, executor):
+            seen.append((task.tokens, task.repetition))
+            if len(seen) == 4:
+                lost.append(cluster.kill_a_busy_worker())
+            yield task, result
+
+    expected = study().distances
+    monkeypatch.setattr(convergence, "finished", killing)
+    with scheduler_pool(cluster.address) as executor:
+        found = study(executor).distances
+        with cluster.client() as client:
+            assert len(client.nthreads()) == 2
+    assert lost[0] > 0
+    assert sorted(seen) == sorted((n, r) for n in (50, 400, 2000) for r in range(8))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_result_counts_though_its_worker_is_lost_meanwhile() -> None:
+    """A result that has arrived would be taken for an error, as Dask's own executor does."""
+
+    class Client:
+        async def gather(self, future: Any, asynchronous: bool) -> str:
+            future.status = "lost"
+            return "result"
+
+    class There:
+        status = "finished"
+
+    here: Future[str] = Future()
+    asyncio.run(scheduler._deliver(Client(), There(), here))
+    assert here.result(0) == "result"
+
+
+@pytest.mark.slow
+def test_client_s_own_executor_will_do(cluster: Any) -> None:
+    """Users of Dask would need our door to it."""
+    with cluster.client() as client:
+        found = study(client.get_executor(pure=False)).distances
+    np.testing.assert_array_equal(found, study().distances)
+
+
+@pytest.mark.slow
+def test_function_of_the_main_script_travels(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A problem made in a script or a notebook could not be studied on a cluster."""
+    monkeypatch.setattr(make_problem, "__module__", "__main__")
+    with scheduler_pool(cluster.address) as executor:
+        found = study(executor, make_problem).distances
+    np.testing.assert_array_equal(found, study().distances)
+
+
+def test_density_travels_once() -> None:
+    """Megabytes of densities would travel, and wait at the scheduler, with every task."""
+    reference = density_reference(SOURCE(), np.arange(9.0), tolerance=1e-8, max_degree=256)
+    plan = convergence.Comparison(SOURCE(), SOURCE, reference, convergence.StudyOptions(), 1e-8)
+    task = plan.missing(plan.empty())[0]
+    data, shared = packed((system_distances, (task,), {}))
+    assert shared == [reference]
+    assert len(data) < 2000
+
+
+@pytest.mark.slow
+def test_shared_object_is_sent_once(cluster: Any) -> None:
+    """The scheduler would hold as many copies as there are tasks."""
+    reference = density_reference(SOURCE(), np.arange(9.0), tolerance=1e-8, max_degree=256)
+    with scheduler_pool(cluster.address) as executor:
+        futures = [executor.submit(operator.attrgetter("note"), reference) for _ in range(20)]
+        assert [future.result() for future in futures] == [""] * 20
+        with cluster.client() as client:
+            made = client.run_on_scheduler(lambda dask_scheduler: [*dask_scheduler.tasks])
+    assert sum(key.startswith("loads") for key in made) == 1
+
+
+def test_worker_uses_one_thread() -> None:
+    """Tasks of one machine would fight for its cores."""
+    before = threads()
+    try:
+        set_threads(2)
+        assert call(version(), packed((threads, (), {}))[0]) == 1
+    finally:
+        set_threads(before)
+
+
+def test_other_versions_are_refused() -> None:
+    """Results of two versions would be mixed."""
+    with pytest.raises(ValueError, match=r"tcp://b:1 has meanfield 0.0.1, expected 0.1.0 as here"):
+        check_versions({"tcp://a:1": "0.1.0", "tcp://b:1": "0.0.1"}, "0.1.0")
+    with pytest.raises(ValueError, match=rf"came late has meanfield {version()}, expected 9.9"):
+        call("9.9", b"")
+
+
+def test_worker_without_meanfield_is_refused() -> None:
+    """The user would read about the deserialisation of a task graph."""
+    error = ModuleNotFoundError("No module named 'meanfield'")
+    with pytest.raises(ValueError, match=r"cannot load meanfield .* \(No module named 'meanfield'"):
+        check_versions({"tcp://a:1": error})
+
+
+@pytest.mark.slow
+def test_versions_of_the_workers_are_asked_for(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster of another version would be used."""
+    monkeypatch.setattr("meanfield.__version__", "9.9")
+    with (
+        pytest.raises(ValueError, match=r"worker tcp://\S+ has meanfield \S+, expected 9.9"),
+        scheduler_pool(cluster.address),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("tcp://127.0.0.1:1", "no answer"),
+        ("node", "missing port number in address 'node'"),
+        ("", "missing port number"),
+        ("carrier://pigeon:1", "unknown address scheme 'carrier'"),
+    ],
+)
+def test_address_without_scheduler_is_refused(
+    address: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command would hang, or show a traceback of Dask's."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(scheduler, "_CONNECT_SECONDS", 0.3)
+    with (
+        pytest.raises(ValueError, match=f"no Dask scheduler at '{address}' .{reason}"),
+        scheduler_pool(address),
+    ):
+        pass
+
+
+def test_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user would not know what to install."""
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with (
+        pytest.raises(ValueError, match=r"Dask is not installed: pip install 'meanfield\[dask\]'"),
+        scheduler_pool("tcp://127.0.0.1:1"),
+    ):
+        pass
+
+
+@pytest.mark.slow
+def test_cluster_without_workers_is_told_and_waited_for(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A study whose workers are all lost would hang without a word, or lose its tasks."""
+    monkeypatch.setattr(scheduler, "_SECONDS_BETWEEN_LOOKS", 0.1)
+    notices: list[str] = []
+    told = threading.Event()
+
+    def notice(text: str) -> None:
+        notices.append(text)
+        told.set()
+
+    with scheduler_pool(cluster.address, notice) as executor:
+        results = finished(time.sleep, [0.2] * 12, executor)
+        next(results)
+        for process in cluster.processes[1:]:
+            process.kill()
+        assert told.wait(20.0)
+        cluster.start_worker()
+        assert len(list(results)) == 11
+    assert "has no workers: waiting for some" in notices[0]
+    assert notices[1:] == ["the Dask cluster has workers again (1)"]
+
+
+@pytest.mark.slow
+def test_task_that_kills_workers_is_told(cluster: Any) -> None:
+    """One task that takes all memory would bring down the whole cluster, worker by worker."""
+    cluster.start_worker()
+    cluster.start_worker()
+    cluster.wait_for_workers(5)
+    with (
+        pytest.raises(ChildProcessError, match="4 workers took the same task and were lost"),
+        scheduler_pool(cluster.address) as executor,
+    ):
+        list(finished(os._exit, [1], executor))
+
+
+@pytest.mark.slow
+def test_lost_scheduler_is_told(cluster: Any) -> None:
+    """A study would wait for ever for a scheduler that has ended."""
+    with (
+        pytest.raises(ConnectionError, match="the Dask scheduler is gone"),
+        scheduler_pool(cluster.address) as executor,
+    ):
+        results = finished(time.sleep, [0.1] * 100, executor)
+        next(results)
+        cluster.processes[0].kill()
+        list(results)
+
+
+@pytest.mark.slow
+def test_end_cancels_what_waits_at_the_cluster(cluster: Any) -> None:
+    """An interrupted study would keep the cluster busy for others."""
+    with cluster.client() as client:
+        with pytest.raises(KeyboardInterrupt), scheduler_pool(cluster.address) as executor:
+            next(finished(time.sleep, [0.3] * 1000, executor))
+            raise KeyboardInterrupt
+        time.sleep(1.0)
+        assert len(client.nthreads()) == 3
+        assert not any(client.processing().values())

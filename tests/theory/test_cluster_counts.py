@@ -1,0 +1,171 @@
+"""The cluster-count law in closed form, against printed tables, quadrature and limits."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.theory.cluster_counts import mean_maxima, potential_variances
+
+CIRCLE_MEANS = {
+    1: 1.204, 2: 1.981, 3: 2.278, 4: 2.721, 5: 3.028, 6: 3.311, 7: 3.585, 8: 3.837, 10: 4.296,
+    12: 4.708, 15: 5.271, 20: 6.092, 30: 7.468, 50: 9.650, 100: 13.657,
+}  # fmt: skip
+SPHERE_MEANS = {1: 1.002, 2: 1.485, 3: 2.023, 5: 3.106, 8: 4.802, 12: 7.105}
+PURE_DEGREES = {
+    1: 1.0, 2: 2.0, 3: 3.711631, 4: 6.013774, 5: 8.897065, 6: 12.359237, 8: 21.017516,
+    10: 31.986228, 15: 69.513037,
+}  # fmt: skip
+
+
+def circle(beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
+    """Problem on the circle."""
+    return mf.Problem(mf.Circle(), mf.exponential(beta), flow)
+
+
+@pytest.mark.parametrize(("beta", "mean"), CIRCLE_MEANS.items())
+def test_mean_on_the_circle(beta: float, mean: float) -> None:
+    """Table for N = 1,000, three decimals; another growth rate or weight would move them."""
+    assert mf.mean_clusters(circle(beta), 1000) == pytest.approx(mean, abs=6e-4)
+
+
+@pytest.mark.parametrize(("beta", "mean"), SPHERE_MEANS.items())
+def test_mean_on_the_sphere(beta: float, mean: float) -> None:
+    """Table for N = 1,000, three decimals."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(beta))
+    assert mf.mean_clusters(problem, 1000) == pytest.approx(mean, abs=6e-4)
+
+
+def test_mean_by_extended_precision() -> None:
+    """The sum with mpmath's Bessel functions and 30 digits: agreement to rounding of exponents."""
+    beta, n = 9, 1000
+    with mpmath.workdps(30):
+        rates = [k**2 * mpmath.besseli(k, beta) / beta for k in range(41)]
+        time = mpmath.log(n) / (2 * max(rates))
+        w = [mpmath.besseli(k, beta) ** 2 * mpmath.exp(2 * r * time) for k, r in enumerate(rates)]
+        exact = mpmath.sqrt(
+            sum(k**4 * w[k] for k in range(1, 41)) / sum(k**2 * w[k] for k in range(1, 41))
+        )
+        # Degrees cut at 1e-12 of the curvature move the mean by half of that at most.
+        assert mf.mean_clusters(circle(beta), n) == pytest.approx(float(exact), rel=2e-12)
+
+
+@pytest.mark.parametrize(("degree", "mean"), PURE_DEGREES.items())
+def test_pure_degree_on_the_sphere(degree: int, mean: float) -> None:
+    """Kac-Rice of random spherical harmonics, six decimals."""
+    variances = np.zeros(degree + 1)
+    variances[degree] = 7.0
+    assert mean_maxima(2, variances) == pytest.approx(mean, abs=6e-7)
+
+
+def test_pure_degree_on_the_circle() -> None:
+    """A cosine of degree k has k maxima."""
+    assert mean_maxima(1, np.array([5.0, 0.0, 0.0, 0.0, 2.0])) == pytest.approx(4.0, rel=1e-15)
+
+
+def test_sphere_formula_by_integration() -> None:
+    """Mean density of maxima from the law of the Hessian, s I + R, integrated numerically.
+
+    Var s = 2 C'' + C', |R|^2 exponential of mean 2 C'', gradient of variance C' a component;
+    the area of the sphere is 4 pi.
+    """
+    first, second = 3.0, 5.5
+    scale = math.sqrt(2 * second + first)
+
+    def inner(u: float) -> float:
+        # E (s^2 - |R|^2)_+ over |R|^2 for one s.
+        square = (u * scale) ** 2
+        return square - 2 * second * (1 - math.exp(-square / (2 * second)))
+
+    u = np.linspace(0.0, 12.0, 200_001)
+    weights = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
+    expected = np.trapezoid(np.array([inner(x) for x in u]) * weights, u)
+    density = expected / (2 * math.pi * first)
+    # Two degrees with these derivatives: v_2, v_3 from C' and C''.
+    matrix = np.array([[5 * 6 / 2, 7 * 12 / 2], [5 * 24 / 8, 7 * 120 / 8]])
+    v = np.linalg.solve(matrix, [first, second])
+    found = mean_maxima(2, np.array([0.0, 0.0, *v]))
+    assert found == pytest.approx(4 * math.pi * density, rel=1e-9)  # the trapezoidal rule's error
+
+
+@pytest.mark.parametrize(("beta", "wells"), [(10, 3.8587), (50, 8.6532), (100, 12.2424)])
+def test_wells_before_any_motion(beta: float, wells: float) -> None:
+    """At time 0 the count is that of a kernel density estimate, near sqrt(3 beta / 2)."""
+    assert mf.mean_clusters(circle(beta), 1000, time=0.0) == pytest.approx(wells, abs=6e-5)
+
+
+def test_wells_at_large_beta() -> None:
+    """sqrt(3 beta / 2) wells on the circle and beta / sqrt(3) on the sphere, to first order."""
+    beta = 4000.0
+    on_sphere = mf.Problem(mf.Sphere(), mf.exponential(beta))
+    assert mf.mean_clusters(circle(beta), 10, time=0.0) == pytest.approx(
+        math.sqrt(1.5 * beta), rel=2 / beta
+    )
+    assert mf.mean_clusters(on_sphere, 10, time=0.0) == pytest.approx(
+        beta / math.sqrt(3.0), rel=4 / beta
+    )
+
+
+def test_softmax_changes_nothing_at_the_onset() -> None:
+    """USA and SA differ by a factor of time, which the onset time takes out."""
+    softmax = mf.mean_clusters(circle(9.0, mf.SA), 1000)
+    assert softmax == pytest.approx(mf.mean_clusters(circle(9.0), 1000), rel=1e-13)
+
+
+def test_linear_kernel_makes_one_cluster() -> None:
+    """Only degree 1 is felt: one well for every N, exactly."""
+    for manifold in (mf.Circle(), mf.Sphere()):
+        assert mf.mean_clusters(mf.Problem(manifold, mf.linear()), 50) == 1.0
+
+
+def test_nothing_grows_nothing_counts() -> None:
+    """A repelling flow has a stable uniform state: no clusters, and no exception."""
+    problem = circle(5.0, mf.Flow(strength=-1.0))
+    assert mf.mean_clusters(problem, 1000) == 0.0
+    assert not potential_variances(problem, 1000).any()
+    assert mf.tokens_for_dominance(problem) == math.inf
+
+
+def test_variance_of_sampled_tokens() -> None:
+    """At time 0 the variances are those of tokens, measured: 4 standard errors of 4,000 draws."""
+    problem, n, draws = circle(5.0), 50, 4000
+    rng = np.random.default_rng(3)
+    w = problem.kernel.potential_multipliers(1, 4)
+    fields = np.array(
+        [w * problem.space.moments(rng.uniform(0, 2 * np.pi, n), None, 4) for _ in range(draws)]
+    )
+    measured = (np.abs(fields[:, 1:]) ** 2).mean(axis=0)
+    expected = potential_variances(problem, n, time=0.0)[1:5]
+    assert np.all(np.abs(measured / expected - 1) < 4 / math.sqrt(draws))
+
+
+@pytest.mark.parametrize(
+    ("beta", "exponent"), [(4, 13.8), (5, 16.5), (7, 33.0), (8, 17.8), (10, 202), (20, 107)]
+)
+def test_tokens_for_dominance(beta: float, exponent: float) -> None:
+    """Powers of ten of the table: the gap of the spectrum is far from 10 to 1 at any real N."""
+    found = math.log10(mf.tokens_for_dominance(circle(beta)))
+    assert found == pytest.approx(exponent, abs=0.5 if exponent > 100 else 0.05)
+
+
+def test_dominance_by_growth() -> None:
+    """At that number of tokens the second amplitude really is ten times smaller at the onset."""
+    problem = circle(2.0)
+    n = mf.tokens_for_dominance(problem)
+    first, second = np.sort(mf.growth_rates(problem))[:-3:-1]
+    time = math.log(n) / (2 * first)
+    assert math.exp((first - second) * time) == pytest.approx(10.0, rel=1e-12)
+
+
+def test_wrong_values_are_told() -> None:
+    """Each says what is allowed."""
+    with pytest.raises(ValueError, match="at least 2"):
+        mf.mean_clusters(circle(5.0), 1)
+    with pytest.raises(ValueError, match="above 1"):
+        mf.tokens_for_dominance(circle(5.0), ratio=1.0)
+    with pytest.raises(ValueError, match="circle or the sphere"):
+        mean_maxima(3, np.ones(3))
