@@ -120,20 +120,38 @@ def block_clusters(block: RunBlock) -> ClusterTable:
         carrier(problem, run_tokens(problem, block.tokens, run, block.seed), block.tolerance)
         for run in block.runs
     )
-    return table_of(
-        [_clusters(problem, start, block) for start in starts], point_shape(problem.space)
-    )
+    found = [
+        clusters_of_run(problem, start, block.times, block.tokens, block.tolerance)
+        for start in starts
+    ]
+    return table_of(found, point_shape(problem.space))
 
 
-def _clusters(problem: Problem, start: Measure, block: RunBlock) -> list[Clusters]:
-    """Clusters of one run at every time."""
-    degree = felt_degree(problem, block.tolerance)
+def clusters_of_run(
+    problem: Problem, start: Measure, times: FloatArray, tokens: int, tolerance: float
+) -> list[Clusters]:
+    """Clusters at every time of one run, moved by the degrees that are felt.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its initial measure is not used.
+    start : Measure
+        Tokens, or weighted nodes that stand for them.
+    times : ndarray
+        Scaled times, increasing.
+    tokens : int
+        Number of tokens that nodes stand for: the cluster rule asks for three.
+    tolerance : float
+        Of the time steps, and of what is felt.
+    """
+    degree = felt_degree(problem, tolerance)
     carried = ParticleRepresentation(problem, start.points.ravel(), start.weights, degree)
-    stream = trajectory(problem, carried, block.times, tolerance=block.tolerance)
+    stream = trajectory(problem, carried, times, tolerance=tolerance)
     found = [clusters(snapshot.measure, problem.kernel.beta) for snapshot in stream]
     if start.weights is None:
         return found
-    least = _LEAST_TOKENS / block.tokens
+    least = _LEAST_TOKENS / tokens
     return [Clusters(c.mass[c.mass >= least], c.centre[c.mass >= least]) for c in found]
 
 

@@ -24,21 +24,18 @@ import numpy as np
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.interaction import felt_degree
 from meanfield.measures import Measure
-from meanfield.observables.clusters import clusters
 from meanfield.problem import Problem
-from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.step_limits import check_movable
+from meanfield.studies.cluster_runs import clusters_of_run
 from meanfield.studies.executing import finished
 from meanfield.studies.particle_systems import ProblemSource
 from meanfield.studies.quiet_start import quiet_start
 from meanfield.theory.stability import growth_rates, onset_time
-from meanfield.trajectory import trajectory
 
 # Finer ones change the counts of one sample in fifty, and the mean by less than half a per cent:
 # tests/studies/test_corrected_law.py.
 _AMPLITUDE = 0.08
 _TOLERANCE = 1e-4
-_FELT = 1e-4
 # Degree of the grid of nodes, per degree felt and at least, by dimension.
 _GRID_DEGREES = {1: 12.0, 2: 1.5}
 _LEAST_GRID_DEGREE = {1: 128, 2: 20}
@@ -127,7 +124,7 @@ def block_counts(block: SampleBlock) -> IntArray:
 
 def _sampler(problem: Problem, tokens: int) -> _Sampler:
     onset = onset_time(problem, tokens)
-    degree, dimension = felt_degree(problem, _FELT), problem.manifold.dimension
+    degree, dimension = felt_degree(problem, _TOLERANCE), problem.manifold.dimension
     rates = growth_rates(problem, degree)
     number = np.ones(degree + 1) * (2.0 if dimension == 1 else 2.0 * np.arange(degree + 1) + 1.0)
     number[0] = 0.0
@@ -157,7 +154,5 @@ def _count(sampler: _Sampler, sample: int, seed: int) -> int:
     else:
         moments = space.gaussian_fields(sampler.variances, 1, rng)[0]
         measure = quiet_start(space, moments, sampler.grid_degree)
-    degree = len(sampler.variances) - 1
-    carried = ParticleRepresentation(problem, measure.points.ravel(), measure.weights, degree)
-    (last,) = trajectory(problem, carried, [sampler.end - start], tolerance=_TOLERANCE)
-    return clusters(last.measure, problem.kernel.beta).count
+    times = np.array([sampler.end - start])
+    return clusters_of_run(problem, measure, times, tokens, _TOLERANCE)[0].count

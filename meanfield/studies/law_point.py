@@ -82,7 +82,9 @@ class LawPoint:
         law, part = self.linear, self.closed_form % 1.0
         error = max(law.standard_error, math.sqrt(part * (1.0 - part) / law.samples))
         difference = law.mean - self.closed_form
-        return difference / error if error > 0.0 else math.copysign(math.inf, difference)
+        if error == 0.0:
+            return 0.0 if difference == 0.0 else math.copysign(math.inf, difference)
+        return difference / error
 
     @property
     def linear_distance(self) -> float:
