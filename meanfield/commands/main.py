@@ -31,9 +31,9 @@ COMMANDS = {
     "check": "dry run: what would be computed, estimated memory and time",
     "init": "a commented run file to start from",
     "stability": "growth rates of the uniform state, dominant degree, thresholds",
-    "predict": "how many clusters tokens form, with its distribution; where given tokens will",
+    "predict": "how many clusters tokens will form, and where given tokens will",
     "compare": "particle systems against their mean-field limit, in Wasserstein distance",
-    "ensemble": "many runs from sampled tokens: how many clusters they make",
+    "ensemble": "many runs from sampled tokens, and how many clusters they make",
     "plot": "figures and films from a run file",
     "info": "what a run file holds, as text, JSON or CSV",
 }

@@ -52,9 +52,9 @@ def execute(options: argparse.Namespace) -> int:
     """Predict."""
     problem = problem_of(options)
     if options.plot:
-        from meanfield.outputs.plots.figures import check_suffix
+        from meanfield.outputs.plots.figures import check_figure
 
-        check_suffix(options.plot)
+        check_figure(options.plot)
     tokens = _tokens(problem, options)
     # Other processes make the problem anew: a Problem cannot travel.
     source = functools.partial(problem_of, _problem_options(options))

@@ -31,9 +31,10 @@ def report(prediction: ClusterPrediction) -> str:
         ("tokens", prediction.tokens),
     ]
     if prediction.message:
-        return facts([*pairs, ("clusters", prediction.message)])
-    parts = [facts([*pairs, *_linear_theory(prediction), *_means(prediction)])]
-    parts.append(_distribution(prediction.linear, prediction.corrected))
+        parts = [facts([*pairs, ("clusters", prediction.message)])]
+    else:
+        parts = [facts([*pairs, *_linear_theory(prediction), *_means(prediction)])]
+        parts.append(_distribution(prediction.linear, prediction.corrected))
     if prediction.note:
         parts.append(f"note: {prediction.note}.")
     if prediction.positions is not None:

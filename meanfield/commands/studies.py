@@ -15,6 +15,7 @@ from meanfield.commands.pools import add_pool_arguments
 from meanfield.commands.progress import shown
 from meanfield.commands.run import add_set
 from meanfield.config import Config, ConfigError
+from meanfield.config.output import output_path
 from meanfield.config.sections import read_problem
 from meanfield.outputs.atomic import OutputError
 from meanfield.studies.particle_systems import ProblemSource
@@ -28,8 +29,9 @@ def add_study_arguments(command: argparse.ArgumentParser, name: str) -> None:
     command.add_argument("-o", "--output", metavar="OUT.h5", help=f"default: CONFIG-{name}.h5")
     command.add_argument("--plot", metavar="FIGURE", help=".png, .pdf or .svg")
     add_pool_arguments(command)
-    command.add_argument("--resume", action="store_true", help="run only what the output lacks")
-    command.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    existing = command.add_mutually_exclusive_group()
+    existing.add_argument("--resume", action="store_true", help="run only what the output lacks")
+    existing.add_argument("--overwrite", action="store_true", help="replace an existing output")
     add_set(command)
     add_threads(command)
     command.add_argument("--quiet", action="store_true", help="no progress")
@@ -43,16 +45,19 @@ def study_output(options: argparse.Namespace, config: Config, name: str) -> Path
     ------
     OutputError
         If there is something and it is neither to be replaced nor to be continued.
+    ConfigError
+        If nothing can be written there, or the study reads it.
     ValueError
-        If the suffix of the figure is not known.
+        If the figure cannot be written where it is to go.
     """
-    path = Path(options.output or config.source.with_name(f"{config.source.stem}-{name}.h5"))
+    chosen = Path(options.output or config.source.with_name(f"{config.source.stem}-{name}.h5"))
+    path = output_path("", config.source, None, chosen, config.inputs)
     if path.exists() and not (options.resume or options.overwrite):
         raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
     if options.plot is not None:
-        from meanfield.outputs.plots.figures import check_suffix
+        from meanfield.outputs.plots.figures import check_figure
 
-        check_suffix(options.plot)
+        check_figure(options.plot)
     return path
 
 

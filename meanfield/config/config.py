@@ -103,6 +103,8 @@ class Config:
         Given. "one_cluster" ends the run early.
     output : Output
         Derived.
+    inputs : tuple of Path
+        Derived. Files that the run reads.
     compare : StudyOptions
         Derived.
     ensemble : EnsembleOptions
@@ -118,6 +120,7 @@ class Config:
     times: FloatArray
     stop: str | None
     output: Output
+    inputs: tuple[Path, ...]
     compare: StudyOptions
     ensemble: EnsembleOptions
     tables: dict[str, Any]
@@ -223,6 +226,7 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None) -> Config:
         times,
         values["time"]["stop"],
         Output(path, tuple(output["observables"]), state),
+        tuple(inputs),
         compare,
         ensemble,
         tables,

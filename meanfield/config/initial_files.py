@@ -35,7 +35,9 @@ def tokens_from_file(values: dict[str, Any], folder: Path, bare: Problem) -> Law
     except Exception as error:
         # NumPy parses what the file says of itself: nonsense raises all kinds of errors.
         raise ValueError(f"{label} is no readable .npy file of numbers: {error}.") from None
-    if points.dtype.kind not in "fiu" or points.ndim == 0 or points.size == 0:
+    if points.size == 0:
+        raise ValueError(f"{label} holds no tokens, expected at least one.")
+    if points.dtype.kind not in "fiu" or points.ndim == 0:
         raise ValueError(
             f"{label} holds {points.dtype} of shape {points.shape}, expected real numbers."
         )

@@ -38,6 +38,7 @@ from meanfield.theory.cluster_counts import (
     tokens_for_dominance,
 )
 from meanfield.theory.stability import dominant_degree, growth_rates, onset_time
+from meanfield.trajectory import SimulationError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,6 +47,8 @@ Progress = Callable[[Iterable[Counts], int, str], Iterable[Counts]]
 
 # Within the range of floating point, with room.
 _MOST_TOKENS = 10**300
+# Of a cluster, by the rule for clusters.
+_LEAST_TOKENS = 3
 NOTHING_GROWS = "none: uniform is stable, no degree grows"
 ONE_CLUSTER = "one cluster: nothing grows beyond degree 1"
 
@@ -236,16 +239,21 @@ def predict_clusters(
     runs = default_corrected_samples(dimension, degree)
     runs = runs if corrected_samples is None else corrected_samples
     note = _no_runs(made, runs) if corrected else ""
-    certain = _only_degree_one_grows(made)
     show: Progress = progress if progress is not None else lambda chunks, *_: chunks
     chunks = show(sampled_counts(made, count, samples, seed), samples, "linear law")
     linear, better = law_of(np.concatenate(list(chunks))), None
-    if corrected and certain:
+    if corrected and _only_degree_one_grows(made):
         better, note = CountLaw({1: 1.0}, 1.0, 0.0), ""
     elif corrected and not note:
         blocks = corrected_counts(problem, count, runs, seed, executor)
         chunks = show((counts for _, counts in blocks), runs, "corrected law")
-        better = law_of(np.concatenate(list(chunks)))
+        try:
+            better = law_of(np.concatenate(list(chunks)))
+        except SimulationError as error:
+            note = f"no corrected law: {error.reason}"
+    if _LEAST_TOKENS * linear.mean > count:
+        few = f"{count} tokens have {linear.mean:.3g} wells to choose from"
+        note = "; ".join(filter(None, [note, f"{few}: too few for the cluster rule"]))
     return ClusterPrediction(made, count, linear, better, seed, positions, note)
 
 

@@ -131,6 +131,8 @@ def law_of(counts: Counts) -> CountLaw:
     >>> law_of(np.array([2, 3, 3, 3]))
     CountLaw(mean 2.75 +- 0.2, most likely 3: 0.75)
     """
+    # Sorted: the order in which blocks finish must not show in the last digit.
+    counts = np.sort(counts)
     values, occurrences = np.unique(counts, return_counts=True)
     n = len(counts)
     error = float(np.std(counts, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")

@@ -13,6 +13,8 @@ ENSEMBLE_TOLERANCE = 1e-6
 
 # What was counted in them is held in memory.
 _MOST_RUNS = 1_000_000
+# Later nothing is left but merging, for which there are atoms; steps stay of order one.
+_LATEST = 1000.0
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ class EnsembleOptions:
             raise ValueError(f"times must be positive multiples of the onset time, got {times}.")
         if times != sorted(set(times)):
             raise ValueError(f"times must be increasing, got {times}.")
+        if times[-1] > _LATEST:
+            raise ValueError(f"times must be at most {_LATEST:g} onset times, got {times[-1]:g}.")
         if self.carrier not in CARRIERS:
             known = ", ".join(sorted(CARRIERS))
             raise ValueError(f"carrier {self.carrier!r} is not known. Known: {known}.")

@@ -11,11 +11,14 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, InvalidStateError, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
 from meanfield.compute.threads import set_threads
+
+_POOLS = ProcessPoolExecutor.__module__
+_PATIENCE_SECONDS = 1.0
 
 
 @contextmanager
@@ -58,16 +61,70 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, initializer=_prepare, initargs=(threads,))
     try:
+        with _deaf_children():
+            # Processes start when there is something to do.
+            for _ in range(workers):
+                pool.submit(_nothing)
         yield pool
     except BaseException as error:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in set(multiprocessing.active_children()) - before:
-            process.terminate()
+        with _quiet_managers():
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - before:
+                process.terminate()
         if isinstance(error, BrokenProcessPool):
             reason = "ended unexpectedly, perhaps for lack of memory; try fewer workers"
             raise OSError(errno.ECHILD, reason, "a worker process") from None
         raise
     pool.shutdown()
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started inside the block never hear an interrupt, not even while they load.
+
+    We hear it when they are started: an exception on the way would leave one half made.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not (main and hasattr(signal, "pthread_sigmask")):
+        yield
+        return
+    heard: list[int] = []
+    # Other threads may take the signal in spite of the mask, which is for the children.
+    usual = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, usual)
+        if heard:
+            signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def _quiet_managers() -> Iterator[None]:
+    """Wait for the threads of pools that are being ended, and spare users their last words.
+
+    Such a thread reports lost processes to futures that have been cancelled meanwhile, and fails.
+    """
+    managers = [t for t in threading.enumerate() if type(t).__module__ == _POOLS]
+    usual = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        if args.thread not in managers or args.exc_type is not InvalidStateError:
+            usual(args)
+
+    threading.excepthook = hook
+    try:
+        yield
+        for manager in managers:
+            manager.join(_PATIENCE_SECONDS)
+    finally:
+        threading.excepthook = usual
+
+
+def _nothing() -> None:
+    """Task that starts a process."""
 
 
 def _prepare(threads: int) -> None:

@@ -65,5 +65,8 @@ def test_impossible_name_is_one_line(name: str, capsys: pytest.CaptureFixture[st
 def test_template_shows_every_section() -> None:
     """A user would not learn of a section."""
     text = TEMPLATE.format(name="x", output='"x.h5"')
-    shown = {f"[{name}]" for name in (*sections.SECTION_KEYS, "initial")} - {"[compare]"}
+    shown = {f"[{name}]" for name in (*sections.SECTION_KEYS, "initial")} - {
+        "[compare]",
+        "[ensemble]",
+    }
     assert {line for line in text.splitlines() if line.startswith("[")} == shown

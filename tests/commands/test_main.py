@@ -87,7 +87,6 @@ def test_a_mistake_of_ours_is_not_hidden(
         ),
         (["run", "x", "--threads", "0"], "argument --threads: '0' is not a positive integer."),
         (["run", "x", "--threads", "two"], "argument --threads: 'two' is not a positive integer."),
-        (["compare", "x", "--scheduler", "here"], "meanfield: unrecognized arguments: --scheduler"),
         (["stability", "--manifold", "circle", "--beta", "nan"], "'nan' is not a finite number."),
         (
             ["stability", "--manifold", "circle", "--beta", "x\ny"],

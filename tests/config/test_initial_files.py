@@ -65,7 +65,7 @@ def test_tokens_are_taken_as_they_are(tmp_path: Path, dtype: str) -> None:
         (npy(["a"]), "holds <U1"),
         (npy([True]), "holds bool"),
         (npy(np.zeros(2, [("x", "f8")])), "holds .*expected real numbers"),
-        (npy([]), r"holds float64 of shape \(0,\)"),
+        (npy([]), "holds no tokens, expected at least one"),
         (npy([[1.0, 2.0]]), r"points have shape \(1, 2\), expected angles"),
         (npy(1.0), r"holds float64 of shape \(\), expected"),
         (npy([0.0, np.nan]), "point 1 is nan"),

@@ -54,6 +54,26 @@ def check_suffix(path: str | os.PathLike[str], known: tuple[str, ...] = SUFFIXES
     return suffix
 
 
+def check_figure(path: str | os.PathLike[str]) -> None:
+    """Say before long work whether a figure could be written.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is not known, or there is no such folder.
+
+    Examples
+    --------
+    >>> check_figure("nowhere/figure.png")
+    Traceback (most recent call last):
+    ...
+    ValueError: nowhere/figure.png cannot be written: its folder does not exist.
+    """
+    check_suffix(path)
+    if not Path(path).resolve().parent.is_dir():
+        raise ValueError(f"{os.fspath(path)} cannot be written: its folder does not exist.")
+
+
 def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure; the suffix chooses the format.
 

@@ -1,0 +1,146 @@
+"""`ensemble` and `predict` on a Dask cluster: to the bit what they are at home."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from meanfield.commands import ensemble as command
+from meanfield.commands.main import main
+from meanfield.outputs.ensemble_file import load_ensemble
+from meanfield.studies import corrected_law
+from meanfield.studies import ensemble as ensemble_module
+from meanfield.studies.executing import finished
+
+CONFIG = """
+title = "Small"
+problem = { manifold = "circle", beta = 5.0 }
+ensemble = { tokens = [50, 300], runs = 48, times = [1.0] }
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A small run file."""
+    path = tmp_path / "small.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def assert_same(first: Path, second: Path) -> None:
+    """Equal to the bit."""
+    a, b = load_ensemble(first), load_ensemble(second)
+    for name in ("tokens", "times", "onset_times", "counts", "mass", "centre", "predicted"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+
+
+def finished_runs(path: Path) -> int:
+    """Runs of all sizes that a file holds."""
+    return int((load_ensemble(path).counts[:, :, 0] >= 0).sum())
+
+
+class Killing:
+    """`finished` that kills a worker when some tasks are done."""
+
+    def __init__(self, cluster: Any, after: int) -> None:
+        self.cluster, self.after, self.lost = cluster, after, 0
+
+    def __call__(
+        self, function: Any, tasks: Iterable[Any], executor: Any
+    ) -> Iterator[tuple[Any, Any]]:
+        """Results, of which one comes late."""
+        for count, done in enumerate(finished(function, tasks, executor)):
+            if count == self.after:
+                self.lost = self.cluster.kill_a_busy_worker()
+            yield done
+
+
+@pytest.mark.slow
+def test_ensemble_survives_a_killed_worker(
+    cluster: Any,
+    config: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Runs of a lost worker would be missing, or where they were run would show in the file."""
+    monkeypatch.setattr(ensemble_module, "_MOST_BLOCKED", 2)
+    here, there = tmp_path / "here.h5", tmp_path / "there.h5"
+    assert main(["ensemble", str(config), "-o", str(here), "--workers", "1", "--json"]) == 0
+    expected = json.loads(capfd.readouterr().out)
+    killing = Killing(cluster, 6)
+    monkeypatch.setattr(command, "finished", killing)
+    place = ("-o", str(there), "--scheduler", cluster.address, "--json")
+    assert main(["ensemble", str(config), *place]) == 0
+    said = capfd.readouterr()
+    assert said.err == ""
+    assert json.loads(said.out) == expected | {"output": str(there)}
+    assert killing.lost > 0
+    assert_same(there, here)
+    assert load_ensemble(there).attributes["status"] == "completed"
+
+
+@pytest.mark.slow
+def test_prediction_survives_a_killed_worker(
+    cluster: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Samples of a lost worker would be missing, or the law depend on the machine."""
+    monkeypatch.setattr(corrected_law, "_BLOCK", 2)
+    line = "predict --manifold circle --beta 5 --tokens 1000 --samples 100 --corrected-samples 60"
+    answers = []
+    killing = Killing(cluster, 4)
+    for place in (["--workers", "1"], ["--scheduler", cluster.address]):
+        assert main([*line.split(), "--json", *place]) == 0
+        said = capfd.readouterr()
+        assert said.err == ""
+        answers.append(said.out)
+        monkeypatch.setattr(corrected_law, "finished", killing)
+    assert answers[0] == answers[1]
+    assert killing.lost > 0
+
+
+EAGER = """\
+import sys
+from meanfield.commands.main import main
+from meanfield.outputs import study_stream
+study_stream._FLUSH_SECONDS = 0.0
+sys.exit(main(["ensemble", *sys.argv[1:], "--quiet"]))
+"""
+
+
+@pytest.mark.slow
+def test_interrupt_on_the_cluster_is_resumed_at_home(
+    cluster: Any, config: Path, tmp_path: Path
+) -> None:
+    """What a cluster had done would be lost at Ctrl-C, or not go together with what follows."""
+    whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
+    many = ("--runs", "200")
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-c", EAGER, str(config), "-o", str(broken), *many),
+            *("--scheduler", cluster.address),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30.0
+    while not (broken.exists() and finished_runs(broken)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=10.0)[1] == "meanfield: interrupted\n"
+    assert process.returncode == 130
+    assert load_ensemble(broken).attributes["status"].startswith("interrupted with ")
+    assert 0 < finished_runs(broken) < 400
+    assert main(["ensemble", str(config), "-o", str(broken), "--quiet", *many, "--resume"]) == 0
+    assert main(["ensemble", str(config), "-o", str(whole), "--quiet", *many]) == 0
+    assert_same(broken, whole)

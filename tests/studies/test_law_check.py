@@ -1,0 +1,201 @@
+"""Points of the comparison of laws with ensembles: what they derive, and from what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.studies import corrected_law
+from meanfield.studies.count_law import CountLaw, law_of
+from meanfield.studies.ensemble import ensemble
+from meanfield.studies.ensemble_results import Ensemble, total_variation
+from meanfield.studies.law_check import law_points
+from meanfield.studies.law_point import LawPoint, degree_count
+from meanfield.studies.law_store import stored_counts
+
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+FEW = {"samples": 50, "corrected_samples": 2}
+
+
+def point(**changes: object) -> LawPoint:
+    """Point with laws that are known."""
+    given: dict[str, object] = {
+        "beta": 5.0,
+        "tokens": 1000,
+        "dimension": 1,
+        "dominant_degree": 3,
+        "closed_form": 3.0,
+        "linear": CountLaw({3: 1.0}, 3.0, 0.0, 100),
+        "corrected": CountLaw({2: 0.5, 3: 0.5}, 2.5, 0.05, 100),
+        "measured": CountLaw({2: 1.0}, 2.0, 0.02, 400),
+        "carrier": "particles",
+    }
+    return LawPoint(**(given | changes))  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def measured() -> Ensemble:
+    """Small ensemble of two sizes."""
+    return ensemble(PROBLEM, tokens=(50, 60), runs=4, seed=3)
+
+
+def test_ratios_have_the_errors_of_both_means() -> None:
+    """Error bars of a ratio would miss one of its parts."""
+    assert point().closed_form_ratio == pytest.approx((1.5, 1.5 * 0.01), rel=1e-14)
+    ratio, error = point().corrected_ratio
+    assert ratio == pytest.approx(1.25, rel=1e-14)
+    rng = np.random.default_rng(0)
+    drawn = (2.5 + 0.05 * rng.standard_normal(40_000)) / (2.0 + 0.02 * rng.standard_normal(40_000))
+    # Three standard errors of a spread of 40,000 are 1 %.
+    assert error == pytest.approx(float(np.std(drawn)), rel=0.02)
+
+
+def test_distances_are_those_from_the_runs() -> None:
+    """A law would be compared with the other law."""
+    assert point().linear_distance == 1.0
+    assert point().corrected_distance == 0.5
+
+
+def test_sampling_distance_is_that_of_two_samples_of_one_law() -> None:
+    """Noise of finite samples would be taken for an error of the law, or the other way round."""
+    rng = np.random.default_rng(1)
+    values, shares = np.array([2, 3, 4]), np.array([0.2, 0.5, 0.3])
+    found, expected = [], []
+    for _ in range(400):
+        one, other = (law_of(rng.choice(values, n, p=shares)) for n in (300, 500))
+        found.append(total_variation(one.distribution, other.distribution))
+        expected.append(point(corrected=one, measured=other).sampling_distance)
+    # The standard error of 400 distances is 2.5 % of their mean.
+    assert np.mean(expected) == pytest.approx(np.mean(found), rel=0.08)
+
+
+def test_deviation_counts_standard_errors() -> None:
+    """The check of the formula would be too strict or too lenient."""
+    law = CountLaw({2: 0.5, 3: 0.5}, 2.5, 0.05, 100)
+    assert point(linear=law, closed_form=2.4).linear_deviation == pytest.approx(2.0, rel=1e-12)
+
+
+def test_samples_all_alike_are_no_contradiction_of_a_mean_nearby() -> None:
+    """One maximum in every sample has no spread, and the exact mean is 1.0001."""
+    law = CountLaw({1: 1.0}, 1.0, 0.0, 10_000)
+    assert point(linear=law, closed_form=1.0001).linear_deviation == pytest.approx(-1.0, rel=1e-3)
+    assert point(linear=law, closed_form=1.0).linear_deviation == 0.0
+    assert point(linear=law, closed_form=2.0).linear_deviation == -np.inf
+
+
+@pytest.mark.parametrize(("dimension", "expected"), [(1, 3.0), (2, 3.711631)])
+def test_degree_alone_makes_its_own_number(dimension: int, expected: float) -> None:
+    """The staircase would be that of the other manifold."""
+    assert degree_count(dimension, 3) == pytest.approx(expected, abs=1e-6)
+    assert point(dimension=dimension).degree_count == degree_count(dimension, 3)
+
+
+def test_points_hold_the_runs_at_the_multiple(measured: Ensemble) -> None:
+    """Clusters of another time or size would be compared."""
+    points = law_points(PROBLEM, measured, multiple=1.0, **FEW)
+    assert [p.tokens for p in points] == [50, 60]
+    for i, p in enumerate(points):
+        assert p.measured.mean == pytest.approx(measured.mean_count[i, 0], rel=1e-14)
+        assert p.measured.distribution == pytest.approx(measured.distribution(i, 0), rel=1e-14)
+        assert (p.beta, p.dominant_degree, p.carrier) == (5.0, 3, "particles")
+        assert p.closed_form == mf.mean_clusters(PROBLEM, p.tokens)
+        assert (p.linear.samples, p.corrected.samples, p.measured.samples) == (50, 2, 4)
+
+
+def test_sizes_and_runs_not_made_are_left_out(measured: Ensemble) -> None:
+    """A run that is not there would count as -1 clusters."""
+    counts = measured.counts.copy()
+    counts[0], counts[1, 1:] = -1, -1
+    (only,) = law_points(PROBLEM, replace(measured, counts=counts), **FEW)
+    assert (only.tokens, only.measured.samples) == (60, 1)
+
+
+def test_corrected_law_shares_no_numbers_with_the_runs(
+    measured: Ensemble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Systems of few tokens would be the runs themselves, and agree with them for no reason."""
+    seeds = []
+
+    def seen(*given: object) -> Iterator[tuple[range, np.ndarray]]:
+        seeds.append(given[3])
+        yield range(2), np.array([3, 3])
+
+    monkeypatch.setattr("meanfield.studies.law_check.corrected_counts", seen)
+    law_points(PROBLEM, measured, seed=3, **FEW)
+    assert 3 not in seeds and len(set(seeds)) == 2
+
+
+def test_second_analysis_samples_nothing(
+    measured: Ensemble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour of samples would be made again, or others be read than were made."""
+    store = tmp_path / "laws.json"
+    first = law_points(PROBLEM, measured, store=store, **FEW)
+
+    def refuse(*given: object) -> None:
+        raise AssertionError("sampled again")
+
+    monkeypatch.setattr("meanfield.studies.law_check.corrected_counts", refuse)
+    monkeypatch.setattr("meanfield.studies.law_check.sampled_counts", refuse)
+    again = law_points(PROBLEM, measured, store=store, **FEW)
+    assert [(p.linear, p.corrected) for p in again] == [(p.linear, p.corrected) for p in first]
+    for other in ({"seed": 1}, {"samples": 51}, {"corrected_samples": 3}):
+        with pytest.raises(AssertionError, match="sampled again"):
+            law_points(PROBLEM, measured, store=store, **(FEW | other))
+    # The corrected law has constants; with others it is another law.
+    monkeypatch.setattr(corrected_law, "_AMPLITUDE", 0.2)
+    with pytest.raises(AssertionError, match="sampled again"):
+        law_points(PROBLEM, measured, store=store, **FEW)
+
+
+def test_other_problem_is_refused(measured: Ensemble) -> None:
+    """Laws of one beta would be compared with runs of another."""
+    other = mf.Problem(mf.Circle(), mf.exponential(beta=7.0))
+    with pytest.raises(ValueError, match=r"its beta is 5.0, expected 7.0"):
+        law_points(other, measured, **FEW)
+
+
+def test_laws_are_of_uniform_tokens(measured: Ensemble) -> None:
+    """The laws say nothing of tokens that begin elsewhere."""
+    shaped = replace(measured, predicted=np.full(2, np.nan))
+    with pytest.raises(ValueError, match=r"the laws are those of uniform tokens"):
+        law_points(PROBLEM, shaped, **FEW)
+
+
+def test_multiple_must_be_one_of_the_ensemble(measured: Ensemble) -> None:
+    """The nearest time would be taken silently."""
+    with pytest.raises(ValueError, match=r"counted at \[1.0, 2.0\] onset times, got multiple = 3"):
+        law_points(PROBLEM, measured, multiple=3.0, **FEW)
+
+
+def test_stable_problem_is_refused(measured: Ensemble) -> None:
+    """There would be a dominant degree where none grows."""
+    stable = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.Flow(strength=-1.0))
+    claimed = replace(measured, attributes={})
+    with pytest.raises(ValueError, match=r"nothing grows: uniform is stable"):
+        law_points(stable, claimed, **FEW)
+
+
+def test_stored_counts_are_those_made(tmp_path: Path) -> None:
+    """Counts would change on the way through the file, or one entry replace another."""
+    store = tmp_path / "laws.json"
+    for key, counts in ((1, [3, 2, 3]), (2, [7])):
+        made = stored_counts(store, {"n": key, "degrees": {1: 2.0}}, lambda c=counts: [np.array(c)])
+        assert made.tolist() == sorted(counts)
+    for key, expected in ((1, [2, 3, 3]), (2, [7])):
+        found = stored_counts(store, {"n": key, "degrees": {1: 2.0}}, lambda: [])
+        assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("text", ["{", "3", '[{"of": 1}]', "[3]"])
+def test_store_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
+    """A foreign file would be overwritten, or end in a message about keys."""
+    store = tmp_path / "laws.json"
+    store.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"holds no samples of laws: delete it"):
+        stored_counts(store, {}, lambda: [np.array([1])])
