@@ -18,9 +18,9 @@ from meanfield.compute.threads import threads
 from meanfield.config import Config, load_config
 from meanfield.outputs.ensemble_file import load_ensemble
 from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.executors.processes import worker_pool
 from meanfield.studies.law_check import law_points
 from meanfield.studies.law_point import LawPoint
-from meanfield.studies.workers import worker_pool
 
 MOST_DEVIATION = 3.5  # of the largest of 24 to 90 Gaussian numbers: exceeded in 1 to 4 % of cases
 

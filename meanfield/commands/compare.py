@@ -26,7 +26,7 @@ from meanfield.outputs.atomic import OutputError, writer_lock
 from meanfield.outputs.comparison_file import load_comparison, record_comparison
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.executing import finished
+from meanfield.studies.executors.finished import finished
 from meanfield.studies.particle_systems import System, system_distances
 
 # What a resumed comparison may differ in; it may only grow, `_stored` sees to that.

@@ -26,7 +26,7 @@ from meanfield.outputs.ensemble_file import load_ensemble, record_ensemble
 from meanfield.studies.cluster_runs import block_clusters
 from meanfield.studies.ensemble import EnsemblePlan, block_work, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.executing import finished
+from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import ENSEMBLE_TOLERANCE
 
 # What a resumed ensemble may differ in; it may only grow.

@@ -50,12 +50,12 @@ def pool(options: argparse.Namespace, count: int) -> Iterator[Executor | None]:
         As `worker_pool` and `scheduler_pool`.
     """
     if options.scheduler is not None:
-        from meanfield.studies.scheduler import scheduler_pool
+        from meanfield.studies.executors.dask_cluster import scheduler_pool
 
         with scheduler_pool(options.scheduler, _tell) as executor:
             yield executor
         return
-    from meanfield.studies.workers import worker_pool
+    from meanfield.studies.executors.processes import worker_pool
 
     cores = threads()
     workers = max(1, min(options.workers or cores, count))

@@ -27,7 +27,7 @@ def taken_down(
     Parameters
     ----------
     results : iterable of (task, result)
-        As `studies.executing.finished` yields them.
+        As `studies.executors.finished.finished` yields them.
     take : callable (task, result)
         Puts a result where it belongs.
     write : callable (status)

@@ -31,13 +31,13 @@ from meanfield.studies.count_law import (
     sampled_counts,
 )
 from meanfield.studies.particle_systems import ProblemSource
-from meanfield.studies.token_prediction import TokenPrediction, predict_positions
 from meanfield.theory.cluster_counts import (
     mean_clusters,
     potential_variances,
     tokens_for_dominance,
 )
 from meanfield.theory.stability import dominant_degree, growth_rates, onset_time
+from meanfield.theory.token_prediction import TokenPrediction, predict_positions
 from meanfield.trajectory import SimulationError
 
 if TYPE_CHECKING:

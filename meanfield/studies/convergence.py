@@ -20,7 +20,7 @@ from meanfield.representations.options import DEFAULT_TOLERANCE, Options
 from meanfield.run import problem_attributes
 from meanfield.simulate import save_times
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.executing import finished
+from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import StudyOptions
 from meanfield.studies.particle_systems import (
     ProblemSource,

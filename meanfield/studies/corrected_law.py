@@ -27,7 +27,7 @@ from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_movable
 from meanfield.studies.cluster_runs import clusters_of_run
-from meanfield.studies.executing import finished
+from meanfield.studies.executors.finished import finished
 from meanfield.studies.particle_systems import ProblemSource
 from meanfield.studies.quiet_start import quiet_start
 from meanfield.theory.stability import growth_rates, onset_time
@@ -150,7 +150,9 @@ def _count(sampler: _Sampler, sample: int, seed: int) -> int:
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
     start = sampler.start
     if tokens <= len(space.grid(sampler.grid_degree).points):
-        measure, start = Measure(space, space.random_points(tokens, rng)), 0.0
+        # Without a generator of their own they would be the tokens of an ensemble of this seed.
+        own = np.random.default_rng(rng.integers(2**63))
+        measure, start = Measure(space, space.random_points(tokens, own)), 0.0
     else:
         moments = space.gaussian_fields(sampler.variances, 1, rng)[0]
         measure = quiet_start(space, moments, sampler.grid_degree)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,3 +138,20 @@ def law_of(counts: Counts) -> CountLaw:
     error = float(np.std(counts, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
     shares = {int(k): float(m / n) for k, m in zip(values, occurrences, strict=True)}
     return CountLaw(shares, float(np.mean(counts)), error, n)
+
+
+def total_variation(first: Mapping[int, float], second: Mapping[int, float]) -> float:
+    """Total-variation distance of two distributions, half the sum of |p_k - q_k|.
+
+    Parameters
+    ----------
+    first, second : mapping
+        Count -> probability, each summing to 1.
+
+    Examples
+    --------
+    >>> total_variation({3: 0.5, 4: 0.5}, {4: 0.75, 5: 0.25})
+    0.5
+    """
+    counts = {*first, *second}
+    return 0.5 * sum(abs(first.get(count, 0.0) - second.get(count, 0.0)) for count in counts)

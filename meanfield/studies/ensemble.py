@@ -16,7 +16,7 @@ from meanfield.run import problem_attributes
 from meanfield.studies.cluster_runs import RunBlock, block_clusters
 from meanfield.studies.cluster_table import NOT_RUN, ClusterTable, empty_table, point_shape, put
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.executing import finished
+from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import ENSEMBLE_TOLERANCE, EnsembleOptions
 from meanfield.studies.particle_systems import ProblemSource, initial_density
 from meanfield.theory.cluster_counts import mean_clusters

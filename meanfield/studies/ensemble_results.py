@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.studies.count_law import law_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,9 +81,8 @@ class Ensemble:
         {3: 0.6666666666666666, 4: 0.3333333333333333}
         """
         counts = self.counts[size, :, time]
-        values, occurrences = np.unique(counts[counts >= 0], return_counts=True)
-        shares = occurrences / max(occurrences.sum(), 1)
-        return {int(value): float(share) for value, share in zip(values, shares, strict=True)}
+        finished = counts[counts >= 0]
+        return law_of(finished).distribution if len(finished) else {}
 
     def plot(self) -> Figure:
         """Figure of the ensemble: mean counts against the number of tokens, distributions."""
@@ -101,20 +100,3 @@ class Ensemble:
             f"Ensemble(n = {', '.join(str(n) for n in self.tokens)}, {self.counts.shape[1]} runs, "
             f"clusters at {self.times[-1]:g} onset times {means})"
         )
-
-
-def total_variation(first: Mapping[int, float], second: Mapping[int, float]) -> float:
-    """Total-variation distance of two distributions, half the sum of |p_k - q_k|.
-
-    Parameters
-    ----------
-    first, second : mapping
-        Count -> probability, each summing to 1.
-
-    Examples
-    --------
-    >>> total_variation({3: 0.5, 4: 0.5}, {4: 0.75, 5: 0.25})
-    0.5
-    """
-    counts = {*first, *second}
-    return 0.5 * sum(abs(first.get(count, 0.0) - second.get(count, 0.0)) for count in counts)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.studies.count_law import CountLaw
-from meanfield.studies.ensemble_results import total_variation
+from meanfield.studies.count_law import CountLaw, total_variation
 from meanfield.theory.cluster_counts import mean_maxima
 
 

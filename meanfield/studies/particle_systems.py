@@ -39,7 +39,7 @@ class Reference:
     note : str
         Derived. Why it ended early; empty if it did not.
     travels_once : bool
-        True: many systems share it, see `meanfield.studies.sharing`.
+        True: many systems share it, see `meanfield.studies.executors.sharing`.
     """
 
     travels_once: ClassVar[bool] = True

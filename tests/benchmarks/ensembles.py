@@ -32,7 +32,7 @@ from meanfield.manifolds.sphere.sphere import Sphere
 from meanfield.studies import cluster_runs
 from meanfield.studies.cluster_runs import RunBlock, block_clusters
 from meanfield.studies.cluster_table import ClusterTable
-from meanfield.studies.workers import worker_pool
+from meanfield.studies.executors.processes import worker_pool
 
 TOLERANCE = 1e-6
 SPACES = {"circle": Circle, "sphere": Sphere}

@@ -19,7 +19,7 @@ from meanfield.commands.main import main
 from meanfield.commands.pools import add_pool_arguments, pool
 from meanfield.compute.threads import set_threads, threads
 from meanfield.outputs.comparison_file import load_comparison
-from meanfield.studies.executing import finished
+from meanfield.studies.executors.finished import finished
 
 CONFIG = """
 title = "Small"

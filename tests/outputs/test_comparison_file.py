@@ -17,7 +17,7 @@ from meanfield.outputs.comparison_file import (
 )
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.executing import finished
+from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import StudyOptions
 from meanfield.studies.particle_systems import System, system_distances
 from meanfield.trajectory import SimulationError

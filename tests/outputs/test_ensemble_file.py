@@ -15,7 +15,7 @@ from meanfield.studies.cluster_runs import RunBlock, block_clusters
 from meanfield.studies.cluster_table import ClusterTable
 from meanfield.studies.ensemble import EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.executing import finished
+from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import EnsembleOptions
 from meanfield.trajectory import SimulationError
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from meanfield.studies.ensemble_results import Ensemble, total_variation
+from meanfield.studies.count_law import total_variation
+from meanfield.studies.ensemble_results import Ensemble
 
 
 def ensemble_of(counts: np.ndarray) -> Ensemble:

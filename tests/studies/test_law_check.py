@@ -11,9 +11,9 @@ import pytest
 
 import meanfield as mf
 from meanfield.studies import corrected_law
-from meanfield.studies.count_law import CountLaw, law_of
+from meanfield.studies.count_law import CountLaw, law_of, total_variation
 from meanfield.studies.ensemble import ensemble
-from meanfield.studies.ensemble_results import Ensemble, total_variation
+from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.law_check import law_points
 from meanfield.studies.law_point import LawPoint, degree_count
 from meanfield.studies.law_store import stored_counts

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.studies.executing import finished
+from meanfield.studies.executors.finished import finished
 from meanfield.studies.particle_systems import (
     Reference,
     System,

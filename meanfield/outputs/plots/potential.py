@@ -17,7 +17,7 @@ from meanfield.outputs.plots.sphere_picture import (
     token_style,
 )
 from meanfield.outputs.plots.style import DENSITY_COLOURS, ENERGY, FAINT, INK, MUTED, ORDER
-from meanfield.studies.token_prediction import TokenPrediction
+from meanfield.theory.token_prediction import TokenPrediction
 
 _ANGLES, _PIXELS = 2000, 900
 # Bins of the histogram of tokens, about this many tokens each.

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from meanfield.compute.threads import set_threads
-from meanfield.studies.sharing import packed, unpacked
+from meanfield.studies.executors.sharing import packed, unpacked
 
 _CONNECT_SECONDS = 5.0
 _SECONDS_BETWEEN_LOOKS = 2.0

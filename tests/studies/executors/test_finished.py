@@ -12,8 +12,8 @@ from multiprocessing import get_context
 
 import pytest
 
-from meanfield.studies import executing
-from meanfield.studies.executing import finished
+from meanfield.studies.executors import finished as executing
+from meanfield.studies.executors.finished import finished
 from meanfield.trajectory import SimulationError
 
 

@@ -20,13 +20,14 @@ import pytest
 from meanfield.compute.threads import set_threads, threads
 from meanfield.config.sections import read_problem
 from meanfield.problem import Problem
-from meanfield.studies import convergence, scheduler
+from meanfield.studies import convergence
 from meanfield.studies.convergence import convergence_study
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.executing import finished
+from meanfield.studies.executors import dask_cluster as scheduler
+from meanfield.studies.executors.dask_cluster import call, check_versions, scheduler_pool, version
+from meanfield.studies.executors.finished import finished
+from meanfield.studies.executors.sharing import packed
 from meanfield.studies.particle_systems import density_reference, system_distances
-from meanfield.studies.scheduler import call, check_versions, scheduler_pool, version
-from meanfield.studies.sharing import packed
 
 PROBLEM = {"manifold": "circle", "beta": 5.0}
 LAW = {"name": "perturbed_uniform", "modes": [[3, 0.0, 0.2]]}

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from meanfield.compute.threads import threads
-from meanfield.studies.workers import worker_pool
+from meanfield.studies.executors.processes import worker_pool
 
 
 def test_one_worker_is_this_process() -> None:

@@ -8,7 +8,7 @@ import pytest
 import meanfield as mf
 from meanfield.problem import Problem
 from meanfield.studies.cluster_law import predict_clusters
-from meanfield.studies.token_prediction import TokenPrediction, predict_positions
+from meanfield.theory.token_prediction import TokenPrediction, predict_positions
 
 RNG = np.random.default_rng(5)
 
