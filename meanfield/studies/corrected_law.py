@@ -8,8 +8,8 @@ moment at which linear theory fails, only for the degrees that are felt, and on 
 
 t0 the time at which the root mean square of the density is `_AMPLITUDE` from uniform. A quiet start
 makes nodes of these moments, the flow carries them to twice the onset time, and their clusters are
-counted by the rule of all clusters. Nothing is fitted. The cost depends on beta, not on N; tokens
-fewer than the nodes carry themselves.
+counted by the rule of all clusters. Nothing is fitted. The cost depends on beta, not on N. A
+thousand tokens, or fewer than the nodes, carry themselves.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ _GRID_DEGREES = {1: 12.0, 2: 1.5}
 _LEAST_GRID_DEGREE = {1: 128, 2: 20}
 # Onset times until clusters are counted: they have collapsed, and have hardly begun to merge.
 _END = 2.0
+# So few tokens carry themselves, at the price of nodes: the cluster rule sees every gap in them.
+_FEW_TOKENS = 1000
 _BLOCK = 20
 
 
@@ -149,7 +151,7 @@ def _count(sampler: _Sampler, sample: int, seed: int) -> int:
     space, key = problem.space, (tokens, sample)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
     start = sampler.start
-    if tokens <= len(space.grid(sampler.grid_degree).points):
+    if tokens <= max(_FEW_TOKENS, len(space.grid(sampler.grid_degree).points)):
         # Without a generator of their own they would be the tokens of an ensemble of this seed.
         own = np.random.default_rng(rng.integers(2**63))
         measure, start = Measure(space, space.random_points(tokens, own)), 0.0
