@@ -24,9 +24,9 @@ from meanfield.outputs.run_file import load
 from meanfield.problem import Problem
 from meanfield.run import Run
 from meanfield.simulate import simulate
-from meanfield.studies.cluster_law import predict_clusters
 from meanfield.studies.convergence import convergence_study
 from meanfield.studies.ensemble import ensemble
+from meanfield.studies.prediction import predict_clusters
 from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
 from meanfield.theory.cluster_rates import cluster_rates
 from meanfield.theory.next_merge import next_merge_estimate

@@ -126,21 +126,6 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     return Interaction(manifold, degree, potential, attention, slope)
 
 
-def felt_degree(problem: Problem, tolerance: float) -> int:
-    """Largest degree l whose part of the velocity, |l w_l|, is above tolerance times the largest.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0))
-    >>> felt_degree(problem, 1e-6), felt_degree(problem, 1e-16)
-    (18, 31)
-    """
-    multipliers = interaction(problem).potential_multipliers
-    parts = np.abs(np.arange(len(multipliers)) * multipliers)
-    return int(np.flatnonzero(parts > tolerance * parts.max())[-1])
-
-
 @lru_cache(maxsize=64)
 def _laplacian_multipliers(dimension: int, degree: int) -> FloatArray:
     return -laplacian_eigenvalues(dimension, degree)

@@ -26,7 +26,7 @@ from meanfield.theory.time_units import paper_time_factor
 if TYPE_CHECKING:
     import xarray
 
-COMPLETED = "completed"
+COMPLETED, RUNNING = "completed", "running"
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,9 +48,9 @@ def imported_rooms(path: Path) -> set[str]:
             if parts[0] == "meanfield":
                 rooms |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
         elif isinstance(node, ast.Import):
-            rooms |= {
-                name.name.split(".")[1] for name in node.names if name.name.startswith("meanfield.")
-            }
+            names = [name.name.split(".") for name in node.names]
+            # `import meanfield` would be everything.
+            rooms |= {(name + ["__main__"])[1] for name in names if name[0] == "meanfield"}
     return rooms
 
 

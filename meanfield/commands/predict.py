@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.commands.arguments import (
     add_json,
     add_problem_arguments,
@@ -23,11 +23,12 @@ from meanfield.config.errors import located
 from meanfield.config.initial_files import tokens_from_file
 from meanfield.measures import Measure
 from meanfield.problem import Problem
-from meanfield.studies.cluster_law import predict_clusters
-from meanfield.studies.count_law import Counts
+from meanfield.studies.corrected_law import default_corrected_samples
+from meanfield.studies.prediction import predict_clusters
+from meanfield.theory.cluster_counts import potential_variances
 
-# Runs for the corrected law, by dimension; fewer than this many are not worth another process.
-_RUNS, _RUNS_A_PROCESS = {1: 400, 2: 100}, {1: 1000, 2: 25}
+# Fewer runs for the corrected law are not worth another process, by dimension.
+_RUNS_A_PROCESS = {1: 1000, 2: 25}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -56,9 +57,10 @@ def execute(options: argparse.Namespace) -> int:
 
         check_figure(options.plot)
     tokens = _tokens(problem, options)
+    count = tokens if isinstance(tokens, int) else len(tokens)
     # Other processes make the problem anew: a Problem cannot travel.
     source = functools.partial(problem_of, _problem_options(options))
-    with pool(options, _processes(problem, options)) as executor:
+    with pool(options, _processes(problem, count, options)) as executor:
         prediction = predict_clusters(
             source,
             tokens,
@@ -69,22 +71,24 @@ def execute(options: argparse.Namespace) -> int:
             progress=_progress,
         )
     if options.plot:
-        from meanfield.outputs.plots.cluster_law import save_cluster_law
+        from meanfield.outputs.plots.prediction import save_prediction_plot
 
-        save_cluster_law(prediction, options.plot)
+        save_prediction_plot(prediction, options.plot)
     print(report_json(prediction) if options.json else report(prediction))
     return 0
 
 
-def _processes(problem: Problem, options: argparse.Namespace) -> int:
+def _processes(problem: Problem, tokens: int, options: argparse.Namespace) -> int:
     """Processes that are worth their start, or those asked for."""
     if options.workers is not None:
         return int(options.workers)
     dimension = min(problem.manifold.dimension, 2)
-    return int(options.corrected_samples or _RUNS[dimension]) // _RUNS_A_PROCESS[dimension]
+    degree = len(potential_variances(problem, tokens)) - 1
+    runs = options.corrected_samples or default_corrected_samples(dimension, degree)
+    return int(runs) // _RUNS_A_PROCESS[dimension]
 
 
-def _progress(chunks: Iterable[Counts], samples: int, name: str) -> Iterable[Counts]:
+def _progress(chunks: Iterable[IntArray], samples: int, name: str) -> Iterable[IntArray]:
     return shown(chunks, samples, name, weight=len)
 
 

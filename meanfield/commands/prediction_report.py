@@ -8,8 +8,8 @@ import numpy as np
 
 from meanfield.commands.tables import facts, table, to_json
 from meanfield.run import problem_attributes
-from meanfield.studies.cluster_law import ClusterPrediction
 from meanfield.studies.count_law import CountLaw
+from meanfield.studies.prediction import ClusterPrediction
 from meanfield.theory.time_units import paper_time_factor
 from meanfield.theory.token_prediction import TokenPrediction
 

@@ -18,7 +18,7 @@ from meanfield.config import Config, ConfigError
 from meanfield.config.output import output_path
 from meanfield.config.sections import read_problem
 from meanfield.outputs.atomic import OutputError
-from meanfield.studies.particle_systems import ProblemSource
+from meanfield.studies.sources import ProblemSource
 
 Task = TypeVar("Task")
 

@@ -61,15 +61,15 @@ class Kernel:
     normalized_multipliers: Multipliers
     log_scale: float = 0.0
 
-    def degree(self, dimension: int) -> int:
-        """Largest degree that carries the kernel: l w_l above 1e-16 of its largest.
+    def degree(self, dimension: int, tolerance: float = _NEGLIGIBLE) -> int:
+        """Largest degree that carries the kernel: |l w_l| above `tolerance` of its largest.
 
         Raises
         ------
         ValueError
             If the multipliers have not decayed by degree 1,048,576: the kernel is not smooth.
         """
-        return _degree(self, dimension)
+        return _degree(self, dimension, tolerance)
 
     def __repr__(self) -> str:
         """Name and beta, without the functions."""
@@ -77,7 +77,7 @@ class Kernel:
 
 
 @lru_cache(maxsize=64)
-def _degree(kernel: Kernel, dimension: int) -> int:
+def _degree(kernel: Kernel, dimension: int, tolerance: float) -> int:
     count = 64
     while count <= _LARGEST_DEGREE:
         multipliers = np.abs(kernel.potential_multipliers(dimension, count - 1))
@@ -85,7 +85,7 @@ def _degree(kernel: Kernel, dimension: int) -> int:
             # Not always these: their a_0 vanishes for kernels of mean zero.
             multipliers = np.abs(kernel.normalized_multipliers(dimension, count - 1))
         size = np.arange(count) * multipliers
-        carried = np.flatnonzero(size > _NEGLIGIBLE * size.max())
+        carried = np.flatnonzero(size > tolerance * size.max())
         if len(carried) and carried[-1] < count - 2:
             return int(carried[-1])
         count *= 2

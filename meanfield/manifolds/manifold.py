@@ -233,7 +233,10 @@ class Manifold(RoundSphere, Protocol):
     def gaussian_fields(
         self, variances: FloatArray, count: int, rng: np.random.Generator
     ) -> ModalArray:
-        """Independent real isotropic Gaussian fields (count, ...) with variances[l] of degree l."""
+        """Independent real isotropic Gaussian fields (count, ...), variances[l] of degree l > 0.
+
+        Degree 0 is 0.
+        """
         ...
 
     def count_maxima(self, fields: ModalArray) -> IntArray:

@@ -18,7 +18,8 @@ from meanfield.measures import Density, Measure
 _RADIUS = 0.25
 _SPARSE = 0.1
 _LEAST_MASS = 0.01
-_LEAST_TOKENS = 3
+LEAST_TOKENS = 3
+"""Tokens that a cluster has, at least."""
 # Degree of the grid on which a density becomes points, times the radius; a grid has three nodes a
 # degree on a great circle: groups end within r / 24 on the circle, r / 8 on the sphere.
 _DEGREES_PER_RADIUS = {1: 16.0 * math.pi, 2: 16.0 * math.pi / 3.0}
@@ -59,7 +60,7 @@ def cluster_radius(beta: float) -> float:
     return min(_RADIUS / math.sqrt(abs(beta) if beta != 0 else 1.0), math.pi / 2)
 
 
-def clusters(measure: Density | Measure, beta: float) -> Clusters:
+def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = None) -> Clusters:
     """Clusters of a measure.
 
     Parameters
@@ -68,6 +69,8 @@ def clusters(measure: Density | Measure, beta: float) -> Clusters:
         Tokens, weighted points, or a density (looked at on a grid).
     beta : float
         Inverse temperature of the kernel; sets the radius.
+    tokens : int, optional
+        Number of tokens that weighted points stand for; a cluster has three of them at least.
 
     Returns
     -------
@@ -88,8 +91,9 @@ def clusters(measure: Density | Measure, beta: float) -> Clusters:
         points, mass, radius = _nodes(measure, radius)
     else:
         points, mass = measure.points, measure.weights
-        if mass is None:
-            least = max(_LEAST_MASS, _LEAST_TOKENS / len(points))
+        tokens = len(points) if mass is None else tokens
+    if tokens is not None:
+        least = max(_LEAST_MASS, LEAST_TOKENS / tokens)
     threshold = _SPARSE * _uniform_mass(space.dimension, radius)
     dense = space.dense(points, mass, radius, threshold)
     weights = np.full(len(points), 1.0 / len(points)) if mass is None else mass

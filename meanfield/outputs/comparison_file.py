@@ -22,20 +22,15 @@ import os
 from collections.abc import Generator, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.outputs.atomic import replace_file
-from meanfield.outputs.reading import FormatError, opened
-from meanfield.outputs.study_stream import taken_down
+from meanfield.outputs.study_file import read_study, taken_down, write_study
 from meanfield.studies.convergence import Comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.particle_systems import System
-
-if TYPE_CHECKING:
-    import h5py
 
 COMPARISON_FORMAT_VERSION = 2
 
@@ -111,6 +106,18 @@ def write_comparison(path: Path, study: ConvergenceStudy) -> None:
     OutputError
         If the file cannot be written.
     """
+    facts = {
+        "metric": study.metric,
+        "note": study.note,
+        "headline_time": study.exponent_time,
+        "growth_rate_max": study.growth_rate_max,
+    }
+    scales = {
+        "time": study.times,
+        "tokens": study.tokens,
+        "repetition": np.arange(study.distances.shape[1]),
+        "bound": np.arange(2),
+    }
     values = {
         "distances": study.distances,
         "widths": study.widths,
@@ -123,32 +130,16 @@ def write_comparison(path: Path, study: ConvergenceStudy) -> None:
         "linear_amplification": study.linear_amplification,
         "exponent_interval": study.exponent_intervals,
     }
-    scales = {
-        "time": study.times,
-        "tokens": study.tokens,
-        "repetition": np.arange(study.distances.shape[1]),
-        "bound": np.arange(2),
-    }
-
-    def write(file: h5py.File) -> None:
-        file.attrs["comparison_format_version"] = COMPARISON_FORMAT_VERSION
-        facts = {
-            "metric": study.metric,
-            "note": study.note,
-            "headline_time": study.exponent_time,
-            "growth_rate_max": study.growth_rate_max,
-        }
-        for key, value in (study.attributes | facts).items():
-            file.attrs[key] = value
-        for name, scale in scales.items():
-            file.create_dataset(name, data=scale).make_scale(name)
-        file["time"].attrs["units"] = "scaled time"
-        for name, axes in _AXES.items():
-            dataset = file.create_dataset(name, data=values[name])
-            for dimension, axis in zip(dataset.dims, axes, strict=True):
-                dimension.attach_scale(file[axis])
-
-    replace_file(path, None, write)
+    write_study(
+        path,
+        "comparison",
+        COMPARISON_FORMAT_VERSION,
+        study.attributes | facts,
+        scales,
+        values,
+        _AXES,
+        {"time": "scaled time"},
+    )
 
 
 def load_comparison(path: str | os.PathLike[str]) -> ConvergenceStudy:
@@ -166,17 +157,7 @@ def load_comparison(path: str | os.PathLike[str]) -> ConvergenceStudy:
     ...
     meanfield.outputs.reading.FormatError: nothing-compare.h5: no such file.
     """
-    with opened(path) as file:
-        version = file.attrs.get("comparison_format_version")
-        if version != COMPARISON_FORMAT_VERSION:
-            raise FormatError(
-                f"{os.fspath(path)} is not a comparison of format {COMPARISON_FORMAT_VERSION} "
-                f"(comparison_format_version is {version})."
-            )
-        attributes = {
-            key: value.item() if isinstance(value, np.generic) else value
-            for key, value in file.attrs.items()
-        }
+    with read_study(path, "comparison", COMPARISON_FORMAT_VERSION) as (file, attributes):
         return ConvergenceStudy(
             file["time"][()],
             file["tokens"][()],

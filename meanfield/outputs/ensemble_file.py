@@ -26,21 +26,16 @@ import os
 from collections.abc import Generator, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.outputs.atomic import replace_file
-from meanfield.outputs.reading import FormatError, opened
-from meanfield.outputs.study_stream import taken_down
+from meanfield.outputs.study_file import read_study, taken_down, write_study
 from meanfield.studies.cluster_runs import RunBlock
 from meanfield.studies.cluster_table import ClusterTable
 from meanfield.studies.ensemble import EnsemblePlan
 from meanfield.studies.ensemble_results import Ensemble
-
-if TYPE_CHECKING:
-    import h5py
 
 ENSEMBLE_FORMAT_VERSION = 1
 
@@ -48,7 +43,7 @@ _AXES: dict[str, tuple[str, ...]] = {
     "onset_time": ("tokens",),
     "counts": ("tokens", "run", "time"),
     "mass": ("tokens", "run", "time", "cluster"),
-    "centre": ("tokens", "run", "time", "cluster", "component"),
+    "centre": ("tokens", "run", "time", "cluster"),
     "mean_count": ("tokens", "time"),
     "standard_error": ("tokens", "time"),
     "predicted_mean": ("tokens",),
@@ -132,23 +127,20 @@ def write_ensemble(path: Path, made: Ensemble) -> None:
         "cluster": np.arange(made.mass.shape[3]),
         "count": np.arange(shares.shape[2]),
     }
+    axes = dict(_AXES)
     if made.centre.ndim == 5:
         scales["component"] = np.arange(made.centre.shape[4])
-
-    def write(file: h5py.File) -> None:
-        file.attrs["ensemble_format_version"] = ENSEMBLE_FORMAT_VERSION
-        for key, value in made.attributes.items():
-            file.attrs[key] = value
-        for name, scale in scales.items():
-            file.create_dataset(name, data=scale).make_scale(name)
-        file["time"].attrs["units"] = "onset time"
-        for name, value in values.items():
-            dataset = file.create_dataset(name, data=value)
-            for dimension, axis in zip(dataset.dims, _AXES[name], strict=False):
-                dimension.attach_scale(file[axis])
-        file["onset_time"].attrs["units"] = "scaled time"
-
-    replace_file(path, None, write, sum(value.nbytes for value in values.values()))
+        axes["centre"] += ("component",)
+    write_study(
+        path,
+        "ensemble",
+        ENSEMBLE_FORMAT_VERSION,
+        made.attributes,
+        scales,
+        values,
+        axes,
+        {"time": "onset time", "onset_time": "scaled time"},
+    )
 
 
 def load_ensemble(path: str | os.PathLike[str]) -> Ensemble:
@@ -166,18 +158,7 @@ def load_ensemble(path: str | os.PathLike[str]) -> Ensemble:
     ...
     meanfield.outputs.reading.FormatError: nothing-ensemble.h5: no such file.
     """
-    with opened(path) as file:
-        version = file.attrs.get("ensemble_format_version")
-        if version != ENSEMBLE_FORMAT_VERSION:
-            raise FormatError(
-                f"{os.fspath(path)} is not an ensemble of format {ENSEMBLE_FORMAT_VERSION} "
-                f"(ensemble_format_version is {version})."
-            )
-        attributes = {
-            key: value.item() if isinstance(value, np.generic) else value
-            for key, value in file.attrs.items()
-            if key != "ensemble_format_version"
-        }
+    with read_study(path, "ensemble", ENSEMBLE_FORMAT_VERSION) as (file, attributes):
         return Ensemble(
             file["time"][()],
             file["tokens"][()],

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from meanfield.outputs.seal import is_broken
 
@@ -58,3 +60,11 @@ def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
         told = isinstance(error, OSError | ValueError | KeyError)
         reason = f": {' '.join(str(error).split())}" if told else ""
         raise FormatError(f"{name} is damaged{reason}.") from None
+
+
+def plain_attributes(file: h5py.File) -> dict[str, Any]:
+    """Attributes of a file as Python's own numbers and texts."""
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in file.attrs.items()
+    }

@@ -15,13 +15,12 @@ from meanfield.arrays import FloatArray
 from meanfield.events import Event
 from meanfield.outputs import run_writer
 from meanfield.outputs.atomic import OutputError, replace_file, uninterrupted, writer_lock
-from meanfield.run import COMPLETED
+from meanfield.run import COMPLETED, RUNNING
 from meanfield.snapshot import Snapshot
 from meanfield.trajectory import SimulationError
 
 __all__ = ["RUNNING", "OutputError", "record", "set_status", "writer_lock"]
 
-RUNNING = "running"
 _FLUSH_SECONDS = 1.0
 _FLUSH_SHARE = 10.0
 # States waiting to be written, in bytes; or half the file, so that all copies together cost a

@@ -37,7 +37,8 @@ from meanfield.arrays import FloatArray
 from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
 from meanfield.measures import Density, Measure
-from meanfield.outputs.reading import FormatError, opened
+from meanfield.outputs.reading import FormatError, opened, plain_attributes
+from meanfield.outputs.study_file import STUDY_COMMANDS, study_kind
 from meanfield.representations import REPRESENTATIONS
 from meanfield.run import Run
 from meanfield.snapshot import Checkpoint
@@ -111,12 +112,13 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
 
 def _check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
     version = file.attrs.get("format_version")
-    for name, command in (("comparison", "compare"), ("ensemble", "ensemble")):
-        if f"{name}_format_version" in file.attrs:
-            raise FormatError(
-                f"{os.fspath(path)} is a file of meanfield {command}, no run: look at it with "
-                f"meanfield {command} --resume and its run file, or load_{name}."
-            )
+    kind = study_kind(file)
+    if kind is not None:
+        command = STUDY_COMMANDS[kind]
+        raise FormatError(
+            f"{os.fspath(path)} is a file of meanfield {command}, no run: look at it with "
+            f"meanfield {command} --resume and its run file, or load_{kind}."
+        )
     if version != FORMAT_VERSION or "time" not in file:
         raise FormatError(
             f"{os.fspath(path)} is not a run file of format {FORMAT_VERSION} "
@@ -126,7 +128,7 @@ def _check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
 
 def _read(file: h5py.File, states: str) -> Run:
     time = file["time"][()]
-    attributes = {key: _plain(value) for key, value in file.attrs.items()}
+    attributes = plain_attributes(file)
     observables: dict[str, FloatArray] = {}
 
     def visit(name: str, item: Any) -> None:
@@ -215,7 +217,3 @@ def _known(name: Any) -> str:
     if name not in REPRESENTATIONS:
         raise ValueError(f"representation {name!r} is not known")
     return str(name)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -18,25 +18,20 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from meanfield.arrays import FloatArray
 from meanfield.initial import sample_tokens
-from meanfield.interaction import felt_degree
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import Clusters, clusters
 from meanfield.problem import Problem
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.studies.cluster_table import ClusterTable, point_shape, table_of
-from meanfield.studies.particle_systems import ProblemSource, initial_density
+from meanfield.studies.sources import ProblemSource, initial_density, made, rng_of
 from meanfield.trajectory import trajectory
 
 # Degree of the grid whose nodes carry a density, by dimension: per degree of the kernel, and at
 # least. A grid has three nodes a degree on a great circle.
 _GRID_DEGREES = {1: 16.0 / 3.0, 2: 1.0}
 _LEAST_GRID_DEGREE = {1: 171, 2: 24}
-# The cluster rule asks for this many tokens; nodes do not know how many they stand for.
-_LEAST_TOKENS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +88,7 @@ def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray
     >>> run_tokens(problem, 100, 0, 7).shape
     (100,)
     """
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(tokens, run)))
-    return sample_tokens(initial_density(problem), tokens, rng)
+    return sample_tokens(initial_density(problem), tokens, rng_of(seed, tokens, run))
 
 
 def block_clusters(block: RunBlock) -> ClusterTable:
@@ -114,7 +108,7 @@ def block_clusters(block: RunBlock) -> ClusterTable:
     SimulationError
         If particles cannot go on.
     """
-    problem = block.source if isinstance(block.source, Problem) else block.source()
+    problem = made(block.source)
     carrier = CARRIERS[block.carrier]
     starts = (
         carrier(problem, run_tokens(problem, block.tokens, run, block.seed), block.tolerance)
@@ -145,14 +139,11 @@ def clusters_of_run(
     tolerance : float
         Of the time steps, and of what is felt.
     """
-    degree = felt_degree(problem, tolerance)
+    degree = problem.kernel.degree(problem.manifold.dimension, tolerance)
     carried = ParticleRepresentation(problem, start.points.ravel(), start.weights, degree)
     stream = trajectory(problem, carried, times, tolerance=tolerance)
-    found = [clusters(snapshot.measure, problem.kernel.beta) for snapshot in stream]
-    if start.weights is None:
-        return found
-    least = _LEAST_TOKENS / tokens
-    return [Clusters(c.mass[c.mass >= least], c.centre[c.mass >= least]) for c in found]
+    beta = problem.kernel.beta
+    return [clusters(snapshot.measure, beta, tokens=tokens) for snapshot in stream]
 
 
 def _tokens(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
@@ -168,7 +159,7 @@ def _nodes(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
     ValueError
         If that density is negative at a node.
     """
-    space, degree = problem.space, felt_degree(problem, tolerance)
+    space, degree = problem.space, problem.kernel.degree(problem.manifold.dimension, tolerance)
     density = Density(space, space.moments(points, None, degree))
     fineness = math.ceil(_GRID_DEGREES[space.dimension] * problem.kernel_degree)
     grid = space.grid(max(fineness, _LEAST_GRID_DEGREE[space.dimension]))

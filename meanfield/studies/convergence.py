@@ -23,12 +23,12 @@ from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import StudyOptions
 from meanfield.studies.particle_systems import (
-    ProblemSource,
     Reference,
     System,
     density_reference,
     system_distances,
 )
+from meanfield.studies.sources import ProblemSource, check_travels, made
 from meanfield.theory.stability import growth_rate_max, onset_time
 from meanfield.theory.time_units import time_unit
 
@@ -94,17 +94,11 @@ def convergence_study(
     >>> bool(abs(study.exponent + 0.5) < 0.1)
     True
     """
-    from concurrent.futures import ProcessPoolExecutor
-
-    made = problem if isinstance(problem, Problem) else problem()
-    if isinstance(problem, Problem) and isinstance(executor, ProcessPoolExecutor):
-        raise TypeError(
-            "a Problem cannot travel to other processes: got a ProcessPoolExecutor. Pass a "
-            "function that makes the problem, or use a ThreadPoolExecutor."
-        )
+    check_travels(problem, executor)
+    own = made(problem)
     plan = comparison(
-        made,
-        save_times(until, save) * time_unit(made, unit),
+        own,
+        save_times(until, save) * time_unit(own, unit),
         StudyOptions(tuple(int(n) for n in tokens), repetitions, metric, seed),
         source=problem,
         tolerance=tolerance,

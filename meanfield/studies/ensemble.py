@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from meanfield.studies.cluster_table import NOT_RUN, ClusterTable, empty_table, 
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import ENSEMBLE_TOLERANCE, EnsembleOptions
-from meanfield.studies.particle_systems import ProblemSource, initial_density
+from meanfield.studies.sources import ProblemSource, check_travels, initial_density, made
 from meanfield.theory.cluster_counts import mean_clusters
 from meanfield.theory.stability import onset_time
 
@@ -91,17 +91,12 @@ def ensemble(
     >>> found.counts.shape, bool((found.counts > 0).all())
     ((1, 3, 2), True)
     """
-    if isinstance(problem, Problem) and isinstance(executor, ProcessPoolExecutor):
-        raise TypeError(
-            "a Problem cannot travel to other processes: got a ProcessPoolExecutor. Pass a "
-            "function that makes the problem, or use a ThreadPoolExecutor."
-        )
+    check_travels(problem, executor)
     sizes = (tokens,) if isinstance(tokens, int | np.integer) else tokens
     options = EnsembleOptions(
         tuple(int(n) for n in sizes), runs, tuple(float(t) for t in times), carrier, seed
     )
-    made = problem if isinstance(problem, Problem) else problem()
-    plan = ensemble_plan(made, options, source=problem, tolerance=tolerance)
+    plan = ensemble_plan(made(problem), options, source=problem, tolerance=tolerance)
     found = plan.empty()
     for block, part in finished(block_clusters, plan.missing(found), executor):
         found = plan.placed(found, block, part)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.studies.count_law import law_of
+from meanfield.studies.count_law import CountLaw, law_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,8 +68,19 @@ class Ensemble:
         object.__setattr__(self, "mean_count", mean)
         object.__setattr__(self, "standard_error", error)
 
+    def law(self, size: int, time: int) -> CountLaw:
+        """Law of the finished runs of one size at one time, by their indices.
+
+        Raises
+        ------
+        ValueError
+            If no run is finished.
+        """
+        counts = self.counts[size, :, time]
+        return law_of(counts[counts >= 0])
+
     def distribution(self, size: int, time: int) -> dict[int, float]:
-        """Share of the finished runs with each count, of one size at one time, by their indices.
+        """Share of the finished runs with each count; empty if there is none.
 
         Examples
         --------
@@ -80,9 +91,7 @@ class Ensemble:
         >>> found.distribution(0, 0)
         {3: 0.6666666666666666, 4: 0.3333333333333333}
         """
-        counts = self.counts[size, :, time]
-        finished = counts[counts >= 0]
-        return law_of(finished).distribution if len(finished) else {}
+        return self.law(size, time).distribution if self.finished[size] else {}
 
     def plot(self) -> Figure:
         """Figure of the ensemble: mean counts against the number of tokens, distributions."""

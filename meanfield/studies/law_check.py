@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-import meanfield
 from meanfield.problem import Problem
 from meanfield.run import problem_attributes
-from meanfield.studies import corrected_law
-from meanfield.studies.corrected_law import corrected_counts
-from meanfield.studies.count_law import CountLaw, law_of, sampled_counts
+from meanfield.studies.corrected_law import constants, corrected_counts
+from meanfield.studies.count_law import CountLaw, law_of
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.law_point import LawPoint
 from meanfield.studies.law_store import stored_counts
-from meanfield.studies.particle_systems import ProblemSource
+from meanfield.studies.linear_law import linear_counts
+from meanfield.studies.sources import ProblemSource, made
 from meanfield.theory.cluster_counts import mean_clusters
 from meanfield.theory.stability import dominant_degree
 
@@ -70,7 +69,7 @@ def law_points(
         If the ensemble is of another problem, its tokens are not uniform, its clusters were not
         counted then, or the store cannot be read.
     """
-    problem = source if isinstance(source, Problem) else source()
+    problem = made(source)
     facts, time = _facts(problem, measured), _index(measured, multiple)
     degree = dominant_degree(problem)
     if degree is None:
@@ -79,9 +78,7 @@ def law_points(
     def linear(n: int) -> CountLaw:
         key = facts | {"law": "linear", "tokens": n, "samples": samples, "seed": seed}
         return law_of(
-            stored_counts(
-                store, key, lambda: sampled_counts(problem, n, samples, _seed(seed, n, 0))
-            )
+            stored_counts(store, key, lambda: linear_counts(problem, n, samples, _seed(seed, n, 0)))
         )
 
     def corrected(n: int) -> CountLaw:
@@ -90,15 +87,14 @@ def law_points(
         return law_of(
             stored_counts(
                 store,
-                key | _corrected_constants(),
+                key | constants(),
                 lambda: (counts for _, counts in corrected_counts(*blocks)),
             )
         )
 
     points = []
     for i, n in enumerate(measured.tokens.tolist()):
-        counts = measured.counts[i, :, time]
-        if (counts >= 0).any():
+        if measured.finished[i] > 0:
             points.append(
                 LawPoint(
                     beta=problem.kernel.beta,
@@ -108,7 +104,7 @@ def law_points(
                     closed_form=mean_clusters(problem, n),
                     linear=linear(n),
                     corrected=corrected(n),
-                    measured=law_of(counts[counts >= 0]),
+                    measured=measured.law(i, time),
                     carrier=str(measured.attributes.get("carrier", "")),
                 )
             )
@@ -131,7 +127,9 @@ def _facts(problem: Problem, measured: Ensemble) -> dict[str, Any]:
             f"the laws are those of uniform tokens, and the ensemble starts from "
             f'"{facts["initial"]}": use the initial law "uniform".'
         )
-    return facts | {"meanfield_version": meanfield.__version__}
+    from meanfield import __version__
+
+    return facts | {"meanfield_version": __version__}
 
 
 def _index(measured: Ensemble, multiple: float) -> int:
@@ -146,14 +144,5 @@ def _index(measured: Ensemble, multiple: float) -> int:
 
 
 def _seed(seed: int, tokens: int, law: int) -> int:
-    """Seed of the samples of one law.
-
-    The runs of an ensemble draw from (its seed, tokens, run). Had the corrected law the same seed,
-    its small systems would be those very runs.
-    """
+    """Seed of the samples of one law: none that the runs of the ensemble draw from."""
     return int(np.random.SeedSequence((seed, tokens, law)).generate_state(1, np.uint64)[0])
-
-
-def _corrected_constants() -> dict[str, Any]:
-    """Everything that the corrected law is adjusted by: its samples change with it."""
-    return {name: value for name, value in vars(corrected_law).items() if name.isupper()}

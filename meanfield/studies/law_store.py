@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.studies.count_law import Counts
+from meanfield.arrays import IntArray
 
 
 def stored_counts(
-    store: Path | None, of: Mapping[str, Any], make: Callable[[], Iterable[Counts]]
-) -> Counts:
+    store: Path | None, of: Mapping[str, Any], make: Callable[[], Iterable[IntArray]]
+) -> IntArray:
     """Counts that the file holds of this; else they are made and added to it.
 
     Parameters

@@ -8,7 +8,6 @@ here or in another process.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -20,10 +19,8 @@ from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations import density, particles
 from meanfield.studies.metrics import METRICS
+from meanfield.studies.sources import ProblemSource, initial_density, made, rng_of
 from meanfield.trajectory import SimulationError, trajectory
-
-ProblemSource = Callable[[], Problem]
-"""Makes the problem anew. A Problem holds functions and cannot travel to another process."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,23 +43,6 @@ class Reference:
     times: FloatArray
     densities: tuple[Density, ...]
     note: str = ""
-
-
-def initial_density(problem: Problem) -> Density:
-    """Density from which tokens are drawn.
-
-    Raises
-    ------
-    TypeError
-        If the initial law gives points.
-    """
-    law = problem.initial_measure()
-    if isinstance(law, Measure):
-        raise TypeError(
-            f"initial law {problem.initial.name!r} gives points, but tokens are drawn from a "
-            "density. Use an initial law that is a density."
-        )
-    return law
 
 
 def density_reference(
@@ -149,8 +129,7 @@ class System:
 
     def rng(self) -> np.random.Generator:
         """Random numbers of this system alone."""
-        key = (self.tokens, self.repetition)
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+        return rng_of(self.seed, self.tokens, self.repetition)
 
 
 def system_distances(system: System) -> FloatArray:
@@ -167,7 +146,7 @@ def system_distances(system: System) -> FloatArray:
         If the particles cannot go on.
     """
     source, reference = system.source, system.reference
-    problem = source if isinstance(source, Problem) else source()
+    problem = made(source)
     points = sample_tokens(reference.densities[0], system.tokens, system.rng())
     start = particles(problem, Measure(problem.space, points))
     stream = trajectory(problem, start, reference.times, tolerance=system.tolerance)

@@ -58,18 +58,40 @@ def potential_variances(problem: Problem, tokens: int, time: float | None = None
     >>> int(np.argmax(potential_variances(problem, 1000)))
     3
     """
+    return potential_growth(problem, tokens, time) ** 2
+
+
+def potential_growth(problem: Problem, tokens: int, time: float | None = None) -> FloatArray:
+    """Signed root of `potential_variances`, strength w_l e^{lambda_l t} / sqrt(N).
+
+    Times sqrt(N) m_l, m_l the moments of given tokens, it is their potential in linear theory.
+
+    Parameters
+    ----------
+    problem, tokens, time : Problem, int, float
+        As in `potential_variances`.
+
+    Returns
+    -------
+    ndarray, shape (max_degree + 1,)
+        Negative where the potential of the kernel is.
+
+    Raises
+    ------
+    ValueError
+        If tokens < 2.
+    """
     time = onset_time(problem, tokens) if time is None else time
     if not math.isfinite(time):
         return np.zeros(2)
     dimension, degree = problem.manifold.dimension, max(problem.kernel_degree, 1)
     potential = problem.flow.strength * problem.kernel.potential_multipliers(dimension, degree)
     potential[0] = 0.0
-    growth = np.exp(growth_rates(problem, degree) * time - 0.5 * math.log(tokens))
-    variances = (potential * growth) ** 2
-    l = np.arange(degree + 1)
+    potential *= np.exp(growth_rates(problem, degree) * time - 0.5 * math.log(tokens))
+    variances, l = potential**2, np.arange(degree + 1)
     curvature = variances * (l * (l + dimension - 1.0)) ** 2 * l ** (dimension - 1.0)
     above = np.cumsum(curvature[::-1])[::-1]
-    return np.asarray(variances[: max(2, int(np.sum(above > _NEGLIGIBLE * above[0])))])
+    return np.asarray(potential[: max(2, int(np.sum(above > _NEGLIGIBLE * above[0])))])
 
 
 def mean_maxima(dimension: int, variances: FloatArray) -> float:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.problem import Problem
-from meanfield.theory.cluster_counts import potential_variances
+from meanfield.theory.cluster_counts import potential_growth
 from meanfield.theory.stability import dominant_degree
 
 # Moments are sums of unit terms over N tokens; what is smaller than this is their rounding.
@@ -111,13 +111,11 @@ def predict_positions(problem: Problem, points: FloatArray) -> TokenPrediction:
 
 def _potential(problem: Problem, points: FloatArray) -> ModalArray:
     space, n = problem.space, len(points)
-    # |strength w_l| e^{lambda_l T} / sqrt(N) is the root of the variance.
-    growth = np.sqrt(potential_variances(problem, n))
+    growth = potential_growth(problem, n)
     degree = len(growth) - 1
-    signs = problem.flow.strength * problem.kernel.potential_multipliers(space.dimension, degree)
     moments = space.moments(points, None, degree)
     felt = space.sizes_by_degree(moments) > _ROUNDING
-    potential = space.convolve(growth / growth.max() * np.sign(signs) * felt, moments)
+    potential = space.convolve(growth / np.abs(growth).max() * felt, moments)
     largest = float(np.abs(potential).max())
     if largest == 0.0:
         raise ValueError(

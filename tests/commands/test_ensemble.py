@@ -213,8 +213,8 @@ def test_two_processes_give_the_same(config: Path, tmp_path: Path) -> None:
 KILLED = """\
 import sys
 from meanfield.commands.main import main
-from meanfield.outputs import study_stream
-study_stream._FLUSH_SECONDS = 0.0
+from meanfield.outputs import study_file
+study_file._FLUSH_SECONDS = 0.0
 main(["ensemble", *sys.argv[1:], "--workers", "1", "--quiet"])
 """
 

@@ -111,8 +111,8 @@ def test_prediction_survives_a_killed_worker(
 EAGER = """\
 import sys
 from meanfield.commands.main import main
-from meanfield.outputs import study_stream
-study_stream._FLUSH_SECONDS = 0.0
+from meanfield.outputs import study_file
+study_file._FLUSH_SECONDS = 0.0
 sys.exit(main(["ensemble", *sys.argv[1:], "--quiet"]))
 """
 

@@ -24,7 +24,7 @@ def corrected(monkeypatch: pytest.MonkeyPatch) -> None:
     def corrected_counts(problem, tokens, samples, seed, executor):  # type: ignore[no-untyped-def]
         yield range(4), np.array([2, 3, 3, 3])
 
-    monkeypatch.setattr("meanfield.studies.cluster_law.corrected_counts", corrected_counts)
+    monkeypatch.setattr("meanfield.studies.prediction.corrected_counts", corrected_counts)
 
 
 def answer(capsys: pytest.CaptureFixture[str], line: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.interaction import felt_degree, interaction
+from meanfield.interaction import interaction
 from meanfield.manifolds.manifold import Manifold
 from meanfield.observables.clusters import clusters
 from meanfield.studies import cluster_runs
@@ -81,7 +81,7 @@ def test_nodes_have_the_moments_of_the_tokens(space: Manifold, tokens: int) -> N
     """The density would start in another field than the tokens."""
     problem = mf.Problem(space, mf.exponential(5.0), mf.USA)
     points = drawn(problem, tokens, 0, 0)
-    degree = felt_degree(problem, 1e-6)
+    degree = problem.kernel.degree(1, 1e-6)
     nodes = CARRIERS["density"](problem, points, 1e-6)
     expected = space.moments(points, None, degree)
     # Rounding of sums over the nodes.
@@ -93,7 +93,7 @@ def test_nodes_have_the_moments_of_the_tokens(space: Manifold, tokens: int) -> N
 def test_nodes_move_as_the_density_does() -> None:
     """Weighted nodes would be no density run."""
     points = drawn(CIRCLE, 2000, 0, 0)
-    degree = felt_degree(CIRCLE, 1e-6)
+    degree = CIRCLE.kernel.degree(1, 1e-6)
     law = mf.from_density(CIRCLE.space.moments(points, None, degree))
     nodes = CARRIERS["density"](CIRCLE, points, 1e-6)
     onset = mf.onset_time(CIRCLE, 2000)
@@ -110,7 +110,7 @@ def test_nodes_move_as_the_density_does() -> None:
 
 def test_what_is_not_felt_moves_nothing() -> None:
     """The degree would be cut where tokens still feel it, or tokens pay for what they do not."""
-    degree = felt_degree(CIRCLE, 1e-6)
+    degree = CIRCLE.kernel.degree(1, 1e-6)
     parts = np.abs(interaction(CIRCLE).potential_multipliers) * np.arange(CIRCLE.kernel_degree + 1)
     assert parts[degree] > 1e-6 * parts.max() >= parts[degree + 1 :].max()
 

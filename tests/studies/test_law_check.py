@@ -141,7 +141,7 @@ def test_second_analysis_samples_nothing(
         raise AssertionError("sampled again")
 
     monkeypatch.setattr("meanfield.studies.law_check.corrected_counts", refuse)
-    monkeypatch.setattr("meanfield.studies.law_check.sampled_counts", refuse)
+    monkeypatch.setattr("meanfield.studies.law_check.linear_counts", refuse)
     again = law_points(PROBLEM, measured, store=store, **FEW)
     assert [(p.linear, p.corrected) for p in again] == [(p.linear, p.corrected) for p in first]
     for other in ({"seed": 1}, {"samples": 51}, {"corrected_samples": 3}):

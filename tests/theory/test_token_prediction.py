@@ -7,7 +7,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.problem import Problem
-from meanfield.studies.cluster_law import predict_clusters
+from meanfield.studies.prediction import predict_clusters
 from meanfield.theory.token_prediction import TokenPrediction, predict_positions
 
 RNG = np.random.default_rng(5)

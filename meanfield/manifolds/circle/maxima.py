@@ -29,7 +29,7 @@ def gaussian_fields(variances: FloatArray, count: int, rng: np.random.Generator)
     Parameters
     ----------
     variances : ndarray, shape (K + 1,)
-        Not negative; that of degree 0 must be 0.
+        Not negative; that of degree 0 is not used, the mean of a field is 0.
     count : int
         Number of fields.
     rng : numpy.random.Generator

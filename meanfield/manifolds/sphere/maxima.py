@@ -38,7 +38,7 @@ def gaussian_fields(variances: FloatArray, count: int, rng: np.random.Generator)
     Parameters
     ----------
     variances : ndarray, shape (L + 1,)
-        Not negative.
+        Not negative; that of degree 0 is not used, the mean of a field is 0.
     count : int
         Number of fields.
     rng : numpy.random.Generator
@@ -60,6 +60,7 @@ def gaussian_fields(variances: FloatArray, count: int, rng: np.random.Generator)
     deviations = np.sqrt(variances[degrees] * np.where(orders > 0, 0.5, 1.0))
     parts = deviations * rng.standard_normal((count, 2, len(degrees)))
     fields: ComplexArray = parts[:, 0] + 1j * np.where(orders > 0, parts[:, 1], 0.0)
+    fields[:, 0] = 0.0
     return fields
 
 

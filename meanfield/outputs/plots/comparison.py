@@ -12,16 +12,21 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.artist import Artist
-from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.curves import label_ends
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
-from meanfield.outputs.plots.style import MUTED, facts_title, style, title_above
+from meanfield.outputs.plots.style import (
+    MUTED,
+    facts_title,
+    power_of_ten,
+    shades,
+    style,
+    title_above,
+)
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.metrics import LABELS
 from meanfield.transport.sphere.wasserstein import sample_floor
@@ -79,14 +84,14 @@ def _against_time(study: ConvergenceStudy, axes: Axes) -> None:
     """Distance of every size, the growth of linear theory, and the onset times."""
     times, rate, ends = study.times, study.growth_rate_max, []
     sizes = [i for i in range(len(study.tokens)) if np.isfinite(study.mean_distance[i]).all()]
-    colours = dict(zip(sizes, _colours(_SIZES, len(sizes)), strict=True))
+    colours = dict(zip(sizes, shades(*_SIZES, len(sizes)), strict=True))
     for i, colour in colours.items():
         mean, error = study.mean_distance[i], np.nan_to_num(study.standard_error[i])
         # A logarithmic axis has no place below zero.
         low = np.maximum(mean - error, 0.5 * mean)
         axes.fill_between(times, low, mean + error, color=colour, alpha=0.25, linewidth=0)
         axes.plot(times, mean, color=colour, zorder=3)
-        ends.append((float(mean[-1]), f"$n = {_power(int(study.tokens[i]))}$", colour))
+        ends.append((float(mean[-1]), f"$n = {power_of_ten(int(study.tokens[i]))}$", colour))
     axes.set_yscale("log")
     axes.set_ylim(*axes.get_ylim())
     for i, colour in colours.items():
@@ -113,7 +118,7 @@ def _against_tokens(study: ConvergenceStudy, axes: Axes) -> None:
     """Distance against the number of tokens at a few times, with the fitted laws."""
     n, ends = study.tokens.astype(np.float64), []
     chosen = _chosen_times(study)
-    for i, colour in zip(chosen, _colours(_TIMES, len(chosen)), strict=True):
+    for i, colour in zip(chosen, shades(*_TIMES, len(chosen)), strict=True):
         mean, error = study.mean_distance[:, i], study.standard_error[:, i]
         axes.errorbar(n, mean, error, fmt="o", markersize=4, color=colour, capsize=2, linewidth=1)
         text = f"$t = {study.times[i]:.3g}$"
@@ -164,17 +169,6 @@ def _chosen_times(study: ConvergenceStudy) -> list[int]:
     onset = float(study.onset_times[0])
     at = int(np.flatnonzero(study.times < onset)[-1]) if np.isfinite(onset) else last
     return sorted({0, study.headline, at, (at + last) // 2, last})
-
-
-def _colours(part: tuple[str, float, float], count: int) -> list[str]:
-    name, low, high = part
-    return [to_hex(colour) for colour in colormaps[name](np.linspace(low, high, count))]
-
-
-def _power(n: int) -> str:
-    """10^k for powers of ten from 1000 on, else the number."""
-    exponent = round(np.log10(n))
-    return f"10^{{{exponent}}}" if n >= 1000 and n == 10**exponent else str(n)
 
 
 def _ylabel(study: ConvergenceStudy) -> str:

@@ -6,12 +6,10 @@ import os
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.colors import to_hex
 from matplotlib.ticker import MaxNLocator
 
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
-from meanfield.outputs.plots.style import MUTED, facts_title, style, title_above
+from meanfield.outputs.plots.style import MUTED, facts_title, shades, style, title_above
 from meanfield.studies.ensemble_results import Ensemble
 
 if TYPE_CHECKING:
@@ -19,6 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIZE = (10.0, 4.4)
+# Parts of the colour maps that are neither too dark nor too light on white.
+_TIMES = ("inferno", 0.15, 0.75)
+_SIZES = ("viridis", 0.15, 0.75)
 
 
 def ensemble_figure(made: Ensemble) -> Figure:
@@ -56,7 +57,7 @@ def save_ensemble_plot(made: Ensemble, path: str | os.PathLike[str]) -> None:
 
 def _means(made: Ensemble, axes: Axes) -> None:
     """Mean counts against the number of tokens."""
-    for j, colour in enumerate(_colours("inferno", len(made.times))):
+    for j, colour in enumerate(shades(*_TIMES, len(made.times))):
         axes.errorbar(
             made.tokens,
             made.mean_count[:, j],
@@ -66,7 +67,7 @@ def _means(made: Ensemble, axes: Axes) -> None:
             capsize=2,
             linewidth=1,
             color=colour,
-            label=f"at {made.times[j]:g} onset times",
+            label=_at(made.times[j]),
         )
     if np.isfinite(made.predicted).any():
         axes.plot(
@@ -90,17 +91,18 @@ def _distributions(made: Ensemble, axes: Axes) -> None:
     """Share of the runs with each count, sizes side by side."""
     last, sizes = len(made.times) - 1, len(made.tokens)
     width = 0.85 / sizes
-    for i, colour in enumerate(_colours("viridis", sizes)):
+    for i, colour in enumerate(shades(*_SIZES, sizes)):
         shares = made.distribution(i, last)
         places = np.array(list(shares)) + (i - 0.5 * (sizes - 1)) * width
         label = f"$N = {made.tokens[i]}$"
         axes.bar(places, list(shares.values()), width=0.95 * width, color=colour, label=label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel(f"clusters at {made.times[last]:g} onset times")
+    axes.set_xlabel(f"clusters {_at(made.times[last])}")
     axes.set_ylabel("share of runs")
     axes.legend(loc="upper right")
 
 
-def _colours(name: str, count: int) -> list[str]:
-    """Colours that are neither too dark nor too light on white."""
-    return [to_hex(colour) for colour in colormaps[name](np.linspace(0.15, 0.75, count))]
+def _at(time: float) -> str:
+    """When, in onset times."""
+    count = f"{time:g}"
+    return f"at {count} onset time{'' if count == '1' else 's'}"

@@ -16,13 +16,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator
 
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
-from meanfield.outputs.plots.style import ENERGY, INK, MUTED, ORDER, style, title_above
+from meanfield.outputs.plots.style import (
+    ENERGY,
+    INK,
+    MUTED,
+    ORDER,
+    power_of_ten,
+    shades,
+    style,
+    title_above,
+)
 from meanfield.studies.law_point import LawPoint, degree_count
 from meanfield.theory.stability import switching_threshold
 
@@ -65,9 +72,7 @@ def law_figure(
     """
     points = sorted(points, key=lambda p: (p.tokens, p.beta))
     sizes = sorted({p.tokens for p in points})
-    name, low, high = _COLOURS
-    shades = colormaps[name](np.linspace(low, high, max(len(sizes), 2)))
-    colours = {n: to_hex(shade) for n, shade in zip(sizes, shades, strict=False)}
+    colours = dict(zip(sizes, shades(*_COLOURS, len(sizes)), strict=True))
     with style():
         figure = new_figure(_SIZE)
         parts: Any = figure.subfigures(2, 1, height_ratios=(3.45, 1.0))
@@ -126,7 +131,7 @@ def _means(axes: Axes, points: list[LawPoint], colours: dict[int, str]) -> None:
     ]
     names = ["closed form", "corrected law", "runs"]
     handles += [Line2D([], [], color=colour, linewidth=4) for colour in colours.values()]
-    names += [f"$N = {_power(n)}$" for n in colours]
+    names += [f"$N = {power_of_ten(n)}$" for n in colours]
     axes.legend(handles, names, loc="upper left", handlelength=1.4, labelspacing=0.3)
 
 
@@ -218,7 +223,7 @@ def _distribution(axes: Axes, point: LawPoint) -> None:
         axes.bar(places, list(drawn.values()), width=0.25, color=colour, label=name)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("clusters")
-    title = rf"$\beta = {point.beta:g},\ N = {_power(point.tokens)}$"
+    title = rf"$\beta = {point.beta:g},\ N = {power_of_ten(point.tokens)}$"
     axes.set_title(title, color=MUTED, pad=6)
 
 
@@ -266,12 +271,3 @@ def _plain(axes: Axes) -> None:
     axes.yaxis.set_major_locator(FixedLocator([t for t in _TICKS if low <= t <= high]))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def _power(n: int) -> str:
-    """Powers of ten from 1,000 on, and their multiples; else the number."""
-    digits = len(str(n)) - 1
-    lead = n / 10**digits
-    if digits < 3 or lead != int(lead):
-        return str(n)
-    return f"10^{{{digits}}}" if lead == 1 else rf"{lead:g} \times 10^{{{digits}}}"

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.style import context
 
 from meanfield.run import Run
@@ -105,3 +108,29 @@ def facts_title(facts: Mapping[str, Any]) -> str:
     if float(facts.get("diffusivity", 0.0)):
         parts.append(f"diffusivity ${float(facts['diffusivity']):g}$")
     return ",  ".join(part for part in parts if part.strip())
+
+
+def shades(name: str, low: float, high: float, count: int) -> list[str]:
+    """Colours from a part of a colour map, evenly from `low` to `high`.
+
+    Examples
+    --------
+    >>> shades("viridis", 0.0, 1.0, 3)
+    ['#440154', '#21918c', '#fde725']
+    """
+    return [to_hex(colour) for colour in colormaps[name](np.linspace(low, high, count))]
+
+
+def power_of_ten(n: int) -> str:
+    r"""Powers of ten from 1,000 on, and their multiples, for mathtext; else the number.
+
+    Examples
+    --------
+    >>> [power_of_ten(n) for n in (100, 1500, 10_000, 20_000)]
+    ['100', '1500', '10^{4}', '2 \\times 10^{4}']
+    """
+    digits = len(str(n)) - 1
+    lead = n / 10**digits
+    if digits < 3 or lead != int(lead):
+        return str(n)
+    return f"10^{{{digits}}}" if lead == 1 else rf"{lead:g} \times 10^{{{digits}}}"

@@ -9,9 +9,9 @@ import pytest
 from matplotlib.figure import Figure
 
 import meanfield as mf
-from meanfield.outputs.plots.cluster_law import cluster_law_figure, save_cluster_law
-from meanfield.studies.cluster_law import ClusterPrediction
+from meanfield.outputs.plots.prediction import prediction_figure, save_prediction_plot
 from meanfield.studies.count_law import CountLaw
+from meanfield.studies.prediction import ClusterPrediction
 
 LAW = CountLaw({2: 0.25, 3: 0.75}, 2.75, 0.02)
 BETTER = CountLaw({3: 0.5, 4: 0.5}, 3.5, 0.01)
@@ -37,7 +37,7 @@ def labels(figure: Figure, index: int) -> list[str]:
 
 def test_both_laws_and_their_means_are_drawn() -> None:
     """Bars would have other heights than the probabilities, or a law be missing."""
-    figure = cluster_law_figure(prediction(circle(7.0)))
+    figure = prediction_figure(prediction(circle(7.0)))
     heights = sorted(round(bar.get_height(), 6) for bar in figure.axes[1].patches)
     # Three numbers for each law, and the bar behind that marks the dominant degree.
     assert heights[:6] == [0.0, 0.0, 0.25, 0.5, 0.5, 0.75] and len(heights) == 7
@@ -51,14 +51,14 @@ def test_both_laws_and_their_means_are_drawn() -> None:
 
 def test_one_law_alone_can_be_drawn() -> None:
     """A prediction without the corrected law would have no figure."""
-    figure = cluster_law_figure(prediction(circle(7.0), corrected=None))
+    figure = prediction_figure(prediction(circle(7.0), corrected=None))
     assert len(labels(figure, 1)) == 2
 
 
 def test_wide_law_is_a_line() -> None:
     """Hundreds of bars would be a blur."""
     wide = CountLaw({k: 0.01 for k in range(100, 200)}, 149.5, 0.3)
-    figure = cluster_law_figure(prediction(circle(1e4), linear=wide, corrected=None))
+    figure = prediction_figure(prediction(circle(1e4), linear=wide, corrected=None))
     assert len(figure.axes[1].lines[0].get_xdata()) == 100
 
 
@@ -66,8 +66,15 @@ def test_stable_problem_says_so() -> None:
     """An empty picture would explain nothing."""
     none = CountLaw({0: 1.0}, 0.0, 0.0)
     stable = circle(3.0, mf.Flow(strength=-1.0))
-    figure = cluster_law_figure(prediction(stable, linear=none, corrected=none))
-    assert [text.get_text() for text in figure.axes[1].texts] == ["uniform is stable: no clusters"]
+    figure = prediction_figure(prediction(stable, linear=none, corrected=none))
+    assert [t.get_text() for t in figure.axes[1].texts] == [
+        "none: uniform is stable, no degree grows"
+    ]
+    linear = mf.Problem(mf.Circle(), mf.linear())
+    figure = prediction_figure(prediction(linear, linear=none, corrected=none))
+    assert [t.get_text() for t in figure.axes[1].texts] == [
+        "one cluster: nothing grows beyond degree 1"
+    ]
 
 
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
@@ -80,11 +87,11 @@ def test_given_tokens_get_their_potential(manifold: mf.Circle | mf.Sphere, tmp_p
     figure = found.plot()
     texts = {text.get_text() for text in figure.axes[2].texts}
     assert {f"{mass:.2f}" for mass in found.positions.masses} <= texts
-    save_cluster_law(found, tmp_path / "law.png")
+    save_prediction_plot(found, tmp_path / "law.png")
     assert (tmp_path / "law.png").stat().st_size > 10_000
 
 
 def test_unknown_suffix_is_refused() -> None:
     """A file of an unknown kind would be written."""
     with pytest.raises(ValueError, match=r"law.bmp: figures end in"):
-        save_cluster_law(prediction(circle(5.0)), "law.bmp")
+        save_prediction_plot(prediction(circle(5.0)), "law.bmp")

@@ -7,8 +7,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.problem import Problem
-from meanfield.studies.cluster_law import predict_clusters
-from meanfield.studies.count_law import default_samples, sampled_counts
+from meanfield.studies.linear_law import default_samples, linear_counts
+from meanfield.studies.prediction import predict_clusters
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 
@@ -125,7 +125,7 @@ def test_same_seed_gives_the_same_law() -> None:
 
 def test_samples_come_in_chunks() -> None:
     """All samples at once would fill the memory at a large degree; some would be lost."""
-    chunks = list(sampled_counts(problem("circle", 50.0), 1000, 2345, 0))
+    chunks = list(linear_counts(problem("circle", 50.0), 1000, 2345, 0))
     assert len(chunks) > 1 and sum(len(chunk) for chunk in chunks) == 2345
 
 
@@ -152,7 +152,7 @@ def test_corrected_law_is_that_of_its_counts(monkeypatch: pytest.MonkeyPatch) ->
         yield range(2, 4), np.array([3, 3])
         yield range(2), np.array([2, 3])
 
-    monkeypatch.setattr("meanfield.studies.cluster_law.corrected_counts", counts)
+    monkeypatch.setattr("meanfield.studies.prediction.corrected_counts", counts)
     five = problem("circle", 5.0)
     found = predict_clusters(five, 20, samples=10, seed=3, corrected_samples=4)
     assert asked == [(five, 20, 4, 3, None)]

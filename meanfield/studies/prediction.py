@@ -16,21 +16,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, IntArray
 from meanfield.manifolds.hypersphere import Hypersphere
+from meanfield.observables.clusters import LEAST_TOKENS
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_movable
-from meanfield.studies.corrected_law import corrected_counts
-from meanfield.studies.count_law import (
-    CountLaw,
-    Counts,
-    check_degree,
-    default_corrected_samples,
-    default_samples,
-    law_of,
-    sampled_counts,
-)
-from meanfield.studies.particle_systems import ProblemSource
+from meanfield.studies.corrected_law import corrected_counts, default_corrected_samples
+from meanfield.studies.count_law import CountLaw, law_of
+from meanfield.studies.linear_law import check_degree, default_samples, linear_counts
+from meanfield.studies.sources import ProblemSource, check_travels, made
 from meanfield.theory.cluster_counts import (
     mean_clusters,
     potential_variances,
@@ -43,12 +37,10 @@ from meanfield.trajectory import SimulationError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Progress = Callable[[Iterable[Counts], int, str], Iterable[Counts]]
+Progress = Callable[[Iterable[IntArray], int, str], Iterable[IntArray]]
 
 # Within the range of floating point, with room.
 _MOST_TOKENS = 10**300
-# Of a cluster, by the rule for clusters.
-_LEAST_TOKENS = 3
 NOTHING_GROWS = "none: uniform is stable, no degree grows"
 ONE_CLUSTER = "one cluster: nothing grows beyond degree 1"
 
@@ -131,9 +123,9 @@ class ClusterPrediction:
 
     def plot(self) -> Figure:
         """Figure: growth rates, the laws, and the potential of tokens that were given."""
-        from meanfield.outputs.plots.cluster_law import cluster_law_figure
+        from meanfield.outputs.plots.prediction import prediction_figure
 
-        return cluster_law_figure(self)
+        return prediction_figure(self)
 
     def __repr__(self) -> str:
         """One line: what is predicted for what."""
@@ -206,10 +198,11 @@ def predict_clusters(
     >>> abs(prediction.linear.mean - prediction.mean_clusters) < 0.02
     True
     """
-    made = problem if isinstance(problem, Problem) else problem()
-    if isinstance(made.manifold, Hypersphere):
+    check_travels(problem, executor)
+    own = made(problem)
+    if isinstance(own.manifold, Hypersphere):
         raise ValueError(
-            f"clusters are predicted on the circle and the sphere, got {made.manifold.name}: "
+            f"clusters are predicted on the circle and the sphere, got {own.manifold.name}: "
             "growth rates and thresholds are known there, by `meanfield stability`."
         )
     for name, given, least in (
@@ -219,30 +212,30 @@ def predict_clusters(
     ):
         if given is not None and given < least:
             raise ValueError(f"{name} must be at least {least}, got {given}.")
-    count, points = _number_and_points(made, tokens)
+    count, points = _number_and_points(own, tokens)
     if count > _MOST_TOKENS:
         raise ValueError(f"tokens must be at most {_MOST_TOKENS:g}.")
     # Complains of too few tokens before anything is sampled.
-    time, variances = onset_time(made, count), potential_variances(made, count)
-    dimension, degree = made.manifold.dimension, len(variances) - 1
-    check_degree(dimension, degree, made.kernel.beta)
-    if dominant_degree(made) is None:
+    time, variances = onset_time(own, count), potential_variances(own, count)
+    dimension, degree = own.manifold.dimension, len(variances) - 1
+    check_degree(dimension, degree, own.kernel.beta)
+    if dominant_degree(own) is None:
         none = CountLaw({0: 1.0}, 0.0, 0.0)
-        return ClusterPrediction(made, count, none, none if corrected else None, seed)
+        return ClusterPrediction(own, count, none, none if corrected else None, seed)
     if not np.any(variances > 0.0):
         raise ValueError(
             f"tokens grow so slowly, with onset time {time:.3g}, that their potential is below the "
-            f"range of numbers: got strength = {made.flow.strength:g}. Use one nearer to 1."
+            f"range of numbers: got strength = {own.flow.strength:g}. Use one nearer to 1."
         )
-    positions = None if points is None else predict_positions(made, points)
+    positions = None if points is None else predict_positions(own, points)
     samples = default_samples(dimension, degree) if samples is None else samples
     runs = default_corrected_samples(dimension, degree)
     runs = runs if corrected_samples is None else corrected_samples
-    note = _no_runs(made, runs) if corrected else ""
+    note = _no_runs(own, runs) if corrected else ""
     show: Progress = progress if progress is not None else lambda chunks, *_: chunks
-    chunks = show(sampled_counts(made, count, samples, seed), samples, "linear law")
+    chunks = show(linear_counts(own, count, samples, seed), samples, "linear law")
     linear, better = law_of(np.concatenate(list(chunks))), None
-    if corrected and _only_degree_one_grows(made):
+    if corrected and _only_degree_one_grows(own):
         better, note = CountLaw({1: 1.0}, 1.0, 0.0), ""
     elif corrected and not note:
         blocks = corrected_counts(problem, count, runs, seed, executor)
@@ -251,10 +244,10 @@ def predict_clusters(
             better = law_of(np.concatenate(list(chunks)))
         except SimulationError as error:
             note = f"no corrected law: {error.reason}"
-    if _LEAST_TOKENS * linear.mean > count:
+    if LEAST_TOKENS * linear.mean > count:
         few = f"{count} tokens have {linear.mean:.3g} wells to choose from"
         note = "; ".join(filter(None, [note, f"{few}: too few for the cluster rule"]))
-    return ClusterPrediction(made, count, linear, better, seed, positions, note)
+    return ClusterPrediction(own, count, linear, better, seed, positions, note)
 
 
 def _only_degree_one_grows(problem: Problem) -> bool:

@@ -24,7 +24,7 @@ from meanfield.outputs.plots.style import (
     title_above,
 )
 from meanfield.run import problem_attributes
-from meanfield.studies.cluster_law import ClusterPrediction
+from meanfield.studies.prediction import ClusterPrediction
 from meanfield.theory.stability import growth_rates
 
 _WIDTH, _HEIGHT, _BELOW = 9.0, 4.2, {1: 3.2, 2: 4.6}
@@ -34,7 +34,7 @@ _MANY = 60
 _LEAST_SHARE = 1e-3
 
 
-def save_cluster_law(prediction: ClusterPrediction, path: str | os.PathLike[str]) -> None:
+def save_prediction_plot(prediction: ClusterPrediction, path: str | os.PathLike[str]) -> None:
     """Draw a prediction into a file; the suffix chooses the format.
 
     Raises
@@ -43,10 +43,10 @@ def save_cluster_law(prediction: ClusterPrediction, path: str | os.PathLike[str]
         If the suffix is not known or the file cannot be written.
     """
     check_suffix(path)
-    write_figure(cluster_law_figure(prediction), path)
+    write_figure(prediction_figure(prediction), path)
 
 
-def cluster_law_figure(prediction: ClusterPrediction) -> Figure:
+def prediction_figure(prediction: ClusterPrediction) -> Figure:
     """Growth rates and laws side by side; the potential of given tokens below."""
     where, dimension = prediction.positions, prediction.problem.manifold.dimension
     below = 0.0 if where is None else _BELOW[dimension]
@@ -102,9 +102,8 @@ def _laws(prediction: ClusterPrediction, axes: Axes) -> None:
     if prediction.message:
         axes.set_axis_off()
         axes.annotate(
-            "uniform is stable: no clusters", (0.5, 0.5), xycoords="axes fraction", ha="center",
-            fontsize=11,
-        )  # fmt: skip
+            prediction.message, (0.5, 0.5), xycoords="axes fraction", ha="center", fontsize=11
+        )
         return
     laws = [("linear law", prediction.linear, ORDER)]
     if prediction.corrected is not None:

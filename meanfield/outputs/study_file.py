@@ -1,0 +1,184 @@
+"""Files of studies (HDF5): what those of `compare` and `ensemble` have in common.
+
+    attributes       KIND_format_version, then what the study knows of itself
+    /AXIS            the scale of each axis
+    /VALUE           every axis of it with its dimension scale attached
+    units            an attribute of those that have one
+
+What the axes and values are is said in `comparison_file` and `ensemble_file`. The files are small
+and written anew each time: at once, about every second while results come, and at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import time as clock
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+
+from meanfield.outputs.atomic import replace_file
+from meanfield.outputs.reading import FormatError, opened, plain_attributes
+from meanfield.run import COMPLETED, RUNNING
+
+if TYPE_CHECKING:
+    import h5py
+
+Kind = Literal["comparison", "ensemble"]
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+STUDY_COMMANDS: dict[Kind, str] = {"comparison": "compare", "ensemble": "ensemble"}
+"""Kind of a study file -> the command that writes it."""
+
+# A flush costs some milliseconds: at most about one per cent of the time.
+_FLUSH_SECONDS = 1.0
+
+
+def write_study(
+    path: Path,
+    kind: Kind,
+    version: int,
+    attributes: Mapping[str, Any],
+    scales: Mapping[str, Any],
+    values: Mapping[str, Any],
+    axes: Mapping[str, tuple[str, ...]],
+    units: Mapping[str, str],
+) -> None:
+    """Write a study into a file in place of what was there.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kind, version : str, int
+        What it is, and the version of its format.
+    attributes : mapping
+        Attributes of the file beyond that version.
+    scales : mapping of arrays
+        Name of an axis -> its scale, one-dimensional.
+    values : mapping of arrays
+        Name of a dataset -> what it holds.
+    axes : mapping of tuples
+        Name of a dataset -> the names of its axes, one for each of its dimensions.
+    units : mapping of str
+        Name of a scale or dataset -> its units, where it has some.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+
+    def write(file: h5py.File) -> None:
+        file.attrs[_version_name(kind)] = version
+        for name, value in attributes.items():
+            file.attrs[name] = value
+        for name, scale in scales.items():
+            file.create_dataset(name, data=scale).make_scale(name)
+        for name, value in values.items():
+            dataset = file.create_dataset(name, data=value)
+            for dimension, axis in zip(dataset.dims, axes[name], strict=True):
+                dimension.attach_scale(file[axis])
+        for name, unit in units.items():
+            file[name].attrs["units"] = unit
+
+    replace_file(path, None, write, sum(np.asarray(value).nbytes for value in values.values()))
+
+
+@contextmanager
+def read_study(
+    path: str | os.PathLike[str], kind: Kind, version: int
+) -> Iterator[tuple[h5py.File, dict[str, Any]]]:
+    """Study file, open for reading inside the block, and its attributes without its version.
+
+    Raises
+    ------
+    FormatError
+        If there is no such file, it is not of this kind and version, or anything fails in the
+        block.
+
+    Examples
+    --------
+    >>> with read_study("nothing.h5", "ensemble", 1) as (file, attributes):
+    ...     pass
+    Traceback (most recent call last):
+    ...
+    meanfield.outputs.reading.FormatError: nothing.h5: no such file.
+    """
+    with opened(path) as file:
+        attributes = plain_attributes(file)
+        # The version is the file's: a study that is read and written again gets that of its day.
+        found = attributes.pop(_version_name(kind), None)
+        if found != version:
+            raise FormatError(
+                f"{os.fspath(path)} is not {'an' if kind[0] in 'aeiou' else 'a'} {kind} of format "
+                f"{version} ({_version_name(kind)} is {found})."
+            )
+        yield file, attributes
+
+
+def study_kind(file: h5py.File) -> Kind | None:
+    """Kind of study that an open file holds; None if it holds none."""
+    return next((kind for kind in STUDY_COMMANDS if _version_name(kind) in file.attrs), None)
+
+
+def taken_down(
+    results: Iterable[tuple[Task, Result]],
+    take: Callable[[Task, Result], None],
+    write: Callable[[str], None],
+    progress: Callable[[], str],
+) -> Generator[Task, None, None]:
+    """Keep results as they come and write them about every second.
+
+    Parameters
+    ----------
+    results : iterable of (task, result)
+        As `studies.executors.finished.finished` yields them.
+    take : callable (task, result)
+        Puts a result where it belongs.
+    write : callable (status)
+        Writes the file anew, with this status: "running" while there is more to come.
+    progress : callable () -> str
+        What is done, of how many, for the status of a study that ends early.
+
+    Yields
+    ------
+    task
+        Each one after its result was taken. Whatever ends the stream, the file holds all of them.
+
+    Examples
+    --------
+    >>> done = []
+    >>> stream = taken_down(
+    ...     [(1, "a"), (2, "b")],
+    ...     lambda task, result: done.append(result),
+    ...     lambda status: print(status, done),
+    ...     lambda: f"{len(done)} of 2",
+    ... )
+    >>> list(stream)
+    running []
+    completed ['a', 'b']
+    [1, 2]
+    """
+    write(RUNNING)
+    written = clock.perf_counter()
+    try:
+        for task, result in results:
+            take(task, result)
+            if clock.perf_counter() - written > _FLUSH_SECONDS:
+                write(RUNNING)
+                written = clock.perf_counter()
+            yield task
+    except BaseException as error:
+        cause = "interrupted" if isinstance(error, KeyboardInterrupt | GeneratorExit) else "failed"
+        write(f"{cause} with {progress()} finished")
+        raise
+    write(COMPLETED)
+
+
+def _version_name(kind: Kind) -> str:
+    return f"{kind}_format_version"

@@ -1,0 +1,136 @@
+"""Files of studies: what all kinds share, and results that are taken down as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from meanfield.outputs import study_file
+from meanfield.outputs.study_file import Kind, read_study, study_kind, taken_down, write_study
+
+
+def results(error: BaseException | None = None) -> Iterator[tuple[int, int]]:
+    """Three results, or two and an error."""
+    yield from [(0, 10), (1, 11)]
+    if error is not None:
+        raise error
+    yield 2, 12
+
+
+class Notes:
+    """What was taken and written."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+        self.written: list[tuple[str, int]] = []
+
+    def stream(self, source: Iterator[tuple[int, int]]) -> Iterator[int]:
+        """Stream that leaves its notes here."""
+        return taken_down(
+            source,
+            lambda task, result: self.taken.append(result),
+            lambda status: self.written.append((status, len(self.taken))),
+            lambda: f"{len(self.taken)} of 3 tasks",
+        )
+
+
+def test_a_complete_study_says_so() -> None:
+    """A finished file would look unfinished, or lack its last results."""
+    notes = Notes()
+    assert list(notes.stream(results())) == [0, 1, 2]
+    assert notes.written == [("running", 0), ("completed", 3)]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (KeyboardInterrupt(), "interrupted with 2 of 3 tasks finished"),
+        (ValueError("no"), "failed with 2 of 3 tasks finished"),
+    ],
+)
+def test_what_was_taken_is_written(error: BaseException, status: str) -> None:
+    """Whatever ends a study would lose the results since the last flush."""
+    notes = Notes()
+    with pytest.raises(type(error)):
+        list(notes.stream(results(error)))
+    assert notes.written[-1] == (status, 2)
+
+
+def test_a_consumer_that_stops_interrupts() -> None:
+    """A closed stream would leave a file that says it is running."""
+    notes = Notes()
+    stream = notes.stream(results())
+    assert next(stream) == 0
+    stream.close()  # type: ignore[attr-defined]
+    assert notes.written[-1] == ("interrupted with 1 of 3 tasks finished", 1)
+
+
+def test_results_are_written_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed process would lose everything."""
+    monkeypatch.setattr(study_file, "_FLUSH_SECONDS", -1.0)
+    notes = Notes()
+    list(notes.stream(results()))
+    assert notes.written[1:-1] == [("running", 1), ("running", 2), ("running", 3)]
+
+
+def written(path: Path, axes: tuple[str, ...] = ("size", "run")) -> None:
+    """A small study in a file."""
+    write_study(
+        path,
+        "comparison",
+        7,
+        {"title": "t", "beta": np.float64(5.0)},
+        {"size": np.array([10, 20]), "run": np.arange(3)},
+        {"found": np.arange(6.0).reshape(2, 3)},
+        {"found": axes},
+        {"found": "radian"},
+    )
+
+
+def test_study_comes_back_without_its_version(tmp_path: Path) -> None:
+    """A study read and written again would claim the format of its old file, or lose its facts."""
+    written(tmp_path / "s.h5")
+    with read_study(tmp_path / "s.h5", "comparison", 7) as (file, attributes):
+        assert attributes == {"title": "t", "beta": 5.0}
+        assert type(attributes["beta"]) is float
+        assert file["found"][()].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+        assert [list(axis)[0] for axis in file["found"].dims] == ["size", "run"]
+        assert file["found"].attrs["units"] == "radian"
+
+
+def test_every_axis_needs_a_scale(tmp_path: Path) -> None:
+    """An axis that was forgotten would stay without a name, and nobody would notice."""
+    with pytest.raises(ValueError, match="zip"):
+        written(tmp_path / "s.h5", axes=("size",))
+    assert not (tmp_path / "s.h5").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "message"),
+    [
+        ("comparison", 8, r"not a comparison of format 8 \(comparison_format_version is 7\)"),
+        ("ensemble", 7, r"not an ensemble of format 7 \(ensemble_format_version is None\)"),
+    ],
+)
+def test_other_kinds_and_versions_are_refused(
+    tmp_path: Path, kind: Kind, version: int, message: str
+) -> None:
+    """Arrays would be read as something that they are not."""
+    written(tmp_path / "s.h5")
+    with (
+        pytest.raises(ValueError, match=message),
+        read_study(tmp_path / "s.h5", kind, version),
+    ):
+        pass
+
+
+def test_kind_of_a_file_is_known(tmp_path: Path) -> None:
+    """A study would be told from a run by no name, or a run be taken for a study."""
+    import h5py
+
+    written(tmp_path / "s.h5")
+    with h5py.File(tmp_path / "s.h5") as study, h5py.File(tmp_path / "r.h5", "w") as other:
+        assert (study_kind(study), study_kind(other)) == ("comparison", None)
