@@ -9,7 +9,8 @@ T = ln N / (2 lambda_max), as they are or through their moments alone:
 
 Felt are the degrees at which l w_l, the part of the velocity, is above the tolerance of the steps,
 of its largest. Both start in the same field; what the tokens' other moments add to it later is of
-the order N^{-1/2} of it. The second costs the same whatever N is.
+the order N^{-1/2} of it. The second costs the same whatever N is. Softmax divides by a Z that is
+cut there too: it is right where there is mass, which is all that tokens feel.
 """
 
 from __future__ import annotations

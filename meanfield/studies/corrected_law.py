@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
+from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_movable
@@ -112,6 +113,19 @@ def constants() -> dict[str, Any]:
     }
 
 
+def on_nodes(problem: Problem, tokens: int) -> bool:
+    """Whether nodes carry the samples; the tokens themselves do if they are fewer.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0))
+    >>> on_nodes(problem, 1000), on_nodes(problem, 2000)
+    (False, True)
+    """
+    return _on_nodes(problem.space, tokens, _sampler(problem, tokens).grid_degree)
+
+
 def corrected_counts(
     problem: Problem | ProblemSource,
     tokens: int,
@@ -179,10 +193,14 @@ def _sampler(problem: Problem, tokens: int) -> _Sampler:
     return _Sampler(problem, tokens, grid_degree, start, _END * onset, variances)
 
 
+def _on_nodes(space: Manifold, tokens: int, grid_degree: int) -> bool:
+    return tokens > max(_FEW_TOKENS, len(space.grid(grid_degree).points))
+
+
 def _count(sampler: _Sampler, sample: int, seed: int) -> int:
     problem, tokens = sampler.problem, sampler.tokens
     space, start, rng = problem.space, sampler.start, rng_of(seed, tokens, sample)
-    if tokens <= max(_FEW_TOKENS, len(space.grid(sampler.grid_degree).points)):
+    if not _on_nodes(space, tokens, sampler.grid_degree):
         # Without a generator of their own they would be the tokens of an ensemble of this seed.
         own = np.random.default_rng(rng.integers(2**63))
         measure, start = Measure(space, space.random_points(tokens, own)), 0.0

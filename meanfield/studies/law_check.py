@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.problem import Problem
 from meanfield.run import problem_attributes
-from meanfield.studies.corrected_law import constants, corrected_counts
+from meanfield.studies.corrected_law import constants, corrected_counts, on_nodes
 from meanfield.studies.count_law import CountLaw, law_of
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.law_point import LawPoint
@@ -106,6 +106,7 @@ def law_points(
                     corrected=corrected(n),
                     measured=measured.law(i, time),
                     carrier=str(measured.attributes.get("carrier", "")),
+                    independent=on_nodes(problem, n),
                 )
             )
     return points

@@ -33,6 +33,9 @@ class LawPoint:
         Given. Clusters of the runs of the ensemble.
     carrier : str
         Given. What carried these runs.
+    independent : bool
+        Given. False where tokens carry the samples of the corrected law too: it is then an ensemble
+        of its own, and to agree is no proof.
     degree_count : float
         Derived. Mean number of clusters that the dominant degree alone would make.
     closed_form_ratio, corrected_ratio : (float, float)
@@ -55,6 +58,7 @@ class LawPoint:
     corrected: CountLaw
     measured: CountLaw
     carrier: str
+    independent: bool = True
 
     @property
     def degree_count(self) -> float:

@@ -56,7 +56,10 @@ def stored_counts(
     if store is not None:
         found = dict(zip(*(a.tolist() for a in np.unique(counts, return_counts=True)), strict=True))
         lines = [json.dumps(entry) for entry in [*entries, {"of": key, "counts": found}]]
-        store.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+        # Beside it first: an interrupt leaves the one or the other.
+        partial = store.with_name(store.name + ".partial")
+        partial.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+        partial.replace(store)
     return counts
 
 

@@ -42,7 +42,7 @@ Progress = Callable[[Iterable[IntArray], int, str], Iterable[IntArray]]
 # Within the range of floating point, with room.
 _MOST_TOKENS = 10**300
 NOTHING_GROWS = "none: uniform is stable, no degree grows"
-ONE_CLUSTER = "one cluster: nothing grows beyond degree 1"
+ONE_CLUSTER = "one cluster in the end: nothing grows beyond degree 1"
 
 
 @dataclass(frozen=True, eq=False)

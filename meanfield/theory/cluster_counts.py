@@ -24,6 +24,8 @@ from meanfield.theory.stability import growth_rate_max, growth_rates, onset_time
 # Share of the variance of second derivatives in all higher degrees, below which these are cut: no
 # maximum of a typical field moves by more than 1e-6 of its width.
 _NEGLIGIBLE = 1e-12
+# Squares of amplitudes stay in the range of doubles.
+_LARGEST_EXPONENT = 300.0
 
 
 def potential_variances(problem: Problem, tokens: int, time: float | None = None) -> FloatArray:
@@ -49,7 +51,7 @@ def potential_variances(problem: Problem, tokens: int, time: float | None = None
     Raises
     ------
     ValueError
-        If tokens < 2.
+        If tokens < 2, or the time is far beyond the linear phase.
 
     Examples
     --------
@@ -87,7 +89,13 @@ def potential_growth(problem: Problem, tokens: int, time: float | None = None) -
     dimension, degree = problem.manifold.dimension, max(problem.kernel_degree, 1)
     potential = problem.flow.strength * problem.kernel.potential_multipliers(dimension, degree)
     potential[0] = 0.0
-    potential *= np.exp(growth_rates(problem, degree) * time - 0.5 * math.log(tokens))
+    exponents = growth_rates(problem, degree) * time - 0.5 * math.log(tokens)
+    if exponents.max() > _LARGEST_EXPONENT:
+        raise ValueError(
+            f"time = {time:g} is far beyond the linear phase, which ends at "
+            f"{onset_time(problem, tokens):.4g}: linear theory says nothing there."
+        )
+    potential *= np.exp(exponents)
     variances, l = potential**2, np.arange(degree + 1)
     curvature = variances * (l * (l + dimension - 1.0)) ** 2 * l ** (dimension - 1.0)
     above = np.cumsum(curvature[::-1])[::-1]

@@ -9,6 +9,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.studies import corrected_law
+from meanfield.studies.cluster_runs import run_tokens
 from meanfield.studies.corrected_law import corrected_counts
 
 
@@ -84,3 +85,38 @@ def test_diffusion_is_refused() -> None:
     made = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(diffusivity=0.01))
     with pytest.raises(ValueError, match="diffusivity"):
         list(corrected_counts(made, 1000, 1, 0))
+
+
+def test_moments_are_grown_to_the_start_of_the_run() -> None:
+    """Ungrown, or run for too long, the samples would be those of another time."""
+    made, tokens = problem(5.0), 1_000_000
+    sampler = corrected_law._sampler(made, tokens)
+    rates = mf.growth_rates(made, len(sampler.variances) - 1)
+    assert sampler.start > 0
+    assert 2.0 * sampler.variances.sum() == pytest.approx(0.08**2, rel=1e-9)
+    assert sampler.variances[1:] * tokens == pytest.approx(
+        np.exp(2.0 * rates[1:] * sampler.start), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("tokens", [300, 1_000_000])
+def test_runs_start_where_linear_theory_ends(tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens run for two onset times, nodes for what linear theory leaves of them."""
+    made, seen = problem(5.0), []
+
+    def watch(
+        problem: mf.Problem, start: mf.Measure, times: np.ndarray, *rest: object
+    ) -> list[object]:
+        seen.append((start, times[0]))
+        return clusters_of_run(problem, start, times, *rest)
+
+    clusters_of_run = corrected_law.clusters_of_run
+    monkeypatch.setattr(corrected_law, "clusters_of_run", watch)
+    counts(made, tokens, 1)
+    ((start, duration),) = seen
+    begun = corrected_law._sampler(made, tokens).start if tokens > 1000 else 0.0
+    assert duration == pytest.approx(2.0 * mf.onset_time(made, tokens) - begun, rel=1e-12)
+    assert (start.weights is None) == (tokens <= 1000)
+    if tokens <= 1000:
+        # Not those that an ensemble of the same seed draws.
+        assert not np.array_equal(start.points, run_tokens(made, tokens, 0, 0))

@@ -167,5 +167,7 @@ def test_wrong_values_are_told() -> None:
         mf.mean_clusters(circle(5.0), 1)
     with pytest.raises(ValueError, match="above 1"):
         mf.tokens_for_dominance(circle(5.0), ratio=1.0)
+    with pytest.raises(ValueError, match="far beyond the linear phase"):
+        mf.mean_clusters(circle(5.0), 100, time=1e6)
     with pytest.raises(ValueError, match="circle or the sphere"):
         mean_maxima(3, np.ones(3))

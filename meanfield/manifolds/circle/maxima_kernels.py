@@ -7,8 +7,9 @@ cubic Hermite interpolant q, whose Bernstein coefficients bound it and whose err
 
 Either q keeps its sign with that to spare, and p has no zero; or q' does (or p' interpolated
 linearly, error h^2 / 8 max|p'''|), and p is monotone: the signs at the ends say all. Else the
-interval is halved, unless p and h p' are rounding at both ends, as where a narrow bump has no tail
-left. Signs of values within rounding are not believed: they take the sign before.
+interval is halved, unless p and h p' are rounding at both ends and, by the bound, in between, as
+where a narrow bump has no tail left. Signs of values within rounding are not believed: they take
+the sign before.
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ def falls(slopes, degree, values, value_slopes, bounds, noise, starts, ends):  #
             q, dq, depth = heights[top], inclines[top], depths[top]
             h = spacing * 0.5**depth
             within = max(abs(p), abs(q), h * abs(dp), h * abs(dq)) <= 4.0 * noise
+            within = within and bounds[2] * h**4 / 384.0 <= 4.0 * noise
             if within or depth >= _DEEPEST or _settled(h, p, dp, q, dq, bounds, noise):
                 right = angles[top]
                 if abs(q) > noise:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.fft import next_fast_len
+from scipy.optimize import brentq
 
 import meanfield as mf
 from meanfield.manifolds.circle.maxima import basins, count_maxima, gaussian_fields, maxima
@@ -152,3 +154,26 @@ def test_protocol_gives_the_same() -> None:
         CIRCLE.count_maxima(fields), [len(CIRCLE.maxima(f)) for f in fields]
     )
     assert CIRCLE.basins(fields[0], CIRCLE.maxima(fields[0]))[0] == 0
+
+
+def test_zeros_hidden_at_grid_points_are_found() -> None:
+    """Double zeros of the slope at two grid points, and a hill between them that no grid sees.
+
+    Only the bound on derivatives tells that rounding at both ends is not rounding in between. The
+    field and its rotation, which no grid point meets, must have the same two maxima.
+    """
+    degree, size = 7, 512
+    spacing = 2 * np.pi / next_fast_len(5 * degree, real=True)
+    theta = 2 * np.pi * np.arange(size) / size
+
+    def slope(first: float, last: float) -> np.ndarray:
+        zeros = [0.0, 0.0, spacing, spacing, 0.3 * spacing, 0.7 * spacing, first, last]
+        bump = np.cos((theta - 0.5 * spacing) / 2) ** 6
+        return bump * np.prod([np.sin((theta - zero) / 2) for zero in zeros], axis=0)
+
+    # The last zero makes the mean of the slope vanish: it is the slope of a field.
+    last = brentq(lambda e: slope(2.0, e).mean(), 4.5, 5.8)
+    k = np.arange(1, degree + 1)
+    field = np.concatenate([[0.0], np.fft.rfft(slope(2.0, last))[1 : degree + 1] / (1j * k * size)])
+    turned = field * np.exp(0.111j * np.arange(degree + 1))
+    assert count_maxima(np.array([field, turned])).tolist() == [2, 2]

@@ -73,7 +73,7 @@ def test_stable_problem_says_so() -> None:
     linear = mf.Problem(mf.Circle(), mf.linear())
     figure = prediction_figure(prediction(linear, linear=none, corrected=none))
     assert [t.get_text() for t in figure.axes[1].texts] == [
-        "one cluster: nothing grows beyond degree 1"
+        "one cluster in the end: nothing grows beyond degree 1"
     ]
 
 
