@@ -84,6 +84,7 @@ def _run(
         run_through(
             record_comparison(path, plan, found, results, attributes),
             config,
+            path,
             missing,
             _work,
             lambda system: f"n = {system.tokens}",

@@ -81,6 +81,7 @@ def _run(
                 path, plan, found, finished(block_clusters, missing, executor), attributes
             ),
             config,
+            path,
             missing,
             block_work,
             lambda block: f"n = {block.tokens}",

@@ -35,13 +35,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     add_problem_arguments(command)
     command.add_argument("--tokens", type=positive, metavar="N", help="not needed with --input")
-    command.add_argument("--samples", type=positive, metavar="S")
     command.add_argument(
-        "--corrected-samples", type=positive, metavar="S", help="runs for the corrected law"
+        "--samples", type=positive, metavar="S", help="of the linear law; default: 10000 or fewer"
     )
-    command.add_argument("--seed", type=_seed, default=0, metavar="S")
     command.add_argument(
-        "--input", metavar="TOKENS.npy", help="tokens: angles (n,) or vectors (n, 3)"
+        "--corrected-samples",
+        type=_not_negative,
+        metavar="R",
+        help="runs for the corrected law, 0 for none; default: 400 or fewer, 100 on the sphere",
+    )
+    command.add_argument("--seed", type=_not_negative, default=0, metavar="SEED", help="default: 0")
+    command.add_argument(
+        "--input",
+        metavar="TOKENS.npy",
+        help="tokens: angles (n,) or vectors (n, 3) of any length, as np.save writes them",
     )
     command.add_argument("--plot", metavar="FIG", help="rates and laws as .png, .pdf or .svg")
     add_pool_arguments(command)
@@ -66,6 +73,7 @@ def execute(options: argparse.Namespace) -> int:
             tokens,
             samples=options.samples,
             seed=options.seed,
+            corrected=options.corrected_samples != 0,
             corrected_samples=options.corrected_samples,
             executor=executor,
             progress=_progress,
@@ -84,7 +92,8 @@ def _processes(problem: Problem, tokens: int, options: argparse.Namespace) -> in
         return int(options.workers)
     dimension = min(problem.manifold.dimension, 2)
     degree = len(potential_variances(problem, tokens)) - 1
-    runs = options.corrected_samples or default_corrected_samples(dimension, degree)
+    runs = options.corrected_samples
+    runs = default_corrected_samples(dimension, degree) if runs is None else runs
     return int(runs) // _RUNS_A_PROCESS[dimension]
 
 
@@ -116,8 +125,8 @@ def _tokens(problem: Problem, options: argparse.Namespace) -> int | FloatArray:
     return points
 
 
-def _seed(text: str) -> int:
-    """Seed from the command line."""
+def _not_negative(text: str) -> int:
+    """Integer >= 0 from the command line."""
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is not an integer >= 0")
     return int(text)

@@ -150,7 +150,8 @@ def _positions(where: TokenPrediction) -> str:
     text = table(["mass", *(["angle"] if on_circle else ["x", "y", "z"])], rows)
     if len(order) > _ROWS:
         text += f"\n... {len(order) - _ROWS} lighter ones: --json has them all."
-    text = f"{len(order)} cluster{'s' * (len(order) > 1)} of these tokens\n" + text
+    plural = "s" * (len(order) > 1)
+    text = f"{len(order)} cluster{plural} of these tokens, by linear theory\n" + text
     if len(where.dominant_positions):
         angles = ", ".join(f"{angle:.4f}" for angle in where.dominant_positions[:_ROWS])
         more = ", ..." if len(where.dominant_positions) > _ROWS else ""

@@ -14,6 +14,7 @@ from meanfield.commands.arguments import add_json, add_threads
 from meanfield.commands.pools import add_pool_arguments
 from meanfield.commands.progress import shown
 from meanfield.commands.run import add_set
+from meanfield.commands.streams import say
 from meanfield.config import Config, ConfigError
 from meanfield.config.output import output_path
 from meanfield.config.sections import read_problem
@@ -125,20 +126,28 @@ def check_adds(
 def run_through(
     stream: Generator[Task, None, None],
     config: Config,
+    path: Path,
     tasks: Sequence[Task],
     work: Callable[[Task], float],
     note: Callable[[Task], str],
     *,
     quiet: bool,
 ) -> None:
-    """Run a stream of tasks to its end and show how far it is."""
-    with closing(stream):
-        for _ in shown(
-            stream,
-            sum(work(task) for task in tasks),
-            config.title or config.source.stem,
-            quiet=quiet,
-            note=note,
-            weight=work,
-        ):
-            pass
+    """Run a stream of tasks to its end, show how far it is, and say where the results are."""
+    try:
+        with closing(stream):
+            for _ in shown(
+                stream,
+                sum(work(task) for task in tasks),
+                config.title or config.source.stem,
+                quiet=quiet,
+                note=note,
+                weight=work,
+            ):
+                pass
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"interrupted; {path} keeps what was finished, --resume goes on"
+        ) from None
+    if not quiet:
+        say(f"{path}: {len(tasks)} tasks finished.")

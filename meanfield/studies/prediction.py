@@ -47,7 +47,7 @@ ONE_CLUSTER = "one cluster in the end: nothing grows beyond degree 1"
 
 @dataclass(frozen=True, eq=False)
 class ClusterPrediction:
-    """How many clusters tokens will form, as linear theory has it.
+    """How many clusters tokens will form: the linear law, and the corrected one.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ def predict_clusters(
     corrected : bool
         Whether to find the corrected law, too: by short runs.
     corrected_samples : int
-        How many runs, at least 1; see `default_corrected_samples`.
+        How many runs, 0 for none; see `default_corrected_samples`.
     executor : concurrent.futures.Executor, optional
         Where to do these runs; in this process by default. The result is the same.
     progress : callable (chunks, samples, name) -> chunks, optional
@@ -207,7 +207,7 @@ def predict_clusters(
         )
     for name, given, least in (
         ("samples", samples, 1),
-        ("corrected_samples", corrected_samples, 1),
+        ("corrected_samples", corrected_samples, 0),
         ("seed", seed, 0),
     ):
         if given is not None and given < least:
@@ -266,6 +266,10 @@ def _no_runs(problem: Problem, runs: int) -> str:
 
 def _number_and_points(problem: Problem, tokens: int | FloatArray) -> tuple[int, FloatArray | None]:
     if np.ndim(tokens) > 0:
+        if np.asarray(tokens).dtype.kind in "iu" and not isinstance(tokens, np.ndarray):
+            raise TypeError(
+                f"tokens is {tokens!r}, expected one number of tokens, or an array of points."
+            )
         points = problem.space.check_points(np.asarray(tokens, dtype=np.float64))
         return len(points), points
     try:
