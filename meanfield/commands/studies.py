@@ -150,4 +150,4 @@ def run_through(
             f"interrupted; {path} keeps what was finished, --resume goes on"
         ) from None
     if not quiet:
-        say(f"{path}: {len(tasks)} tasks finished.")
+        say(f"{path} holds the results.")
