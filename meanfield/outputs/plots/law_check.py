@@ -132,7 +132,7 @@ def _means(axes: Axes, points: list[LawPoint], colours: dict[int, str]) -> None:
     names = ["closed form", "corrected law", "runs"]
     handles += [Line2D([], [], color=colour, linewidth=4) for colour in colours.values()]
     names += [f"$N = {power_of_ten(n)}$" for n in colours]
-    axes.legend(handles, names, loc="upper left", handlelength=1.4, labelspacing=0.3)
+    axes.legend(handles, names, loc="lower right", handlelength=1.4, labelspacing=0.3)
 
 
 def _degree_alone(axes: Axes, points: list[LawPoint], colours: dict[int, str]) -> None:
