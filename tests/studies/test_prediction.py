@@ -218,7 +218,7 @@ def test_huge_beta_counts_as_the_closed_form(beta: float) -> None:
     ("options", "message"),
     [
         ({"samples": 0}, "samples must be at least 1, got 0"),
-        ({"corrected_samples": 0}, "corrected_samples must be at least 1, got 0"),
+        ({"corrected_samples": -1}, "corrected_samples must be at least 0, got -1"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
     ],
 )
@@ -249,3 +249,9 @@ def test_what_cannot_be_predicted_is_refused() -> None:
         predict_clusters(Problem(mf.Hypersphere(3), mf.exponential(5.0)), 100)
     with pytest.raises(ValueError, match="below the range of numbers: got strength = 1e-300"):
         predict_clusters(problem("circle", 5.0, mf.Flow(strength=1e-300)), 100)
+
+
+def test_sizes_are_not_taken_for_tokens() -> None:
+    """A list of sizes, as ensembles take it, would be read as angles."""
+    with pytest.raises(TypeError, match="one number of tokens"):
+        mf.predict_clusters(problem("circle", 5.0), [100, 1000])

@@ -10,7 +10,6 @@ import pytest
 from scipy.stats import fisher_exact
 
 import meanfield as mf
-from meanfield.interaction import felt_degree
 from meanfield.observables.clusters import cluster_radius, clusters
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.studies.cluster_runs import CARRIERS, run_tokens
@@ -35,7 +34,10 @@ def squared_moments(
     for seed in range(seeds):
         start = CARRIERS[carrier](problem, run_tokens(problem, tokens, seed, 5), TOLERANCE)
         carried = ParticleRepresentation(
-            problem, start.points, start.weights, felt_degree(problem, TOLERANCE)
+            problem,
+            start.points,
+            start.weights,
+            problem.kernel.degree(problem.manifold.dimension, TOLERANCE),
         )
         for j, snapshot in enumerate(trajectory(problem, carried, times, tolerance=TOLERANCE)):
             found[seed, j] = tokens * np.abs(snapshot.measure.moments(degree)) ** 2
@@ -73,7 +75,7 @@ def formation(beta: float, time: float, runs: int) -> Iterator[tuple[np.ndarray,
     Yields (tokens, maxima of the potential, mass within two radii of a final centre, centres).
     """
     problem, tokens = on_circle(beta), 20_000
-    degree = felt_degree(problem, TOLERANCE)
+    degree = problem.kernel.degree(problem.manifold.dimension, TOLERANCE)
     times = [time * math.exp(beta), 2.0 * mf.onset_time(problem, tokens)]
     potential = problem.kernel.potential_multipliers(1, degree)
     for seed in range(runs):
