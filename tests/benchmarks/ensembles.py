@@ -25,7 +25,6 @@ import numpy as np
 
 import meanfield as mf
 from meanfield.compute.threads import set_threads
-from meanfield.interaction import felt_degree
 from meanfield.manifolds.circle.circle import Circle
 from meanfield.manifolds.manifold import Manifold
 from meanfield.manifolds.sphere.sphere import Sphere
@@ -78,10 +77,10 @@ def counting(case: mf.Problem, tokens: int) -> float:
     spent = 0.0
     honest = cluster_runs.clusters
 
-    def timed(*arguments: object) -> object:
+    def timed(*arguments: object, **named: object) -> object:
         nonlocal spent
         began = time.perf_counter()
-        found = honest(*arguments)  # type: ignore[arg-type]
+        found = honest(*arguments, **named)  # type: ignore[arg-type]
         spent += time.perf_counter() - began
         return found
 
@@ -110,8 +109,9 @@ def compare(space: str, beta: float, tokens: int, rounds: int) -> None:
             apart = float("inf")
     ours, sums = (statistics.median(seconds[direct]) for direct in (False, True))
     share = statistics.median(counting(case, tokens) for _ in range(5)) / ours
+    degree = case.kernel.degree(case.manifold.dimension, TOLERANCE)
     print(
-        f"{space:>7} {beta:5g} {tokens:7d} {felt_degree(case, TOLERANCE):4d} {1e3 * ours:9.1f} "
+        f"{space:>7} {beta:5g} {tokens:7d} {degree:4d} {1e3 * ours:9.1f} "
         f"{1e3 * sums:10.1f} {sums / ours:7.1f} {100 * share:8.1f} % {apart:9.1e}"
     )
 
