@@ -116,6 +116,17 @@ def all_points(grid: Grid, workers: int) -> list[LawPoint]:
     return points
 
 
+def points_of(grid: Grid, options: argparse.Namespace) -> list[LawPoint]:
+    """Points, after what is missing was run; ends the script where there is nothing to show."""
+    status = 0 if options.only_stored else run_missing(grid, options.workers)
+    if status:
+        sys.exit(status)
+    points = all_points(grid, options.workers)
+    if not points:
+        sys.exit("no complete ensemble: run without --only-stored")
+    return points
+
+
 def table(points: Sequence[LawPoint], name: str) -> str:
     """Every point as a row of Markdown; `name` is that of the dominant degree."""
     titles = [

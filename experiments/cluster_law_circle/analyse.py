@@ -40,13 +40,7 @@ def main() -> int:
     """Run, check, draw."""
     options = law.arguments(__doc__)
     grid = SHORT if options.short else WHOLE
-    status = 0 if options.only_stored else law.run_missing(grid, options.workers)
-    if status:
-        return status
-    points = law.all_points(grid, options.workers)
-    if not points:
-        print("no complete ensemble: run without --only-stored", file=sys.stderr)
-        return 1
+    points = law.points_of(grid, options)
     print(law.table(points, "k_max"))
     right = [p.measured.distribution.get(p.dominant_degree, 0.0) for p in points]
     print(f"\nshare of the runs with k_max clusters: {min(right):.2f} to {max(right):.2f}")

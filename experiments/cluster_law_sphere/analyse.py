@@ -28,13 +28,7 @@ def main() -> int:
     """Run, check, draw."""
     options = law.arguments(__doc__)
     grid = SHORT if options.short else WHOLE
-    status = 0 if options.only_stored else law.run_missing(grid, options.workers)
-    if status:
-        return status
-    points = law.all_points(grid, options.workers)
-    if not points:
-        print("no complete ensemble: run without --only-stored", file=sys.stderr)
-        return 1
+    points = law.points_of(grid, options)
     print(law.table(points, "l_max"))
     # Forty runs know their mean to some 4 %, and shares of runs to 8 %. The whole has 400, and as
     # many samples: 2 % and 3 %, of which the sum is held to the promise on the circle.

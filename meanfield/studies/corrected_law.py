@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_movable
@@ -57,6 +56,7 @@ class _Sampler:
     start: float
     end: float
     variances: FloatArray
+    on_nodes: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ def on_nodes(problem: Problem, tokens: int) -> bool:
     >>> on_nodes(problem, 1000), on_nodes(problem, 2000)
     (False, True)
     """
-    return _on_nodes(problem.space, tokens, _sampler(problem, tokens).grid_degree)
+    return _sampler(problem, tokens).on_nodes
 
 
 def corrected_counts(
@@ -190,17 +190,14 @@ def _sampler(problem: Problem, tokens: int) -> _Sampler:
     variances[0] = 0.0
     fineness = math.ceil(_GRID_DEGREES[dimension] * degree)
     grid_degree = max(fineness, _LEAST_GRID_DEGREE[dimension])
-    return _Sampler(problem, tokens, grid_degree, start, _END * onset, variances)
-
-
-def _on_nodes(space: Manifold, tokens: int, grid_degree: int) -> bool:
-    return tokens > max(_FEW_TOKENS, len(space.grid(grid_degree).points))
+    carried = tokens > max(_FEW_TOKENS, len(problem.space.grid(grid_degree).points))
+    return _Sampler(problem, tokens, grid_degree, start, _END * onset, variances, carried)
 
 
 def _count(sampler: _Sampler, sample: int, seed: int) -> int:
     problem, tokens = sampler.problem, sampler.tokens
     space, start, rng = problem.space, sampler.start, rng_of(seed, tokens, sample)
-    if not _on_nodes(space, tokens, sampler.grid_degree):
+    if not sampler.on_nodes:
         # Without a generator of their own they would be the tokens of an ensemble of this seed.
         own = np.random.default_rng(rng.integers(2**63))
         measure, start = Measure(space, space.random_points(tokens, own)), 0.0
