@@ -16,7 +16,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, State
 from meanfield.events import Event
 from meanfield.events import hand_over as hand_over_event
-from meanfield.integrators import Stepper, runge_kutta
+from meanfield.integrators import RightHandSide, Start, Stepper
 from meanfield.problem import Problem
 from meanfield.representations import HandOver, Representation, never
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -62,7 +62,6 @@ def trajectory(
     *,
     tolerance: float,
     start: Checkpoint | None = None,
-    method: str = "DOP853",
     watch: Callable[[], None] | None = None,
     hand_over: HandOver = never,
 ) -> Iterator[Snapshot]:
@@ -80,8 +79,6 @@ def trajectory(
         Relative and absolute tolerance of a step.
     start : Checkpoint, optional
         Where to go on from; time 0 by default.
-    method : str
-        SciPy stepper class.
     watch : callable, optional
         Called before every right-hand side; what it raises ends the run. Long steps of many
         tokens can then be interrupted where nothing is half done.
@@ -106,10 +103,13 @@ def trajectory(
     happened: list[Event] = []
     stepper: Stepper | None = None
 
-    def rhs(time: float, state: State) -> State:
-        if watch is not None:
-            watch()
-        return representation.rhs(time, state)
+    def watched(rhs: RightHandSide) -> RightHandSide:
+        def watched_rhs(time: float, state: State) -> State:
+            if watch is not None:
+                watch()
+            return rhs(time, state)
+
+        return watched_rhs
 
     def moving(step: float) -> bool:
         return step * abs(problem.flow.strength) > _VANISHED
@@ -160,15 +160,8 @@ def trajectory(
     halvings = 0
     while pending:
         if stepper is None:
-            stepper = runge_kutta(
-                rhs,
-                here.clock,
-                here.state,
-                tolerance=tolerance,
-                step=here.step,
-                method=method,
-                unit=here.unit,
-            )
+            begin = Start(here.clock, here.state, here.step, here.unit, here.steps)
+            stepper = representation.stepper(begin, tolerance, watched)
             here = replace(here, step=stepper.step_size)
         alive = stepper.step(representation.largest_step(here.state))
         if alive and not moving(stepper.step_size):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.integrators import Start, Stepper, dop853
 from meanfield.representations import Options, represent
+from meanfield.representations.representation import Watched
 from meanfield.snapshot import Checkpoint
 from meanfield.trajectory import SimulationError, trajectory
 
@@ -104,6 +106,10 @@ class Stub:
     def moments(self, state: np.ndarray, max_degree: int) -> np.ndarray:
         """The state in all of them."""
         return np.full(max_degree + 1, state[0], dtype=complex)
+
+    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
+        """Runge-Kutta steps."""
+        return dop853(watched(self.rhs), start, tolerance)
 
     def largest_step(self, state: np.ndarray) -> float:
         """No limit."""

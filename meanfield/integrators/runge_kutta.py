@@ -8,7 +8,6 @@ steps, and no memory beyond (time, state, step), so that it can go on equal to t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from meanfield.arrays import State
 from meanfield.compute.threads import one_blas_thread
+from meanfield.integrators.stepper import RightHandSide, Start
 
 INTEGRATORS: dict[str, int] = {"DOP853": 8, "RK45": 5}
 """SciPy's stepper classes in use, with the order that tests measure for each."""
@@ -25,7 +25,7 @@ INTEGRATORS: dict[str, int] = {"DOP853": 8, "RK45": 5}
 _THREADED_SIZE = 200_000
 
 
-class Stepper:
+class RungeKuttaStepper:
     """Adaptive explicit Runge-Kutta stepper with rtol = atol = tolerance.
 
     Attributes
@@ -40,7 +40,7 @@ class Stepper:
 
     def __init__(
         self,
-        rhs: Callable[[float, State], State],
+        rhs: RightHandSide,
         time: float,
         state: State,
         *,
@@ -139,7 +139,7 @@ class Stepper:
 
 
 def runge_kutta(
-    rhs: Callable[[float, State], State],
+    rhs: RightHandSide,
     time: float,
     state: State,
     *,
@@ -147,7 +147,7 @@ def runge_kutta(
     step: float | None = None,
     method: str = "DOP853",
     unit: float = 1.0,
-) -> Stepper:
+) -> RungeKuttaStepper:
     """Start an adaptive stepper.
 
     Parameters
@@ -191,7 +191,16 @@ def runge_kutta(
     """
     if method not in INTEGRATORS:
         raise ValueError(f"method {method!r} is not known. Known: {', '.join(INTEGRATORS)}.")
-    return Stepper(rhs, time, state, tolerance=tolerance, step=step, method=method, unit=unit)
+    return RungeKuttaStepper(
+        rhs, time, state, tolerance=tolerance, step=step, method=method, unit=unit
+    )
+
+
+def dop853(rhs: RightHandSide, start: Start, tolerance: float) -> RungeKuttaStepper:
+    """Stepper of order eight from a start: what representations take unless they need another."""
+    return runge_kutta(
+        rhs, start.time, start.state, tolerance=tolerance, step=start.step, unit=start.unit
+    )
 
 
 def _few_threads(size: int) -> Any:

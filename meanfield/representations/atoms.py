@@ -17,12 +17,13 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, IntArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.integrators import Stepper
+from meanfield.integrators import Start, Stepper, dop853
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius
 from meanfield.problem import Problem
 from meanfield.representations.meeting import SAME, gathered, groups, reach
 from meanfield.representations.particles import ParticleRepresentation
+from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import STABLE, check_movable
 from meanfield.theory.cluster_rates import cluster_rates
 from meanfield.theory.pair_attention import attention_and_slope
@@ -80,6 +81,10 @@ class AtomRepresentation:
     def rhs(self, time: float, state: State) -> State:
         """Velocity of every atom."""
         return np.zeros_like(state) if self.resting else self.tokens.rhs(time, state)
+
+    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
+        """Runge-Kutta steps."""
+        return dop853(watched(self.rhs), start, tolerance)
 
     def measure(self, state: State) -> Measure:
         """Atoms and their weights."""

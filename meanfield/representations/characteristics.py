@@ -17,13 +17,14 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.integrators import Stepper
+from meanfield.integrators import Start, Stepper, dop853
 from meanfield.interaction import Interaction, interaction
 from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.label_refinement import LabelMap, beginning, halved, joined
 from meanfield.representations.options import MOST_NODES
+from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import (
     LINEAR,
     STABLE,
@@ -110,6 +111,10 @@ class CharacteristicsRepresentation:
         velocity *= lengths if velocity.ndim == 1 else lengths[:, None]
         divergence *= self.scale
         return np.concatenate([velocity.ravel(), divergence])
+
+    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
+        """Runge-Kutta steps."""
+        return dop853(watched(self.rhs), start, tolerance)
 
     def measure(self, state: State) -> Measure:
         """Nodes with their masses."""

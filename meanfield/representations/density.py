@@ -16,12 +16,13 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
-from meanfield.integrators import Stepper
+from meanfield.integrators import Start, Stepper, dop853
 from meanfield.interaction import Interaction, interaction
 from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
+from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import LINEAR, check_movable, linear_rate
 
 _FIRST_DEGREE = 64
@@ -85,6 +86,10 @@ class DensityRepresentation:
         mean_field = self.interaction.field(state)
         divergence = self.grid.advection(state, mean_field.potential, mean_field.partition)
         return np.negative(divergence, out=divergence)
+
+    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
+        """Runge-Kutta steps."""
+        return dop853(watched(self.rhs), start, tolerance)
 
     def measure(self, state: State) -> Density:
         """Density of the state."""

@@ -17,10 +17,11 @@ import numpy as np
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.initial import sample_tokens
-from meanfield.integrators import Stepper
+from meanfield.integrators import Start, Stepper, dop853
 from meanfield.interaction import Interaction, interaction
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
+from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import STABLE, check_movable, contraction_rate
 
 # The rounding of Z is 1e-15; equal weights keep Z above 1/n.
@@ -77,6 +78,10 @@ class ParticleRepresentation:
         if lengths is not None:
             velocity = velocity * lengths[:, None]
         return np.ravel(velocity)
+
+    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
+        """Runge-Kutta steps."""
+        return dop853(watched(self.rhs), start, tolerance)
 
     def measure(self, state: State) -> Measure:
         """Empirical measure of the tokens."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
-from meanfield.integrators import Stepper
+from meanfield.integrators import RightHandSide, Start, Stepper
 from meanfield.measures import Density, Measure
+
+Watched = Callable[[RightHandSide], RightHandSide]
+"""Lets somebody look, before every evaluation of a right-hand side."""
 
 
 class Representation(Protocol):
@@ -35,6 +38,10 @@ class Representation(Protocol):
 
     def rhs(self, time: float, state: State) -> State:
         """Time derivative of the state, in scaled time."""
+        ...
+
+    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
+        """What takes its steps."""
         ...
 
     def measure(self, state: State) -> Density | Measure:
