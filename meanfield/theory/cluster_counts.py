@@ -6,9 +6,10 @@ Phi = strength W * mu, the maxima of an isotropic Gaussian field with
 
     v_l = E|Phi_l|^2 = (strength w_l)^2 e^{2 lambda_l t} / N
 
-for each of the 2l + 1 coefficients of degree l (on the circle c_k and c_-k),
-whose mean number is known exactly on the circle (Rice) and on the sphere (Kac-Rice). The linear
-phase ends at the onset time ln N / (2 lambda_max).
+for each of the 2l + 1 coefficients of degree l (on the circle c_k and c_-k; with diffusion the
+noise of the tokens adds to it, see `potential_variances`), whose mean number is known exactly on
+the circle (Rice) and on the sphere (Kac-Rice). The linear phase ends at the onset time
+ln N / (2 lambda_max).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import math
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.problem import Problem
 from meanfield.theory.stability import growth_rate_max, growth_rates, onset_time
 
@@ -31,7 +33,10 @@ _LARGEST_EXPONENT = 300.0
 def potential_variances(problem: Problem, tokens: int, time: float | None = None) -> FloatArray:
     """Variance of each coefficient of the attention potential of N independent uniform tokens.
 
-        v_l = (strength w_l)^2 e^{2 lambda_l t} / N,    v_0 = 0
+        v_l = (strength w_l)^2 [e^{2 lambda_l t} + D l(l+d-2) (e^{2 lambda_l t} - 1) / lambda_l] / N
+
+    and v_0 = 0. The second term is the noise of the tokens themselves since time 0, with
+    diffusivity D: dm_l = lambda_l m_l dt + sqrt(2 D l(l+d-2) / N) dB.
 
     Parameters
     ----------
@@ -60,11 +65,16 @@ def potential_variances(problem: Problem, tokens: int, time: float | None = None
     >>> int(np.argmax(potential_variances(problem, 1000)))
     3
     """
-    return potential_growth(problem, tokens, time) ** 2
+    grown = potential_growth(problem, tokens, time)
+    variances = grown**2
+    if problem.flow.diffusivity and grown.any():
+        time = onset_time(problem, tokens) if time is None else time
+        variances *= _noise_share(problem, time, len(grown) - 1)
+    return np.asarray(variances)
 
 
 def potential_growth(problem: Problem, tokens: int, time: float | None = None) -> FloatArray:
-    """Signed root of `potential_variances`, strength w_l e^{lambda_l t} / sqrt(N).
+    """Signed size strength w_l e^{lambda_l t} / sqrt(N) of the potential, without noise.
 
     Times sqrt(N) m_l, m_l the moments of given tokens, it is their potential in linear theory.
 
@@ -100,6 +110,17 @@ def potential_growth(problem: Problem, tokens: int, time: float | None = None) -
     curvature = variances * (l * (l + dimension - 1.0)) ** 2 * l ** (dimension - 1.0)
     above = np.cumsum(curvature[::-1])[::-1]
     return np.asarray(potential[: max(2, int(np.sum(above > _NEGLIGIBLE * above[0])))])
+
+
+def _noise_share(problem: Problem, time: float, degree: int) -> FloatArray:
+    """Variance with the tokens' noise over that without, 1 + D l(l+d-2) (1 - e^{-2 r t}) / r."""
+    flow = problem.flow
+    decay = flow.diffusivity * laplacian_eigenvalues(problem.manifold.dimension, degree)
+    exponents = 2.0 * time * growth_rates(problem, degree)
+    with np.errstate(invalid="ignore"):
+        # (1 - e^{-x}) / x, 1 at x = 0.
+        gathered = np.where(exponents == 0.0, 1.0, -np.expm1(-exponents) / exponents)
+    return np.asarray(1.0 + 2.0 * time * decay * gathered)
 
 
 def mean_maxima(dimension: int, variances: FloatArray) -> float:

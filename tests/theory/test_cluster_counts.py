@@ -143,6 +143,31 @@ def test_variance_of_sampled_tokens() -> None:
     assert np.all(np.abs(measured / expected - 1) < 4 / math.sqrt(draws))
 
 
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=lambda m: m.name)
+def test_noise_keeps_independent_tokens_independent(manifold: mf.Manifold) -> None:
+    """Without attraction uniform tokens with noise stay iid: E|m_l|^2 = 1/N at every time."""
+    flow = mf.Flow(strength=1e-12, diffusivity=0.03)
+    problem = mf.Problem(manifold, mf.exponential(5.0), flow)
+    still = mf.Problem(manifold, mf.exponential(5.0), mf.Flow(strength=1e-12))
+    found = potential_variances(problem, 100, time=7.0)
+    assert np.allclose(found, potential_variances(still, 100, time=0.0)[: len(found)], rtol=1e-9)
+
+
+def test_noise_adds_what_the_tokens_draw() -> None:
+    """Against the equation d/dt E|m|^2 = 2 lambda E|m|^2 + 2 D k^2 / N, integrated."""
+    from scipy.integrate import solve_ivp
+
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(diffusivity=0.01))
+    k = np.arange(1, 6)
+    rates = mf.growth_rates(problem)[1:6]
+    grown = solve_ivp(
+        lambda t, e: 2 * rates * e + 2 * 0.01 * k**2 / 50, (0, 9.0), np.full(5, 1 / 50), rtol=1e-10
+    ).y[:, -1]
+    potential = problem.kernel.potential_multipliers(1, 5)[1:]
+    found = potential_variances(problem, 50, time=9.0)[1:6]
+    assert np.allclose(found, potential**2 * grown, rtol=1e-8)
+
+
 @pytest.mark.parametrize(
     ("beta", "exponent"), [(4, 13.8), (5, 16.5), (7, 33.0), (8, 17.8), (10, 202), (20, 107)]
 )
