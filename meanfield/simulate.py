@@ -21,6 +21,7 @@ def simulate(
     *,
     save: int | Sequence[float] = 61,
     representation: str = "auto",
+    step: float | None = None,
     unit: str = "scaled",
     **options: Any,
 ) -> Run:
@@ -36,6 +37,8 @@ def simulate(
         Number of equally spaced times, 0 and the end included, or the times themselves.
     representation : str
         "auto", "density", "characteristics", "atoms" or "particles".
+    step : float, optional
+        Time step of noisy particles, in `unit`.
     unit : str
         "scaled", "paper" or "growth".
     **options
@@ -61,8 +64,10 @@ def simulate(
     >>> run.moments[-1, 3].real.round(9)
     np.float64(0.126185441)
     """
-    chosen = Options(name=representation, **options)
-    times = time_unit(problem, unit) * save_times(until, save)
+    scale = time_unit(problem, unit)
+    scaled_step = None if step is None else scale * step
+    chosen = Options(name=representation, step=scaled_step, **options)
+    times = scale * save_times(until, save)
     stream = trajectory(
         problem,
         represent(problem, chosen),

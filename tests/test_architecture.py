@@ -19,6 +19,7 @@ FLOORS = [
     ["initial", "transport"],
     ["problem"],
     ["interaction", "theory", "observables"],
+    ["stationary"],
     ["representations"],
     ["snapshot"],
     ["run", "trajectory"],

@@ -64,7 +64,7 @@ def _size(config: Config, representation: Representation) -> str:
     space = config.problem.space
     measure = representation.measure(representation.state)
     if isinstance(measure, Density):
-        automatic = config.options.name == "auto"
+        automatic = config.options.name == "auto" and not config.problem.flow.diffusivity
         default = FULL_DEGREE if automatic else space.default_max_degree
         largest = config.options.max_degree or default
         then = ", then characteristics and atoms" if automatic else ""

@@ -102,6 +102,7 @@ def _plan(config: Config) -> Comparison:
             source=problem_source(config),
             tolerance=config.options.tolerance,
             max_degree=config.options.max_degree,
+            step=config.options.step,
         )
 
 

@@ -54,6 +54,7 @@ def _text(run: Run) -> str:
     facts_first = ("title", "status", "manifold", "kernel", "beta", "normalized", "strength")
     told = run.attributes
     pairs = [(name, told[name]) for name in facts_first if told.get(name, "") != ""]
+    pairs += [("diffusivity", told["diffusivity"])] if told.get("diffusivity") else []
     pairs += [
         ("initial", told.get("initial")),
         ("created", f"{told.get('created')} by meanfield {told.get('meanfield_version')}"),

@@ -56,6 +56,7 @@ TIME_KEYS = {
     "spacing": Key(one_of("linear", "log"), "linear"),
     "first": Key(number, None),
     "stop": Key(one_of("one_cluster"), None),
+    "step": Key(number, None),
 }
 _STUDY = StudyOptions()
 COMPARE_KEYS = {
@@ -205,11 +206,12 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None) -> Config:
     }
     initial = tables.get("initial", {"name": "uniform"})
     problem = read_problem(where, source.parent, tables["problem"], initial)
-    with located(f"{where}: [representation]"):
-        options = Options(**values["representation"])
-        _check_representation(problem, options)
     with located(f"{where}: [time]"):
         times = _times(values["time"], problem)
+        step = _step(values["time"], problem)
+    with located(f"{where}: [representation]"):
+        options = Options(**values["representation"], step=step)
+        _check_representation(problem, options)
     output = values["output"]
     inputs = [source, *_input_files(source.parent, tables)]
     path = output_path(f"{where}: [output]", source, output["path"], given, inputs)
@@ -268,6 +270,16 @@ def _times(values: dict[str, Any], problem: Problem) -> FloatArray:
     if not np.all(np.isfinite(times)):
         raise ValueError(f"end = {values['end']:g} overflows in scaled time.")
     return times
+
+
+def _step(values: dict[str, Any], problem: Problem) -> float | None:
+    """Time step of noisy particles, in scaled time."""
+    step = values["step"]
+    if step is None:
+        return None
+    if not 0.0 < step <= values["end"]:
+        raise ValueError(f"step = {step:g} must be positive, and at most end = {values['end']:g}.")
+    return float(step) * time_unit(problem, values["unit"])
 
 
 def _logarithmic(count: Any, first: float | None, end: float) -> list[float]:

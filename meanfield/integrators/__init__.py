@@ -1,14 +1,20 @@
 """Time steppers."""
 
+from meanfield.integrators.exponential import ExponentialStepper, exponential
 from meanfield.integrators.runge_kutta import INTEGRATORS, RungeKuttaStepper, dop853, runge_kutta
 from meanfield.integrators.stepper import RightHandSide, Start, Stepper
+from meanfield.integrators.stochastic import StochasticStepper, stochastic
 
 __all__ = [
     "INTEGRATORS",
+    "ExponentialStepper",
     "RightHandSide",
     "RungeKuttaStepper",
     "Start",
     "Stepper",
+    "StochasticStepper",
     "dop853",
+    "exponential",
     "runge_kutta",
+    "stochastic",
 ]

@@ -179,6 +179,13 @@ class Manifold(RoundSphere, Protocol):
         """Independent points from sigma."""
         ...
 
+    def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
+        """Points moved by Brownian motion (generator Laplacian) for a time, exact in law.
+
+        Driven by independent standard normals, (n,) on the circle and (n, 2) on the sphere.
+        """
+        ...
+
     def grid(self, max_degree: int) -> Grid:
         """Grid on which products of two fields of max_degree are exact."""
         ...

@@ -16,6 +16,7 @@ from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import clusters
 from meanfield.observables.energy import interaction_energy
 from meanfield.observables.entropy import entropy
+from meanfield.observables.free_energy import free_energy
 from meanfield.observables.resolution import resolution
 from meanfield.problem import Problem
 
@@ -26,6 +27,7 @@ __all__ = [
     "Observable",
     "clusters",
     "entropy",
+    "free_energy",
     "interaction_energy",
     "observe",
     "resolution",
@@ -85,6 +87,13 @@ OBSERVABLES: dict[str, Observable] = {
             "entropy",
             "entropy -int f log f dsigma",
             lambda problem, measure, _: {"entropy": entropy(measure)},
+        ),
+        Observable(
+            "free_energy",
+            "free energy D int f log f - strength/2 int int W dmu dmu",
+            lambda problem, measure, moments: {
+                "free_energy": free_energy(problem, measure, moments)
+            },
         ),
     ]
 }

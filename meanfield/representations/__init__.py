@@ -89,10 +89,10 @@ REPRESENTATIONS: dict[str, Family] = {
     ),
     "particles": Family(
         lambda problem, measure, options: particles(
-            problem, measure, tokens=options.tokens, seed=options.seed
+            problem, measure, tokens=options.tokens, seed=options.seed, step=options.step
         ),
         lambda problem, options, state, fixed: ParticleRepresentation(
-            problem, state, fixed.get("weights")
+            problem, state, fixed.get("weights"), step=options.step, seed=options.seed
         ),
     ),
 }

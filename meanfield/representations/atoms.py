@@ -24,7 +24,7 @@ from meanfield.problem import Problem
 from meanfield.representations.meeting import SAME, gathered, groups, reach
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.representation import Watched
-from meanfield.representations.step_limits import STABLE, check_movable
+from meanfield.representations.step_limits import NOISY, STABLE, check_movable, check_no_diffusion
 from meanfield.theory.cluster_rates import cluster_rates
 from meanfield.theory.pair_attention import attention_and_slope
 
@@ -227,6 +227,7 @@ def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> 
             "it into atoms once clusters have formed."
         )
     check_movable(problem)
+    check_no_diffusion(problem, "atoms", NOISY)
     found = groups(problem, measure, SAME)
     points, weights, _ = gathered(measure, found)
     notes = [

@@ -27,8 +27,10 @@ from meanfield.representations.options import MOST_NODES
 from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import (
     LINEAR,
+    NOISY,
     STABLE,
     check_movable,
+    check_no_diffusion,
     contraction_rate,
     linear_rate,
 )
@@ -250,6 +252,7 @@ def characteristics(
             "'particles' or 'atoms'."
         )
     check_movable(problem)
+    check_no_diffusion(problem, "characteristics", NOISY)
     here = beginning(problem.space, measure, tolerance, problem.moment_degree, max_nodes)
     return CharacteristicsRepresentation(
         problem, here.state(), here.cells, measure, tolerance, max_nodes
@@ -272,6 +275,7 @@ def resumed_characteristics(
         If the problem cannot be carried, or the state does not fit the cells.
     """
     check_movable(problem)
+    check_no_diffusion(problem, "characteristics", NOISY)
     space = problem.space
     cells = space.cells_of(fixed["bounds"])
     expected = cells.points.size + len(cells.weights)

@@ -1,8 +1,9 @@
 """The density as coefficients on a grid that doubles its degree as the spectrum fills.
 
-    d_t f = -div(f grad Phi / Z),     Phi, Z from the density's own moments.
+    d_t f = -div(f grad Phi / Z) + diffusivity * Laplacian f,    Phi, Z from its own moments.
 
-The coefficient of degree 0 of a divergence is exactly zero, so mass never changes. The tail,
+The coefficient of degree 0 of a divergence is exactly zero, so mass never changes. With diffusion
+the part that is linear about uniform, diffusion included, is exact in every step. The tail,
 the largest size among the top tenth of the degrees, is watched: the degree doubles long before
 it matters, and a tail above tolerance at the largest degree ends the run.
 """
@@ -11,19 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
-from meanfield.arrays import FixedArrays, ModalArray, State
+from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.integrators import Start, Stepper, dop853
+from meanfield.integrators import Start, Stepper, dop853, exponential
 from meanfield.interaction import Interaction, interaction
-from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
+from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid, laplacian_eigenvalues
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
 from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import LINEAR, check_movable, linear_rate
+from meanfield.theory.stability import growth_rates
 
 _FIRST_DEGREE = 64
 # The degree doubles when the tail passes this share of the tolerance: the truncation then
@@ -35,6 +38,11 @@ _ROUNDING = 2e-13
 # DOP853 is stable on the imaginary axis up to 5.96 and damps at 4 (|R(4i)| = 0.977); the
 # velocity may grow by half within a step.
 _COURANT = 4.0
+# The method of exponential steps is stable on the imaginary axis up to 2.8, and so is what
+# diffusion damps: advection of degree k against D k^2, |v| / (D k) where that is below 1.
+_DAMPED = 2.5
+# Steps with an exact linear part: what grows is quadratic in the perturbation, at most by e^2.
+_EFOLDS = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +90,25 @@ class DensityRepresentation:
         return {}
 
     def rhs(self, time: float, state: State) -> State:
-        """Coefficients of -div(f grad Phi / Z)."""
-        mean_field = self.interaction.field(state)
-        divergence = self.grid.advection(state, mean_field.potential, mean_field.partition)
-        return np.negative(divergence, out=divergence)
+        """Coefficients of -div(f grad Phi / Z) + diffusivity * Laplacian f."""
+        derivative = self._transport(state)
+        if self.problem.flow.diffusivity:
+            derivative -= self._diffusion * state
+        return derivative
 
     def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
-        """Runge-Kutta steps."""
-        return dop853(watched(self.rhs), start, tolerance)
+        """Runge-Kutta steps; exponential ones with diffusion."""
+        if not self.problem.flow.diffusivity:
+            return dop853(watched(self.rhs), start, tolerance)
+        linear = self._coupling - self._diffusion
+        return exponential(
+            watched(self._remainder),
+            linear,
+            start.time,
+            start.state,
+            tolerance=tolerance,
+            step=start.step,
+        )
 
     def measure(self, state: State) -> Density:
         """Density of the state."""
@@ -115,10 +134,17 @@ class DensityRepresentation:
             partition = self.grid.to_nodal(mean_field.partition)
             velocity = velocity / np.maximum(partition, PARTITION_FLOOR)
         fastest = float(np.sqrt(self.grid.squared_norm(velocity).max()))
+        degree, diffusivity = self.grid.max_degree, self.problem.flow.diffusivity
+        if diffusivity:
+            growth = _EFOLDS / self.linear_rate
+            if fastest == 0:
+                return growth
+            return min(
+                growth, max(_DAMPED / (degree * fastest), _DAMPED * diffusivity / fastest**2)
+            )
         if fastest == 0:
             return np.inf
-        courant = _COURANT / (self.grid.max_degree * fastest)
-        return min(courant, LINEAR / self.linear_rate)
+        return min(_COURANT / (degree * fastest), LINEAR / self.linear_rate)
 
     def adapt(self, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
@@ -155,7 +181,8 @@ class DensityRepresentation:
         """Tail, degree, smallest nodal value, and the balance of energy.
 
         The energy rate is dE/dt from the moments, sum_l w_l m_l dm_l/dt; the dissipation is
-        int Z |v|^2 dmu / strength on the grid. They agree where the products are resolved.
+        int (Z |v|^2 + diffusivity * Laplacian Phi) dmu / strength on the grid. They agree where
+        the products are resolved.
         """
         values = self.grid.to_nodal(state)
         mean_field = self.interaction.field(state)
@@ -168,6 +195,9 @@ class DensityRepresentation:
                 self.grid.to_nodal(mean_field.partition), PARTITION_FLOOR
             )
         dissipation = float(self.grid.weights @ (values * squared)) / strength
+        if self.problem.flow.diffusivity:
+            diffused = self.problem.space.inner(mean_field.potential, self._diffusion * state)
+            dissipation -= diffused / strength
         return {
             "tail": self.tail(state),
             "degree": float(self.grid.max_degree),
@@ -175,6 +205,35 @@ class DensityRepresentation:
             "energy_rate": rate,
             "energy_dissipation": dissipation,
         }
+
+    def _transport(self, state: State) -> State:
+        """Coefficients of -div(f grad Phi / Z)."""
+        mean_field = self.interaction.field(state)
+        divergence = self.grid.advection(state, mean_field.potential, mean_field.partition)
+        return np.negative(divergence, out=divergence)
+
+    def _remainder(self, time: float, state: State) -> State:
+        """What is left of the transport without its linear part about uniform."""
+        derivative = self._transport(state)
+        derivative -= self._coupling * state
+        return derivative
+
+    @cached_property
+    def _coupling(self) -> FloatArray:
+        """Rates about uniform without diffusion, one for each coefficient."""
+        flow = replace(self.problem.flow, diffusivity=0.0)
+        degree = self.grid.max_degree
+        return self._spread(growth_rates(replace(self.problem, flow=flow), degree))
+
+    @cached_property
+    def _diffusion(self) -> FloatArray:
+        """Rates of diffusion, one for each coefficient."""
+        eigenvalues = laplacian_eigenvalues(self.problem.space.dimension, self.grid.max_degree)
+        return self._spread(self.problem.flow.diffusivity * eigenvalues)
+
+    def _spread(self, by_degree: FloatArray) -> FloatArray:
+        ones = np.ones(len(self.state))
+        return np.asarray(np.real(self.problem.space.convolve(by_degree, ones)))
 
 
 def density(
@@ -191,8 +250,8 @@ def density(
     TypeError
         If the measure consists of points: those want "particles".
     ValueError
-        If the flow diffuses (not built yet), max_degree is above what the manifold allows, or
-        the initial density or the kernel has degrees above max_degree.
+        If max_degree is above what the manifold allows, or the initial density or the kernel
+        has degrees above max_degree.
     """
     if isinstance(measure, Measure):
         raise TypeError(

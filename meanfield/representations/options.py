@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 DEFAULT_TOLERANCE = 1e-10
@@ -28,7 +29,9 @@ class Options:
     tokens : int or None
         Given. Number of particles drawn from an initial density.
     seed : int
-        Given. Seed of that draw.
+        Given. Seed of that draw, and of the noise.
+    step : float or None
+        Given. Time step of noisy particles, scaled time; everything else chooses its own.
 
     Raises
     ------
@@ -42,6 +45,7 @@ class Options:
     max_nodes: int = MOST_NODES
     tokens: int | None = None
     seed: int = 0
+    step: float | None = None
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -58,3 +62,5 @@ class Options:
             raise ValueError(f"tokens must be at least 1, got {self.tokens}.")
         if self.seed < 0:
             raise ValueError(f"seed must not be negative, got {self.seed}.")
+        if self.step is not None and not 0.0 < self.step < math.inf:
+            raise ValueError(f"step must be positive and finite, got {self.step:g}.")

@@ -1,6 +1,8 @@
 """n tokens with weights, each moved by the mean field of all of them.
 
-    dx_i/dt = v(x_i),    v = strength grad Phi / Z,    mu = sum_j w_j delta_{x_j}
+    dx_i = v(x_i) dt + sqrt(2 diffusivity) dB_i,    v = strength grad Phi / Z,
+
+mu = sum_j w_j delta_{x_j}, B_i independent Brownian motions on the manifold.
 
 The field comes from the moments, at a cost linear in n. Few tokens are summed pair by pair: that
 is faster there, and it keeps relative accuracy when clusters have become so
@@ -17,12 +19,17 @@ import numpy as np
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.initial import sample_tokens
-from meanfield.integrators import Start, Stepper, dop853
+from meanfield.integrators import Start, Stepper, dop853, stochastic
 from meanfield.interaction import Interaction, interaction
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.representation import Watched
-from meanfield.representations.step_limits import STABLE, check_movable, contraction_rate
+from meanfield.representations.step_limits import (
+    STABLE,
+    check_movable,
+    check_step,
+    contraction_rate,
+)
 
 # The rounding of Z is 1e-15; equal weights keep Z above 1/n.
 _SMALLEST_PARTITION = 1e-9
@@ -43,6 +50,10 @@ class ParticleRepresentation:
         Given. None means equal.
     degree : int or None
         Given. Degree of the moments that move the tokens; None means the kernel's.
+    step : float or None
+        Given. Time step of noisy tokens, who need one.
+    seed : int
+        Given. Seed of the noise.
     interaction : Interaction
         Derived.
     contraction : float
@@ -53,6 +64,8 @@ class ParticleRepresentation:
     state: FloatArray
     weights: FloatArray | None = None
     degree: int | None = None
+    step: float | None = None
+    seed: int = 0
     interaction: Interaction = field(init=False)
     contraction: float = field(init=False)
     name: str = field(default="particles", init=False)
@@ -80,8 +93,27 @@ class ParticleRepresentation:
         return np.ravel(velocity)
 
     def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
-        """Runge-Kutta steps."""
-        return dop853(watched(self.rhs), start, tolerance)
+        """Runge-Kutta steps; stochastic ones, of equal length, with noise."""
+        diffusivity = self.problem.flow.diffusivity
+        if not diffusivity or self.step is None:
+            return dop853(watched(self.rhs), start, tolerance)
+
+        def diffuse(state: State, duration: float, normals: FloatArray) -> State:
+            points = self._points(state)
+            return np.ravel(self.problem.space.diffuse(points, diffusivity * duration, normals))
+
+        count, dimension = len(self._unflattened(self.state)), self.problem.space.dimension
+        shape = (count,) if dimension == 1 else (count, dimension)
+        return stochastic(
+            watched(self.rhs),
+            diffuse,
+            shape,
+            start.time,
+            start.state,
+            step=self.step,
+            seed=self.seed,
+            steps=start.steps,
+        )
 
     def measure(self, state: State) -> Measure:
         """Empirical measure of the tokens."""
@@ -121,6 +153,9 @@ class ParticleRepresentation:
 
     def diagnostics(self, state: State) -> dict[str, float]:
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
+        if self.problem.flow.diffusivity:
+            # Energy is then no longer a function of the drift alone.
+            return {}
         space, felt = self.problem.space, self.interaction
         points = self._points(state)
         squared = space.squared_norm(self._velocity(points))
@@ -164,18 +199,22 @@ def particles(
     *,
     tokens: int | None = None,
     seed: int = 0,
+    step: float | None = None,
 ) -> ParticleRepresentation:
     """Particles that start from given points, or are drawn from a density.
 
     Raises
     ------
     ValueError
-        If a density comes without a number of tokens, or the problem is not movable.
+        If a density comes without a number of tokens, noise without a step or a step without
+        noise, or the problem is not movable.
     """
     check_movable(problem)
+    check_step(problem, step)
     if isinstance(measure, Measure):
-        return ParticleRepresentation(problem, measure.points.ravel(), measure.weights)
+        points, weights = measure.points, measure.weights
+        return ParticleRepresentation(problem, points.ravel(), weights, step=step, seed=seed)
     if tokens is None or tokens < 1:
         raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
     points = sample_tokens(measure, tokens, np.random.default_rng(seed))
-    return ParticleRepresentation(problem, points.ravel(), None)
+    return ParticleRepresentation(problem, points.ravel(), None, step=step, seed=seed)

@@ -20,6 +20,12 @@ A mode smaller than the tolerance is invisible to the error control, which would
 several e-folds. On steps of a third of one DOP853 follows e^{lambda t} to 1e-10.
 """
 
+NOISY = 'Use representation "density" or "particles".'
+"""What carries diffusion."""
+
+# The midpoint rule is stable on the negative axis down to -2, and damps best at -1.
+_MIDPOINT = 1.0
+
 _SIMILARITIES = np.linspace(-1.0, 1.0, 201)
 
 
@@ -50,16 +56,50 @@ def check_movable(problem: Problem) -> None:
     Raises
     ------
     ValueError
-        If the flow diffuses (not built yet), or the kernel has degrees above what the manifold
-        allows.
+        If the kernel has degrees above what the manifold allows.
     """
-    if problem.flow.diffusivity:
-        raise ValueError(
-            f"diffusivity = {problem.flow.diffusivity:g} cannot be evolved yet; use 0."
-        )
     largest = problem.space.largest_degree
     if problem.kernel_degree > largest:
         raise ValueError(
             f"the kernel needs degree {problem.kernel_degree}, at most {largest} on the "
             f"{problem.space.name}: reduce beta."
+        )
+
+
+def check_step(problem: Problem, step: float | None) -> None:
+    """Refuse noisy particles without a time step, and a time step without noise.
+
+    Raises
+    ------
+    ValueError
+        With what to do.
+    """
+    diffusivity = problem.flow.diffusivity
+    if diffusivity and step is None:
+        raise ValueError(
+            f"particles with noise (diffusivity = {diffusivity:g}) need a time step: give step "
+            "([time] step in a run file), for example 0.01."
+        )
+    if step is not None and not diffusivity:
+        raise ValueError(
+            f"step = {step:g} is for particles with noise; without, they choose their own steps."
+        )
+    if step is not None and step > (longest := _MIDPOINT / contraction_rate(problem)):
+        raise ValueError(
+            f"step = {step:g} in scaled time is too long for the drift: take at most {longest:g}."
+        )
+
+
+def check_no_diffusion(problem: Problem, carrier: str, instead: str) -> None:
+    """Refuse diffusion where points follow the velocity alone.
+
+    Raises
+    ------
+    ValueError
+        If the flow diffuses; the line says what to use instead.
+    """
+    if problem.flow.diffusivity:
+        raise ValueError(
+            f"{carrier} cannot carry diffusion: got diffusivity = "
+            f"{problem.flow.diffusivity:g}. {instead}"
         )

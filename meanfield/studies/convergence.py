@@ -17,6 +17,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
 from meanfield.representations.options import DEFAULT_TOLERANCE, Options
+from meanfield.representations.step_limits import check_step
 from meanfield.run import problem_attributes
 from meanfield.simulate import save_times
 from meanfield.studies.convergence_results import ConvergenceStudy
@@ -45,6 +46,7 @@ def convergence_study(
     tolerance: float = DEFAULT_TOLERANCE,
     max_degree: int | None = None,
     unit: str = "scaled",
+    step: float | None = None,
     executor: Executor | None = None,
 ) -> ConvergenceStudy:
     """Particle systems of growing size against the density run from the same law.
@@ -68,6 +70,8 @@ def convergence_study(
         Seed of the study.
     tolerance, max_degree : float, int
         As in `Options`, of the density run; the particle systems step with the same tolerance.
+    step : float, optional
+        Time step of noisy particle systems, in `unit`; they need one.
     executor : concurrent.futures.Executor, optional
         Where to run the particle systems; in this process by default. The result is the same.
 
@@ -103,6 +107,7 @@ def convergence_study(
         source=problem,
         tolerance=tolerance,
         max_degree=max_degree,
+        step=None if step is None else step * time_unit(own, unit),
     )
     results = plan.empty()
     for system, row in finished(system_distances, plan.missing(results), executor):
@@ -126,6 +131,8 @@ class Comparison:
         Given.
     tolerance : float
         Given.
+    step : float or None
+        Given. Time step of noisy tokens, scaled time.
     """
 
     problem: Problem
@@ -133,6 +140,7 @@ class Comparison:
     reference: Reference
     options: StudyOptions
     tolerance: float
+    step: float | None = None
 
     def empty(self) -> FloatArray:
         """Results before anything is run: NaN, shape (n_sizes, repetitions, n_times, 2).
@@ -157,6 +165,7 @@ class Comparison:
                 self.options.seed,
                 self.options.metric,
                 self.tolerance,
+                self.step,
             )
             for repetition in range(self.options.repetitions)
             for i in reversed(range(len(self.options.tokens)))
@@ -190,6 +199,7 @@ def comparison(
     source: Problem | ProblemSource,
     tolerance: float,
     max_degree: int | None,
+    step: float | None = None,
 ) -> Comparison:
     """Run the density, and say which particle systems to run.
 
@@ -202,8 +212,9 @@ def comparison(
         As `convergence_study`.
     """
     # Tolerance and degree have the ranges that they have in a run.
-    checked = Options(tolerance=tolerance, max_degree=max_degree)
+    checked = Options(tolerance=tolerance, max_degree=max_degree, step=step)
+    check_step(problem, step)
     reference = density_reference(
         problem, times, tolerance=checked.tolerance, max_degree=checked.max_degree
     )
-    return Comparison(problem, source, reference, options, tolerance)
+    return Comparison(problem, source, reference, options, tolerance, step)

@@ -25,7 +25,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.measures import Measure
 from meanfield.problem import Problem
-from meanfield.representations.step_limits import check_movable
+from meanfield.representations.step_limits import check_movable, check_no_diffusion
 from meanfield.studies.cluster_runs import clusters_of_run
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.quiet_start import quiet_start
@@ -154,7 +154,9 @@ def corrected_counts(
     ValueError
         If the problem cannot be moved, as with diffusion.
     """
-    check_movable(made(problem))
+    own = made(problem)
+    check_movable(own)
+    check_no_diffusion(own, "the runs of the corrected law", "Use 0.")
     blocks = [
         SampleBlock(problem, tokens, range(first, min(first + _BLOCK, samples)), seed)
         for first in range(0, samples, _BLOCK)

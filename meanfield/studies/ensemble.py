@@ -11,7 +11,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
 from meanfield.representations.options import Options
-from meanfield.representations.step_limits import check_movable
+from meanfield.representations.step_limits import check_movable, check_no_diffusion
 from meanfield.run import problem_attributes
 from meanfield.studies.cluster_runs import RunBlock, block_clusters
 from meanfield.studies.cluster_table import NOT_RUN, ClusterTable, empty_table, point_shape, put
@@ -213,6 +213,7 @@ def ensemble_plan(
     """
     Options(tolerance=tolerance)
     check_movable(problem)
+    check_no_diffusion(problem, "ensembles", "Use 0.")
     law = initial_density(problem)
     onset = np.array([onset_time(problem, n) for n in options.tokens])
     if not np.all(np.isfinite(onset)):

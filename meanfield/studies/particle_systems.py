@@ -117,6 +117,8 @@ class System:
         Given. Which distance: a name in `METRICS`.
     tolerance : float
         Given. Of the time step.
+    step : float or None
+        Given. Time step of noisy tokens, scaled time.
     """
 
     source: Problem | ProblemSource
@@ -126,6 +128,7 @@ class System:
     seed: int
     metric: str
     tolerance: float
+    step: float | None = None
 
     def rng(self) -> np.random.Generator:
         """Random numbers of this system alone."""
@@ -147,8 +150,10 @@ def system_distances(system: System) -> FloatArray:
     """
     source, reference = system.source, system.reference
     problem = made(source)
-    points = sample_tokens(reference.densities[0], system.tokens, system.rng())
-    start = particles(problem, Measure(problem.space, points))
+    rng = system.rng()
+    points = sample_tokens(reference.densities[0], system.tokens, rng)
+    noise = int(rng.integers(2**63))
+    start = particles(problem, Measure(problem.space, points), seed=noise, step=system.step)
     stream = trajectory(problem, start, reference.times, tolerance=system.tolerance)
     return np.array(
         [

@@ -20,7 +20,7 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.manifolds.hypersphere import Hypersphere
 from meanfield.observables.clusters import LEAST_TOKENS
 from meanfield.problem import Problem
-from meanfield.representations.step_limits import check_movable
+from meanfield.representations.step_limits import check_movable, check_no_diffusion
 from meanfield.studies.corrected_law import corrected_counts, default_corrected_samples
 from meanfield.studies.count_law import CountLaw, law_of
 from meanfield.studies.linear_law import check_degree, default_samples, linear_counts
@@ -259,6 +259,7 @@ def _no_runs(problem: Problem, runs: int) -> str:
     """Why there is no corrected law, else empty."""
     try:
         check_movable(problem)
+        check_no_diffusion(problem, "its runs", "Use 0 for one.")
     except ValueError as error:
         return f"no corrected law: {str(error).removesuffix('.')}"
     return "" if runs else "no corrected law: its runs would take long; ask for a number of them"

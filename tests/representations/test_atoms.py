@@ -202,7 +202,7 @@ def test_atoms_refuse_a_density() -> None:
 
 def test_atoms_refuse_diffusion() -> None:
     """Noise spreads atoms."""
-    with pytest.raises(ValueError, match="diffusivity = 0.1 cannot be evolved yet"):
+    with pytest.raises(ValueError, match="atoms cannot carry diffusion: got .* = 0.1. Use"):
         begun(problem_of(PAIR, flow=mf.Flow(diffusivity=0.1)))
 
 

@@ -103,13 +103,6 @@ def test_density_refuses_points() -> None:
         density(problem, points, tolerance=1e-10)
 
 
-def test_density_refuses_diffusion() -> None:
-    """It would be ignored without a word."""
-    problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.05))
-    with pytest.raises(ValueError, match="diffusivity = 0.05 cannot be evolved yet"):
-        density(problem, problem.initial_measure(), tolerance=1e-10)
-
-
 @pytest.mark.parametrize(
     "mode, beta, needed, owner", [(100, 5.0, 100, "initial density"), (3, 1e4, 889, "kernel")]
 )

@@ -80,11 +80,25 @@ def test_tokens_that_have_met_stay_together() -> None:
     assert abs(first - second) < 1e-12
 
 
-def test_particles_refuse_diffusion() -> None:
-    """Noise cannot be evolved yet."""
+def test_noisy_particles_need_a_step() -> None:
+    """There is no error control to choose one."""
     problem = problem_of(LAW, mf.Flow(diffusivity=0.05))
-    with pytest.raises(ValueError, match="diffusivity = 0.05 cannot be evolved yet"):
+    with pytest.raises(ValueError, match=r"noise \(diffusivity = 0.05\) need a time step"):
         particles(problem, problem.initial_measure(), tokens=5)
+
+
+def test_a_step_beyond_stability_is_refused() -> None:
+    """The midpoint rule would throw clustered tokens about, with no error control to see it."""
+    problem = problem_of(LAW, mf.Flow(strength=4.0, diffusivity=0.05))
+    with pytest.raises(ValueError, match="step = 0.3 in scaled time is too long .* at most 0.25"):
+        particles(problem, problem.initial_measure(), tokens=5, step=0.3)
+
+
+def test_a_step_without_noise_is_refused() -> None:
+    """It would be ignored without a word."""
+    problem = problem_of(LAW)
+    with pytest.raises(ValueError, match="step = 0.01 is for particles with noise"):
+        particles(problem, problem.initial_measure(), tokens=5, step=0.01)
 
 
 @pytest.mark.parametrize("tokens", [None, 0])

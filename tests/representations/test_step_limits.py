@@ -3,7 +3,12 @@
 import pytest
 
 import meanfield as mf
-from meanfield.representations.step_limits import check_movable, contraction_rate
+from meanfield.representations.step_limits import (
+    NOISY,
+    check_movable,
+    check_no_diffusion,
+    contraction_rate,
+)
 
 
 @pytest.mark.parametrize("flow, beta, rate", [(mf.USA, -3.0, 1.0), (mf.Flow(True, -2.0), 5.0, 2.0)])
@@ -12,11 +17,11 @@ def test_contraction_is_the_largest_attention(flow: mf.Flow, beta: float, rate: 
     assert contraction_rate(mf.Problem(mf.Circle(), mf.exponential(beta), flow)) == rate
 
 
-def test_diffusion_is_refused() -> None:
-    """Nothing evolves it yet."""
+def test_diffusion_is_refused_with_the_alternative() -> None:
+    """What is carried by the velocity alone would lose the noise without a word."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(diffusivity=0.05))
-    with pytest.raises(ValueError, match="diffusivity = 0.05 cannot be evolved yet"):
-        check_movable(problem)
+    with pytest.raises(ValueError, match='got diffusivity = 0.05. Use representation "density" or'):
+        check_no_diffusion(problem, "characteristics", NOISY)
 
 
 def test_kernels_beyond_the_manifold_are_refused() -> None:

@@ -150,6 +150,16 @@ class Circle:
         """Independent uniform angles in [0, 2 pi)."""
         return 2.0 * np.pi * rng.random(count)
 
+    def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
+        """Angles moved by Brownian motion for a time: theta + sqrt(2 time) normals, shape (n,)."""
+        if not time >= 0.0:
+            raise ValueError(f"time = {time} is not a time to diffuse for, expected at least 0.")
+        if points.ndim != 1 or normals.shape != points.shape:
+            raise ValueError(
+                f"points have shape {points.shape} and normals {normals.shape}, expected (n,) both."
+            )
+        return np.asarray(points + np.sqrt(2.0 * time) * normals)
+
     def grid(self, max_degree: int) -> CircleGrid:
         """Equispaced grid on which products of two fields of max_degree are exact."""
         return CircleGrid(max_degree)

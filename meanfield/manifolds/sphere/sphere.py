@@ -169,6 +169,12 @@ class Sphere:
         """Squared length of tangent vectors, (n, 3) to (n,)."""
         return np.asarray((vectors * vectors).sum(axis=-1))
 
+    def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
+        """Directions moved by Brownian motion for a time, driven by normals (n, 2)."""
+        from meanfield.manifolds.sphere import heat
+
+        return heat.diffuse(points, time, normals)
+
     def grid(self, max_degree: int) -> SphereGrid:
         """Gauss-Legendre grid on which products of two fields of max_degree are exact."""
         from meanfield.manifolds.sphere.grid import SphereGrid
