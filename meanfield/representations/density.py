@@ -26,7 +26,7 @@ from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
 from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import LINEAR, check_movable, linear_rate
-from meanfield.theory.stability import growth_rates
+from meanfield.theory.stability import growth_rate_max, growth_rates
 
 _FIRST_DEGREE = 64
 # The degree doubles when the tail passes this share of the tolerance: the truncation then
@@ -135,15 +135,11 @@ class DensityRepresentation:
             velocity = velocity / np.maximum(partition, PARTITION_FLOOR)
         fastest = float(np.sqrt(self.grid.squared_norm(velocity).max()))
         degree, diffusivity = self.grid.max_degree, self.problem.flow.diffusivity
-        if diffusivity:
-            growth = _EFOLDS / self.linear_rate
-            if fastest == 0:
-                return growth
-            return min(
-                growth, max(_DAMPED / (degree * fastest), _DAMPED * diffusivity / fastest**2)
-            )
         if fastest == 0:
             return np.inf
+        if diffusivity:
+            damped = max(_DAMPED / (degree * fastest), _DAMPED * diffusivity / fastest**2)
+            return min(damped, self._growth_limit)
         return min(_COURANT / (degree * fastest), LINEAR / self.linear_rate)
 
     def adapt(self, state: State) -> DensityRepresentation | None:
@@ -230,6 +226,12 @@ class DensityRepresentation:
         """Rates of diffusion, one for each coefficient."""
         eigenvalues = laplacian_eigenvalues(self.problem.space.dimension, self.grid.max_degree)
         return self._spread(self.problem.flow.diffusivity * eigenvalues)
+
+    @cached_property
+    def _growth_limit(self) -> float:
+        """Longest exponential step, by what grows about uniform."""
+        rate = growth_rate_max(self.problem)
+        return _EFOLDS / rate if rate > 0 else np.inf
 
     def _spread(self, by_degree: FloatArray) -> FloatArray:
         ones = np.ones(len(self.state))

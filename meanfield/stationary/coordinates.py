@@ -1,0 +1,89 @@
+"""Real coordinates of fields without degree 0, on the circle and the sphere.
+
+Real fields have complex coefficients of which not all parts are free: one of order 0 is real on
+the sphere, and degree 0 is the mass. What is free, scaled, is a vector of real numbers whose
+Euclidean product is int g h dsigma. Linear algebra wants those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import ComplexArray, FloatArray, IntArray, ModalArray
+from meanfield.manifolds.sphere.coefficients import degrees_orders
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Where the free real numbers are among packed coefficients.
+
+    Real parts first, then imaginary parts, times sqrt(2) where a coefficient of order m stands for
+    -m too.
+
+    Attributes
+    ----------
+    degrees : ndarray, shape (count of coefficients,)
+        Given. Degree of each complex coefficient.
+    orders : ndarray, shape (count of coefficients,)
+        Given. Its order: where it is 0 the coefficient is real.
+    """
+
+    degrees: IntArray
+    orders: IntArray
+
+    @cached_property
+    def _real(self) -> IntArray:
+        return np.flatnonzero(self.degrees > 0)
+
+    @cached_property
+    def _imaginary(self) -> IntArray:
+        return np.flatnonzero(self.orders > 0)
+
+    @cached_property
+    def _scale(self) -> FloatArray:
+        return np.where(self.orders == 0, 1.0, np.sqrt(2.0))
+
+    @property
+    def size(self) -> int:
+        """How many there are: 2 K on the circle, (L + 1)^2 - 1 on the sphere."""
+        return len(self._real) + len(self._imaginary)
+
+    @cached_property
+    def vector_degrees(self) -> IntArray:
+        """Degree of each real number, shape (size,)."""
+        return np.concatenate([self.degrees[self._real], self.degrees[self._imaginary]])
+
+    def to_vector(self, coefficients: ModalArray) -> FloatArray:
+        """Real numbers of coefficients, shape (size,)."""
+        scaled = self._scale * coefficients
+        return np.concatenate([scaled.real[self._real], scaled.imag[self._imaginary]])
+
+    def to_coefficients(self, vector: npt.ArrayLike) -> ComplexArray:
+        """Coefficients of real numbers; that of degree 0 is 0."""
+        numbers = np.asarray(vector, dtype=np.float64)
+        coefficients = np.zeros(len(self.degrees), dtype=np.complex128)
+        coefficients.real[self._real] = numbers[: len(self._real)]
+        coefficients.imag[self._imaginary] = numbers[len(self._real) :]
+        return np.asarray(coefficients / self._scale)
+
+
+@lru_cache(maxsize=16)
+def coordinates(dimension: int, max_degree: int) -> Coordinates:
+    """Coordinates of fields up to a degree, on the circle (dimension 1) or the sphere (2).
+
+    Examples
+    --------
+    >>> circle = coordinates(1, 2)
+    >>> circle.size
+    4
+    >>> circle.to_coefficients([1.0, 0.0, 0.0, 1.0]).round(3)
+    array([0.   +0.j   , 0.707+0.j   , 0.   +0.707j])
+    """
+    if dimension == 1:
+        degrees = np.arange(max_degree + 1)
+        return Coordinates(degrees, degrees)
+    return Coordinates(*degrees_orders(max_degree))

@@ -1,0 +1,107 @@
+"""Newton's method for the moments of stationary states, and where it starts.
+
+Below the saddle-node the ordered state is what the fixed-point iteration m -> G(m) reaches from
+the most concentrated state of the symmetry. Newton's method takes over as soon as it finds a
+state that this iteration would keep: near a bifurcation the iteration alone crawls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.stationary.self_consistency import SelfConsistency
+from meanfield.theory.stability import critical_diffusivity
+
+# Fixed-point steps before the first attempt of Newton's method; twice as many before the next.
+_STEPS = 20
+_ATTEMPTS = 12
+# The residual near uniform is cubic in the moments: below this it says nothing.
+_UNIFORM = 3e-5
+# An eigenvalue of the Jacobian this little below 0 is rounding.
+_KEPT = -1e-7
+_NEWTON_STEPS = 40
+_HALVINGS = 6
+# Rounding of the residual in units of eps, times 1 + the range of V.
+_ROUNDING = 32.0
+
+
+def residual_size(equation: SelfConsistency, moments: FloatArray, diffusivity: float) -> float:
+    """Largest |m - G(m)| / (1 + |m|)."""
+    residual = equation.residual(moments, diffusivity)
+    return float((np.abs(residual) / (1.0 + np.abs(moments))).max())
+
+
+def newton(equation: SelfConsistency, moments: FloatArray, diffusivity: float) -> FloatArray | None:
+    """Solution of m = G(m) by damped Newton from given moments; None if it does not converge."""
+    reached = residual_size(equation, moments, diffusivity)
+    for _ in range(_NEWTON_STEPS):
+        residual = equation.residual(moments, diffusivity)
+        try:
+            step = np.linalg.solve(equation.jacobian(moments, diffusivity), residual)
+        except np.linalg.LinAlgError:
+            return None
+        for halving in range(_HALVINGS):
+            trial = moments - 0.5**halving * step
+            size = residual_size(equation, trial, diffusivity)
+            if size < reached:
+                break
+        if not size < reached:
+            break
+        moments, reached = trial, size
+    rounding = _ROUNDING * np.finfo(float).eps * (1.0 + equation.range(moments, diffusivity))
+    return moments if reached <= rounding else None
+
+
+def most_ordered(equation: SelfConsistency, diffusivity: float) -> FloatArray:
+    """Limit of the fixed-point iteration from a Dirac, or from its copies under the symmetry."""
+    values = equation.symmetry.values
+    # The node whose orbit has the largest energy; of equals the one nearest the pole.
+    energy = values**2 @ equation.coupling
+    best = np.flatnonzero(energy >= energy.max() - 1e-9 * abs(energy.max()))
+    moments = values[best[np.argmax(values[best, 0])]]
+    for attempt in range(_ATTEMPTS):
+        for _ in range(_STEPS * 2**attempt):
+            moments = equation.image(moments, diffusivity)
+        found = newton(equation, moments, diffusivity)
+        if found is not None and not _is_uniform(found):
+            eigenvalues = np.linalg.eigvals(equation.jacobian(found, diffusivity))
+            if eigenvalues.real.min() > _KEPT and found @ moments > 0:
+                return found
+        if _is_uniform(moments):
+            break
+    raise _no_ordered_state(equation, diffusivity)
+
+
+def from_guess(equation: SelfConsistency, diffusivity: float, guess: FloatArray) -> FloatArray:
+    """State that Newton's method finds from given moments."""
+    count = len(equation.symmetry.degrees)
+    if guess.ndim != 1 or len(guess) > count or not np.all(np.isfinite(guess)):
+        raise ValueError(
+            f"guess has shape {guess.shape}, expected at most ({count},) finite moments."
+        )
+    moments = np.zeros(count)
+    moments[: len(guess)] = guess
+    if not moments.any():
+        return moments
+    found = newton(equation, moments, diffusivity)
+    if found is None:
+        raise RuntimeError(
+            f"Newton's method found no stationary state at diffusivity = {diffusivity:g} from "
+            "this guess: give a closer one, or none."
+        )
+    if _is_uniform(found):
+        raise _no_ordered_state(equation, diffusivity)
+    return found
+
+
+def _no_ordered_state(equation: SelfConsistency, diffusivity: float) -> ValueError:
+    critical = critical_diffusivity(equation.problem)
+    return ValueError(
+        f"no ordered {equation.symmetry.name} state found at diffusivity = {diffusivity:g} "
+        f"(critical: {critical:g}): lower it, or pass guess = [0.0] for the uniform state."
+    )
+
+
+def _is_uniform(moments: FloatArray) -> bool:
+    return bool(np.abs(moments).max() < _UNIFORM)

@@ -1,0 +1,214 @@
+"""Stationary states as fixed points of a map on the moments.
+
+A state of the noisy equation is stationary if v = D grad log f. The velocity is a gradient,
+
+    USA, linear kernel   v = grad Phi,                Phi = strength * W*f,
+    SA, exponential      v = grad log(a*f) / c,       c = beta / strength,
+
+hence f = exp(V) / <exp(V)> with V = Phi / D or V = log(a*f) / (c D), <.> the mean over sigma.
+V depends on the moments m_l of f alone, so that f is stationary if and only if m = G(m), G the
+moments of the right-hand side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.kernels import KERNELS
+from meanfield.manifolds.manifold import PARTITION_FLOOR
+from meanfield.problem import Problem
+from meanfield.stationary.resolution import couplings, stationary_symmetry
+from meanfield.stationary.symmetry import Symmetry
+
+__all__ = ["SelfConsistency", "couplings", "stationary_symmetry"]
+
+# exp(x) - 1 - x - x^2/2 loses digits below this; its series to x^15 / 15! does not there.
+_SERIES_BELOW = 0.5
+_SERIES = np.array([1.0 / math.factorial(k) for k in range(15, 2, -1)] + [0.0, 0.0, 0.0])
+# Fields V weaker than this everywhere are near uniform: small terms are then kept apart.
+_WEAK = 2.0
+# log(1 + y) - y by its series below this: the next term is y^13 / 13.
+_LOG_SERIES_BELOW = 0.04
+_LOG_SERIES = np.array([(-1.0) ** (k + 1) / k for k in range(12, 1, -1)] + [0.0, 0.0])
+
+
+@dataclass(frozen=True, eq=False)
+class SelfConsistency:
+    """The equation m = G(m) of stationary states with a symmetry.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given. Its diffusivity is not used: it is an argument of the methods.
+    symmetry : Symmetry
+        Given. Holds every degree of the symmetry up to the kernel's.
+    coupling : ndarray, shape (n,)
+        Derived. A_j = strength w_l / z, z = 1 or a_0: uniform is unstable to degree l if D < A_j.
+    exponent : float or None
+        Derived. 1 / c for normalised flows with the exponential kernel, None where V is linear.
+
+    Raises
+    ------
+    ValueError
+        If the symmetry is of another sphere, lacks degrees that act, or the flow is normalised
+        and its kernel neither exponential nor linear: its velocity is then no gradient.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> from meanfield.stationary.symmetry import axisymmetric
+    >>> kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
+    >>> equation = SelfConsistency(kuramoto, axisymmetric(1, 1))
+    >>> abs(equation.jacobian(np.zeros(1), 0.5)).round(12)  # bifurcation at D = 1/2
+    array([[0.]])
+    """
+
+    problem: Problem
+    symmetry: Symmetry
+    coupling: FloatArray = field(init=False)
+    exponent: float | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look up the multipliers, once."""
+        problem, symmetry = self.problem, self.symmetry
+        kernel, flow, dimension = problem.kernel, problem.flow, problem.manifold.dimension
+        if symmetry.dimension != dimension:
+            raise ValueError(
+                f"symmetry is of S^{symmetry.dimension}, the problem lives on S^{dimension}: "
+                "build it for that dimension."
+            )
+        if flow.normalized and kernel.name not in KERNELS:
+            raise ValueError(
+                f"kernel {kernel.name!r} with a normalised flow: its velocity is no gradient. "
+                "Take an exponential or linear kernel, or normalized = false."
+            )
+        present = np.unique(symmetry.degrees)
+        # Symmetries leave gaps between degrees: one more gap and a degree is missing.
+        gap = int(np.diff(present, prepend=0).max())
+        if present[-1] + gap <= problem.kernel_degree:
+            raise ValueError(
+                f"symmetry {symmetry.name!r} ends at degree {present[-1]}, the kernel acts up to "
+                f"{problem.kernel_degree}: build it with that max_degree."
+            )
+        exponential = flow.normalized and kernel.name == "exponential"
+        object.__setattr__(self, "coupling", couplings(problem, int(present[-1]))[symmetry.degrees])
+        object.__setattr__(self, "exponent", flow.strength / kernel.beta if exponential else None)
+
+    def residual(self, moments: FloatArray, diffusivity: float) -> FloatArray:
+        """Residual m - G(m), shape (n,)."""
+        return np.asarray(moments - self.image(moments, diffusivity))
+
+    def image(self, moments: FloatArray, diffusivity: float) -> FloatArray:
+        """Moments G(m) of the density exp(V) / <exp(V)>, shape (n,)."""
+        potential, _ = self._potential(moments, diffusivity)
+        return np.asarray(self._masses(potential) @ self.symmetry.values)
+
+    def jacobian(self, moments: FloatArray, diffusivity: float) -> FloatArray:
+        """Derivative of the residual by the moments, exact, shape (n, n).
+
+        dG_j/dm_k = Cov_f(p_j, dV/dm_k),  dV/dm_k = A_k p_k / D, divided by a*f / a_0 if
+        normalised. For USA its eigenvalues are real, and all positive where the state is a
+        minimum of the free energy, stable among the states of the symmetry.
+        """
+        values = self.symmetry.values
+        potential, partition = self._potential(moments, diffusivity)
+        masses = self._masses(potential)
+        slopes = values if partition is None else values / partition[:, None]
+        means, slope_means = masses @ values, masses @ slopes
+        # Centred before the product: near a Dirac the covariance is small.
+        covariance = (masses[:, None] * (values - means)).T @ (slopes - slope_means)
+        return np.asarray(np.eye(len(means)) - covariance * (self.coupling / diffusivity))
+
+    def slope(self, moments: FloatArray, diffusivity: float) -> FloatArray:
+        """Derivative of the residual by the diffusivity, Cov_f(p_j, V) / D, shape (n,)."""
+        values = self.symmetry.values
+        potential, _ = self._potential(moments, diffusivity)
+        masses = self._masses(potential)
+        centred = potential - masses @ potential
+        return np.asarray((masses * centred) @ (values - masses @ values) / diffusivity)
+
+    def density(self, moments: FloatArray, diffusivity: float) -> FloatArray:
+        """Nodal values of exp(V) / <exp(V)>, relative to sigma, shape (q,)."""
+        potential, _ = self._potential(moments, diffusivity)
+        # In high dimension a density relative to sigma may be above every float.
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(np.exp(potential - self._log_mean(potential)))
+
+    def free_energy(self, moments: FloatArray, diffusivity: float) -> float:
+        """Free energy of a stationary state above that of uniform.
+
+            F = D int f log f dsigma - (1/2) strength sum_{l >= 1} w_l |m_l|^2
+
+        At a stationary state that is sum_j A_j m_j^2 / 2 - D log<exp(V)>, evaluated here: a
+        residual r of the moments changes it by r^2 only. Small terms are never taken from large
+        ones: the absolute error is a few eps times sum_j A_j m_j^2, so that the part that decides
+        at a bifurcation, of order |m|^4, keeps its digits down to |m| = 1e-4 or so.
+
+        Raises
+        ------
+        ValueError
+            For normalised flows with the exponential kernel: no free energy is known.
+        """
+        if self.exponent is not None:
+            raise ValueError(
+                "no free energy is known for a normalised flow with the exponential kernel. "
+                "Take normalized = false."
+            )
+        potential, _ = self._potential(moments, diffusivity)
+        squares = self.coupling * moments**2
+        # <V> = 0 and <V^2>/2 is a sum: log<exp(V)> = quadratic + rest.
+        quadratic = 0.5 * float((self.coupling / diffusivity**2) @ squares)
+        if np.abs(potential).max() < _WEAK:
+            higher = float(np.exp(self.symmetry.log_weights) @ _exp_beyond_square(potential))
+            if abs(quadratic + higher) < _LOG_SERIES_BELOW:
+                rest = higher + float(np.polyval(_LOG_SERIES, quadratic + higher))
+                shares = (diffusivity - self.coupling) / diffusivity
+                return 0.5 * float(shares @ squares) - diffusivity * rest
+        return float(0.5 * squares.sum() - diffusivity * self._log_mean(potential))
+
+    def range(self, moments: FloatArray, diffusivity: float) -> float:
+        """Range of V, by which rounding of the moments is magnified in G."""
+        return float(np.ptp(self._potential(moments, diffusivity)[0]))
+
+    def order_parameter(self, moments: FloatArray) -> float:
+        """Length of the mean vector |int x dmu|.
+
+        m_1 / sqrt(d) for axisymmetric states; the root of the sum of squares in general.
+        """
+        first = moments[self.symmetry.degrees == 1]
+        return float(np.sqrt((first**2).sum() / (self.symmetry.dimension + 1)))
+
+    def _potential(
+        self, moments: FloatArray, diffusivity: float
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """V at the nodes up to a constant, and a*f / a_0 if normalised."""
+        field = self.symmetry.values @ (self.coupling * moments)
+        if self.exponent is None:
+            return field / diffusivity, None
+        # c A_l = a_l / a_0.
+        partition = np.maximum(1.0 + field / self.exponent, PARTITION_FLOOR)
+        return (self.exponent / diffusivity) * np.log(partition), partition
+
+    def _log_mean(self, potential: FloatArray) -> float:
+        """Logarithm of <exp(V)>."""
+        exponents = potential + self.symmetry.log_weights
+        largest = exponents.max()
+        with np.errstate(under="ignore"):
+            return float(largest + np.log(np.exp(exponents - largest).sum()))
+
+    def _masses(self, potential: FloatArray) -> FloatArray:
+        """Mass of exp(V) / <exp(V)> at each node, sum 1."""
+        exponents = potential + self.symmetry.log_weights
+        with np.errstate(under="ignore"):
+            masses = np.exp(exponents - exponents.max())
+        return np.asarray(masses / masses.sum())
+
+
+def _exp_beyond_square(x: FloatArray) -> FloatArray:
+    """exp(x) - 1 - x - x^2/2 without cancellation."""
+    series = np.polyval(_SERIES, np.clip(x, -_SERIES_BELOW, _SERIES_BELOW))
+    return np.asarray(np.where(np.abs(x) < _SERIES_BELOW, series, np.expm1(x) - x - 0.5 * x * x))

@@ -1,0 +1,217 @@
+"""Stationary states of a noisy problem: their moments, density, free energy and stability."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.compute.threads import one_blas_thread
+from meanfield.manifolds.manifold import Manifold
+from meanfield.measures import Density
+from meanfield.problem import Problem
+from meanfield.stationary.newton import from_guess, most_ordered, residual_size
+from meanfield.stationary.resolution import narrowest_width, stationary_symmetry
+from meanfield.stationary.self_consistency import SelfConsistency
+from meanfield.stationary.stability import GrowthRate, stationary_growth_rates
+from meanfield.stationary.symmetry import Symmetry, axisymmetric, harmonic_counts
+
+# exp(-s^2 l^2 / 2) is rounding at l = 8.6 / s: the spectrum of a density of width s.
+_DEGREES_PER_WIDTH = 8.6
+_SPARE_DEGREES = 24
+_NOISE = 2.0 * float(np.finfo(np.float64).eps)
+# Rates above this share of the coupling grow; the rotation of an ordered state has the rate 0.
+_NEUTRAL = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class StationaryState:
+    """A stationary state of a problem with diffusivity.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given, with its diffusivity.
+    symmetry : Symmetry
+        Given.
+    moments : ndarray, shape (n,)
+        Given. int p_j dmu in the basis of the symmetry. On the circle m_l = sqrt(2) Re c_l.
+    """
+
+    problem: Problem
+    symmetry: Symmetry
+    moments: FloatArray
+
+    @property
+    def diffusivity(self) -> float:
+        """The problem's."""
+        return self.problem.flow.diffusivity
+
+    @cached_property
+    def equation(self) -> SelfConsistency:
+        """The equation that the moments solve."""
+        return SelfConsistency(self.problem, self.symmetry)
+
+    @property
+    def residual(self) -> float:
+        """Largest |m - G(m)| / (1 + |m|)."""
+        return residual_size(self.equation, self.moments, self.diffusivity)
+
+    @property
+    def order_parameter(self) -> float:
+        """Length of the mean vector |int x dmu|."""
+        return self.equation.order_parameter(self.moments)
+
+    @property
+    def free_energy(self) -> float | None:
+        """Free energy above that of uniform; None where none is known."""
+        if self.equation.exponent is not None:
+            return None
+        return self.equation.free_energy(self.moments, self.diffusivity)
+
+    @property
+    def nodal_density(self) -> FloatArray:
+        """Density relative to sigma at the nodes of the symmetry, shape (q,)."""
+        return self.equation.density(self.moments, self.diffusivity)
+
+    def density(self) -> Density:
+        """Density on the circle or the sphere, all digits, its axis through the origin.
+
+        Raises
+        ------
+        ValueError
+            If the state is not axisymmetric, or lives on another sphere.
+        """
+        if self.symmetry.angles is None:
+            raise ValueError(
+                f"symmetry {self.symmetry.name!r} has no polar angles: only axisymmetric states "
+                "make their density here."
+            )
+        space = self.problem.space
+        fold, own = int(self.symmetry.degrees[0]), int(self.symmetry.degrees[-1])
+        width = narrowest_width(self.problem, self.diffusivity)
+        degree = own + _SPARE_DEGREES + math.ceil(_DEGREES_PER_WIDTH / width)
+        wide = axisymmetric(
+            self.symmetry.dimension, min(degree, space.largest_degree), fold=fold, nodes=2 * degree
+        )
+        padded = np.zeros(len(wide.degrees))
+        padded[: len(self.moments)] = self.moments
+        with one_blas_thread():
+            found = SelfConsistency(self.problem, wide).image(padded, self.diffusivity)
+        # Relative to those of a Dirac; what the top eighth of the degrees holds is rounding.
+        largest = np.sqrt(harmonic_counts(self.symmetry.dimension, int(wide.degrees[-1])))
+        shares = np.abs(found) / largest[wide.degrees]
+        noise = max(_NOISE, 2.0 * float(shares[-(len(found) // 8 + 1) :].max()))
+        carried = np.flatnonzero(shares > noise)
+        last = int(carried[-1]) + 1 if len(carried) else 1
+        return _axial_density(space, wide.degrees[:last], found[:last])
+
+    def growth_rates(self, count: int = 6) -> list[GrowthRate]:
+        """Leading growth rates of small perturbations; see `stationary_growth_rates`."""
+        return stationary_growth_rates(self.equation, self.moments, self.diffusivity, count)
+
+    @cached_property
+    def is_stable(self) -> bool:
+        """Whether no small perturbation grows; rotations of an ordered state neither do nor decay.
+
+        Judged against all perturbations, not only those of the symmetry.
+        """
+        size = max(self.diffusivity, float(np.abs(self.equation.coupling).max()))
+        return all(rate.rate <= _NEUTRAL * size for rate in self.growth_rates(1))
+
+
+def stationary_state(
+    problem: Problem,
+    symmetry: Symmetry | str | int = "axisymmetric",
+    guess: FloatArray | None = None,
+) -> StationaryState:
+    """Stationary state of a problem with diffusivity: the most ordered one, or near a guess.
+
+    Parameters
+    ----------
+    problem : Problem
+        With diffusivity > 0, on any sphere; the flow normalised with the exponential or linear
+        kernel, or not normalised with any.
+    symmetry : Symmetry, str or int
+        "axisymmetric"; "3-fold" or 3 for the fold of states on the circle (above it 2: even
+        states); or a `Symmetry`. Names find a quadrature that resolves the state.
+    guess : array_like, shape (k,), k <= n, optional
+        Moments from which Newton's method starts, filled up with zeros. Zeros return uniform.
+
+    Returns
+    -------
+    StationaryState
+        With a residual at rounding.
+
+    Raises
+    ------
+    ValueError
+        If the diffusivity is 0, the symmetry not known, or there is no ordered state: uniform,
+        which is always stationary, is never returned unless asked for.
+    RuntimeError
+        If Newton's method does not converge from the guess.
+
+    Examples
+    --------
+    Kuramoto with noise: r = I_1(r / D) / I_0(r / D).
+
+    >>> import meanfield as mf
+    >>> from scipy.special import ive
+    >>> kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.4))
+    >>> r = stationary_state(kuramoto).order_parameter
+    >>> bool(abs(r - ive(1, r / 0.4) / ive(0, r / 0.4)) < 1e-14)
+    True
+    """
+    diffusivity = problem.flow.diffusivity
+    if not diffusivity > 0:
+        raise ValueError(f"stationary states need a diffusivity above 0, got {diffusivity}.")
+    if not isinstance(symmetry, Symmetry):
+        symmetry = stationary_symmetry(problem, diffusivity, _fold(symmetry))
+    elif symmetry.angles is not None:
+        symmetry = _resolving(problem, symmetry)
+    equation = SelfConsistency(problem, symmetry)
+    # Threads waiting for each other take longer than matrices of this size.
+    with one_blas_thread():
+        if guess is None:
+            moments = most_ordered(equation, diffusivity)
+        else:
+            moments = from_guess(equation, diffusivity, np.asarray(guess, dtype=np.float64))
+    return StationaryState(problem, symmetry, moments)
+
+
+def _fold(symmetry: str | int) -> int:
+    """Fold of a symmetry given by name or number."""
+    if symmetry == "axisymmetric":
+        return 1
+    text = str(symmetry).removesuffix("-fold")
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(
+            f"symmetry {symmetry!r} is not known: take 'axisymmetric', a fold like '3-fold' or 3, "
+            "or a Symmetry."
+        )
+    return int(text)
+
+
+def _resolving(problem: Problem, symmetry: Symmetry) -> Symmetry:
+    """The symmetry itself, or with more nodes where too few for the states of the problem."""
+    if symmetry.dimension != problem.manifold.dimension:
+        return symmetry  # refused with the equation
+    fold, degree = int(symmetry.degrees[0]), int(symmetry.degrees[-1])
+    needed = len(stationary_symmetry(problem, problem.flow.diffusivity, fold).weights)
+    if len(symmetry.weights) >= needed:
+        return symmetry
+    return axisymmetric(symmetry.dimension, degree, fold=fold, nodes=max(needed, 2 * degree))
+
+
+def _axial_density(space: Manifold, degrees: IntArray, moments: FloatArray) -> Density:
+    """Density with these axisymmetric moments about the manifold's origin."""
+    series = np.zeros(int(degrees[-1]) + 1)
+    series[degrees] = moments
+    # A Dirac at the origin has the moments p_l(1), p_l(1)^2 = N_l, along the same axis.
+    dirac = space.moments(space.check_points(np.array([space.origin])), None, len(series) - 1)
+    shares = series / np.sqrt(harmonic_counts(space.dimension, len(series) - 1))
+    shares[0] = 1.0
+    return Density(space, space.convolve(shares, dirac))

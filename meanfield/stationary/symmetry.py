@@ -1,0 +1,216 @@
+"""Fields with a symmetry: an orthonormal basis of harmonics at the nodes of a quadrature.
+
+Axisymmetric fields on S^{d-1} depend on t = cos(theta) alone. Their basis are the orthonormal
+Gegenbauer polynomials of index lambda = d/2 - 1,
+
+    t p_k = b_{k+1} p_{k+1} + b_k p_{k-1},      b_k^2 = k (k + 2 lambda - 1)
+                                                        / (4 (k + lambda) (k + lambda - 1)),
+
+and sigma has the density (1 - t^2)^{lambda - 1/2} dt, normalised. No gamma function occurs, so
+that any d works. The quadrature is that of Chebyshev (d even) or Legendre (d odd) with the rest
+of the density, a polynomial, in the weights: d/2 nodes more than Gauss-Gegenbauer needs, but
+every weight is right to rounding, however small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
+
+# Nodes beyond exactness for the basis, for fields like exp(V) that are no polynomials.
+_SPARE_NODES = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetry:
+    """Fields with a symmetry, as sums of n basis functions; the constant 1 is left out.
+
+    Attributes
+    ----------
+    name : str
+        Given. "axisymmetric", "3-fold", "tetrahedral", ...
+    dimension : int
+        Given. Dimension of the sphere: circle 1, sphere 2, S^{d-1}: d - 1.
+    degrees : ndarray of int, shape (n,)
+        Given. Degree of each basis function, not decreasing.
+    values : ndarray, shape (q, n)
+        Given. Basis functions at the nodes, orthonormal: weights @ (p_j p_k) = delta_jk.
+    weights : ndarray, shape (q,)
+        Given. Quadrature weights for sigma, with sum 1.
+    angles : ndarray, shape (q,), or None
+        Given. Polar angle theta of each node, radians; None if the fields are not axisymmetric.
+    log_weights : ndarray, shape (q,)
+        Given, by default log(weights). They go on where weights underflow (d in the hundreds).
+    """
+
+    name: str
+    dimension: int
+    degrees: IntArray
+    values: FloatArray
+    weights: FloatArray
+    angles: FloatArray | None = None
+    log_weights: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        """Take logarithms, and refuse a basis without functions."""
+        if len(self.degrees) == 0:
+            raise ValueError(
+                f"symmetry {self.name!r} has no harmonic of degree >= 1 up to its max_degree: "
+                "raise max_degree."
+            )
+        if len(self.log_weights) == 0:
+            object.__setattr__(self, "log_weights", np.log(self.weights))
+
+
+def axisymmetric(
+    dimension: int, max_degree: int, *, fold: int = 1, nodes: int | None = None
+) -> Symmetry:
+    """Axisymmetric fields on the sphere S^dimension, and k-fold ones on the circle.
+
+    The basis is p_l(cos theta), orthonormal, p_l(1) > 0; on the circle sqrt(2) cos(l theta).
+
+    Parameters
+    ----------
+    dimension : int
+        1 on the circle, 2 on the sphere, d - 1 on S^{d-1}.
+    max_degree : int
+        Largest degree of the basis, at least `fold`.
+    fold : int
+        Keeps the degrees fold, 2 fold, ...: any fold on the circle; 1, or 2 for even fields, above.
+    nodes : int, optional
+        Number of quadrature nodes; default 2 max_degree + dimension / 2 + 32. Sharp densities
+        need more, see `stationary_symmetry`.
+
+    Returns
+    -------
+    Symmetry
+
+    Raises
+    ------
+    ValueError
+        If the dimension or the fold is impossible, or there are too few nodes for the basis.
+
+    References
+    ----------
+    NIST DLMF 18.9.1 (recurrence), 18.3 (density).
+
+    Examples
+    --------
+    >>> sphere = axisymmetric(2, 3)
+    >>> sphere.degrees
+    array([1, 2, 3])
+    >>> bool(np.allclose(sphere.values[:, 0], np.sqrt(3) * np.cos(sphere.angles)))
+    True
+    """
+    if dimension < 1:
+        raise ValueError(f"dimension must be at least 1, got {dimension}.")
+    if fold < 1 or (dimension > 1 and fold > 2):
+        raise ValueError(
+            f"fold = {fold} is not a symmetry of axisymmetric fields on S^{dimension}: "
+            + ("it must be at least 1." if dimension == 1 else "take 1, or 2 for even fields.")
+        )
+    least = max_degree + dimension // 2 + 1
+    if nodes is None:
+        nodes = least + max_degree + _SPARE_NODES
+    if nodes < least:
+        raise ValueError(
+            f"nodes = {nodes} cannot resolve degree {max_degree} on S^{dimension}: "
+            f"take at least {least}."
+        )
+    angles, log_weights = polar_rule(dimension, nodes)
+    degrees = np.arange(fold, max_degree + 1, fold)
+    if dimension == 1:
+        values = np.sqrt(2.0) * np.cos(np.outer(angles, degrees))
+    else:
+        values = gegenbauer(dimension / 2 - 0.5, np.cos(angles), max_degree)[degrees].T
+    name = "axisymmetric" if fold == 1 else f"{fold}-fold"
+    with np.errstate(under="ignore"):
+        weights = np.exp(log_weights)
+    return Symmetry(
+        name, dimension, degrees, np.ascontiguousarray(values), weights, angles, log_weights
+    )
+
+
+def polar_rule(dimension: int, nodes: int) -> tuple[FloatArray, FloatArray]:
+    """Quadrature for axisymmetric fields: polar angles and logarithms of weights, sum 1.
+
+    Exact for polynomials in cos(theta) of degree 2 nodes - dimension. Angles increase.
+
+    Examples
+    --------
+    >>> angles, log_weights = polar_rule(3, 8)
+    >>> float(np.exp(log_weights) @ np.cos(angles) ** 2).__round__(12)  # 1/d
+    0.25
+    """
+    if dimension % 2:
+        # Chebyshev nodes carry dt / sqrt(1 - t^2) = d theta.
+        angles = (np.arange(nodes) + 0.5) * np.pi / nodes
+        log_weights, power = np.zeros(nodes), dimension - 1
+    else:
+        import ducc0
+
+        angles = np.sort(ducc0.misc.GL_thetas(nodes))
+        log_weights, power = np.log(ducc0.misc.GL_weights(nodes, 1)), dimension - 2
+    # The sine is taken from the nearer end.
+    log_weights += power * np.log(np.sin(np.minimum(angles, np.pi - angles)))
+    largest = log_weights.max()
+    with np.errstate(under="ignore"):
+        log_weights -= largest + np.log(np.exp(log_weights - largest).sum())
+    return angles, log_weights
+
+
+def gegenbauer(
+    index: float, t: FloatArray, max_degree: int, first: FloatArray | float = 1.0
+) -> FloatArray:
+    """Orthonormal Gegenbauer polynomials p_0 ... p_max_degree at t, times `first`.
+
+    Orthonormal for the density (1 - t^2)^{index - 1/2}, normalised, index = d/2 - 1.
+
+    Returns
+    -------
+    ndarray, shape (max_degree + 1, len(t))
+
+    Examples
+    --------
+    >>> gegenbauer(0.5, np.array([1.0]), 2)[:, 0] ** 2  # 2 l + 1
+    array([1., 3., 5.])
+    """
+    k = np.arange(2, max_degree + 1)
+    squares = k * (k + 2 * index - 1) / (4 * (k + index) * (k + index - 1))
+    # The formula is 0/0 at k = 1 on the circle.
+    b = np.sqrt(np.concatenate([[0.0, 1 / (2 * (1 + index))], squares]))
+    values = np.empty((max_degree + 1, len(t)))
+    values[0] = first
+    if max_degree > 0:
+        values[1] = t * values[0] / b[1]
+    for l in range(1, max_degree):
+        values[l + 1] = (t * values[l] - b[l] * values[l - 1]) / b[l + 1]
+    return values
+
+
+def harmonic_counts(dimension: int, max_degree: int) -> FloatArray:
+    """Number N_l of independent harmonics of each degree on S^dimension, as floats; p_l(1)^2.
+
+    Examples
+    --------
+    >>> harmonic_counts(2, 3)
+    array([1., 3., 5., 7.])
+    """
+    return np.asarray(np.cumprod(_count_ratios(dimension, max_degree)))
+
+
+def log_harmonic_counts(dimension: int, max_degree: int) -> FloatArray:
+    """Logarithms of `harmonic_counts`, which overflow in high dimension."""
+    logs = np.log(_count_ratios(dimension, max_degree))
+    return np.asarray(np.cumsum(logs), dtype=np.float64)
+
+
+def _count_ratios(dimension: int, max_degree: int) -> FloatArray:
+    """N_0 and the ratios N_l / N_{l-1}, l = 1 ... max_degree."""
+    d = dimension + 1
+    l = np.arange(2, max_degree + 1)
+    growth = (2 * l + d - 2) * (l + d - 3) / ((2 * l + d - 4) * l)
+    return np.concatenate([[1.0, float(d)], growth])[: max_degree + 1]

@@ -1,0 +1,187 @@
+"""The operator linearised about any density, and its leading eigenvalues."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import meanfield as mf
+from meanfield.representations.density import density as density_representation
+from meanfield.stationary import linearised
+from meanfield.stationary.coordinates import coordinates
+from meanfield.stationary.linearised import LinearisedEquation, leading_growth_rates
+from meanfield.stationary.states import stationary_state
+
+CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
+MANIFOLDS = pytest.mark.parametrize("manifold", [CIRCLE, SPHERE], ids=lambda m: m.name)
+NORMALIZED = pytest.mark.parametrize("normalized", [False, True], ids=["USA", "SA"])
+
+
+def noisy(manifold, normalized=False, beta=4.0, share=0.8):
+    """Problem with a diffusivity that is a share of the critical one."""
+    problem = mf.Problem(manifold, mf.exponential(beta), mf.Flow(normalized))
+    critical = mf.critical_diffusivity(problem)
+    return replace(problem, flow=mf.Flow(normalized, diffusivity=share * critical))
+
+
+def lopsided(manifold):
+    """Density without any symmetry."""
+    means = [0.3, 2.0] if manifold is CIRCLE else [[0.0, 0.6, 0.8], [1.0, 0.0, 0.2]]
+    parts = [(0.3, means[0], 2.0), (0.7, means[1], 1.0)]
+    return mf.mixture(parts).build(manifold)
+
+
+@MANIFOLDS
+@NORMALIZED
+def test_linearised_about_uniform_is_diagonal(manifold, normalized):
+    """A wrong rate of some harmonic, or coupling between two, about the uniform density."""
+    problem = noisy(manifold, normalized)
+    equation = LinearisedEquation(problem, mf.uniform().build(manifold), 9)
+    rates = mf.growth_rates(problem, 9)[equation.coordinates.vector_degrees]
+    # Rounding of transforms times the gradient's and the divergence's degree.
+    assert np.abs(equation.matrix() - np.diag(rates)).max() < 1e-13
+
+
+@MANIFOLDS
+def test_leading_rates_about_uniform_have_multiplicity(manifold):
+    """A copy of a multiple eigenvalue would be missed, or counted twice."""
+    problem = noisy(manifold, beta=9.0, share=0.2)
+    rates = mf.growth_rates(problem)
+    multiplicity = 2 * np.arange(len(rates)) ** (manifold.dimension - 1) + manifold.dimension - 1
+    expected = np.sort(np.repeat(rates[1:], multiplicity[1:]))[::-1][:12]
+    found = leading_growth_rates(problem, mf.uniform().build(manifold), 12)
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+
+
+@MANIFOLDS
+@NORMALIZED
+def test_linearised_is_derivative_of_right_hand_side(manifold, normalized):
+    """A wrong or missing term: the equation's own right-hand side would change otherwise."""
+    problem, f = noisy(manifold, normalized), lopsided(manifold)
+    representation = density_representation(problem, f, tolerance=1.0, max_degree=64)
+    state = manifold.resize(f.coefficients, 64)
+    numbers = coordinates(manifold.dimension, 64)
+    vector = np.random.default_rng(1).standard_normal(numbers.size)
+    # Small in the high degrees, so that quotients are resolved.
+    vector *= 0.5**numbers.vector_degrees
+    g = numbers.to_coefficients(vector)
+
+    def difference(step):
+        ends = [representation.rhs(0.0, state + sign * step * g).copy() for sign in (1, -1)]
+        return (ends[0] - ends[1]) / (2 * step)
+
+    # Richardson: error step^4 and rounding eps / step.
+    expected = (4 * difference(1e-3) - difference(2e-3)) / 3
+    found = LinearisedEquation(problem, f, 64).derivative(g)
+    assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
+
+
+@MANIFOLDS
+@NORMALIZED
+def test_rotation_has_rate_zero(manifold, normalized):
+    """A stationary state may be turned: 1 direction on the circle, 2 on the sphere."""
+    state = stationary_state(noisy(manifold, normalized, beta=2.0))
+    rates = leading_growth_rates(state.problem, state.density())
+    # The largest rate of uniform is the scale of all.
+    scale = mf.growth_rate_max(state.problem)
+    assert np.sum(np.abs(rates) < 1e-9 * scale) == manifold.dimension
+    assert rates[manifold.dimension] < -1e-3 * scale
+
+
+@MANIFOLDS
+@NORMALIZED
+def test_leading_rates_agree_with_those_by_azimuthal_number(manifold, normalized):
+    """Two routes to one spectrum: packed harmonics on a grid, and Legendre functions by order."""
+    state = stationary_state(noisy(manifold, normalized, beta=2.0))
+    expected = [
+        found.rate
+        for found in state.growth_rates(8)
+        for _ in range(1 if manifold is CIRCLE or found.order == 0 else 2)
+    ][:8]
+    found = leading_growth_rates(state.problem, state.density(), 8)
+    scale = np.abs(expected).max()
+    assert np.abs(found - expected).max() < 1e-9 * scale
+
+
+def test_leading_rates_of_large_matrices_are_those_of_dense_ones(monkeypatch):
+    """Arnoldi's method could miss an eigenvalue, or a copy of one, that the dense solver has."""
+    problem = noisy(SPHERE, True)
+    f = stationary_state(problem).density()
+    dense = leading_growth_rates(problem, f, max_degree=18)
+    monkeypatch.setattr(linearised, "_DENSE", 100)
+    np.testing.assert_allclose(leading_growth_rates(problem, f, max_degree=18), dense, atol=1e-11)
+
+
+def test_leading_rates_come_as_complex_pairs():
+    """A lopsided density drifts: a rate without its conjugate, or made real, would be wrong."""
+    problem = noisy(CIRCLE, True, beta=4.0, share=0.3)
+    found = leading_growth_rates(problem, lopsided(CIRCLE), 8, max_degree=40)
+    matrix = LinearisedEquation(problem, lopsided(CIRCLE), 40).matrix()
+    eigenvalues = scipy.linalg.eigvals(matrix)
+    assert np.abs(found.imag).max() > 1e-5
+    assert np.abs(found[:, None] - eigenvalues[None]).min(axis=1).max() < 1e-12
+    assert np.all(np.diff(found.real) <= 0)
+
+
+def test_operator_is_the_matrix():
+    """SciPy's iterative solvers would see another operator than the dense ones."""
+    equation = LinearisedEquation(noisy(SPHERE), lopsided(SPHERE), 5)
+    vector = np.random.default_rng(2).standard_normal(equation.size)
+    np.testing.assert_allclose(equation.operator() @ vector, equation.matrix() @ vector, atol=1e-14)
+
+
+@MANIFOLDS
+def test_coordinates_keep_the_inner_product(manifold):
+    """Coordinates that are not orthonormal would make a symmetric operator look unsymmetric."""
+    numbers = coordinates(manifold.dimension, 6)
+    assert numbers.size == (12 if manifold is CIRCLE else 48)
+    one, other = np.random.default_rng(3).standard_normal((2, numbers.size))
+    fields = [numbers.to_coefficients(vector) for vector in (one, other)]
+    assert manifold.inner(*fields) == pytest.approx(one @ other, rel=1e-13)
+    np.testing.assert_allclose(numbers.to_vector(fields[0]), one, rtol=1e-15)
+
+
+def test_linearised_rejects_clusters():
+    """Points have no density to linearise about."""
+    with pytest.raises(TypeError, match="density is a Measure, expected a Density"):
+        leading_growth_rates(noisy(CIRCLE), mf.Measure(CIRCLE, [0.0]))
+
+
+def test_linearised_rejects_another_manifold():
+    """Coefficients would be read in the wrong packing."""
+    with pytest.raises(ValueError, match="lives on the sphere, the problem on the circle"):
+        leading_growth_rates(noisy(CIRCLE), lopsided(SPHERE))
+
+
+@pytest.mark.parametrize(
+    ("count", "max_degree", "message"),
+    [
+        (0, None, "count must be at least 1, got 0"),
+        (7, 3, "count = 7 is more than the 6 unknowns of max_degree = 3"),
+        (1, 0, "max_degree must be at least 1, got 0"),
+    ],
+)
+def test_leading_rates_reject_impossible_counts(count, max_degree, message):
+    """Fewer rates than asked for would be taken for all of them."""
+    with pytest.raises(ValueError, match=message):
+        leading_growth_rates(noisy(CIRCLE), lopsided(CIRCLE), count, max_degree)
+
+
+def test_leading_rates_say_that_they_do_not_settle(monkeypatch):
+    """Without diffusion there need not be eigenvalues: numbers of one degree would mean nothing."""
+    monkeypatch.setattr(linearised, "_LARGEST", 150)
+    problem = mf.Problem(CIRCLE, mf.exponential(4.0), mf.USA)
+    with pytest.raises(RuntimeError, match="still change by .* at the largest degree tried"):
+        leading_growth_rates(problem, lopsided(CIRCLE))
+
+
+def test_leading_rates_say_that_arnoldi_failed(monkeypatch):
+    """An iteration that gave up would return too few rates."""
+    monkeypatch.setattr(linearised, "_DENSE", 10)
+    monkeypatch.setattr(linearised, "_RESTARTS", 1)
+    problem = mf.Problem(CIRCLE, mf.exponential(4.0), mf.USA)
+    with pytest.raises(RuntimeError, match="too close together to be told apart"):
+        leading_growth_rates(problem, lopsided(CIRCLE), max_degree=128)

@@ -1,0 +1,186 @@
+"""Invariant harmonics of the polyhedra, and stationary states made of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.representations.density import density as density_representation
+from meanfield.stationary.linearised import LinearisedEquation, leading_growth_rates
+from meanfield.stationary.polyhedral import (
+    polyhedral,
+    polyhedral_basis,
+    polyhedral_density,
+    rotation_group,
+    spiral,
+    vertices,
+)
+from meanfield.stationary.states import stationary_state
+
+SPHERE = mf.Sphere()
+NAMES = ["tetrahedral", "octahedral", "icosahedral"]
+EACH = pytest.mark.parametrize("name", NAMES)
+# Molien series (1 + t^a) / ((1 - t^b) (1 - t^c)) of harmonics invariant under the rotations.
+MOLIEN = {"tetrahedral": (6, 3, 4), "octahedral": (9, 4, 6), "icosahedral": (15, 6, 10)}
+
+
+def molien(name, max_degree):
+    """Number of invariants of each degree, by multiplying out the series."""
+    a, b, c = MOLIEN[name]
+    counts = np.zeros(max_degree + 1, dtype=int)
+    for i in range(0, max_degree + 1, b):
+        for j in range(0, max_degree + 1 - i, c):
+            for degree in (i + j, i + j + a):
+                if degree <= max_degree:
+                    counts[degree] += 1
+    return counts
+
+
+@lru_cache
+def state_of(name):
+    """Stationary state of USA with clusters at the vertices, at half the critical diffusivity."""
+    beta, share = {"tetrahedral": 8.0, "octahedral": 12.0}[name], 0.5
+    problem = mf.Problem(SPHERE, mf.exponential(beta), mf.USA)
+    diffusivity = share * mf.critical_diffusivity(problem)
+    problem = replace(problem, flow=mf.Flow(diffusivity=diffusivity))
+    basis = polyhedral_basis(name, problem.kernel_degree)
+    guess = basis.moments(mf.Measure(SPHERE, vertices(name)))
+    return stationary_state(problem, basis.symmetry, guess)
+
+
+@EACH
+def test_rotations_form_the_group(name):
+    """A group with a rotation missing, or a reflection, would have other invariants."""
+    group = rotation_group(name)
+    assert len(group) == {"tetrahedral": 12, "octahedral": 24, "icosahedral": 60}[name]
+    assert np.abs(group @ group.transpose(0, 2, 1) - np.eye(3)).max() < 1e-15
+    np.testing.assert_allclose(np.linalg.det(group), 1.0, atol=1e-14)
+
+
+@EACH
+def test_invariants_are_as_many_as_in_molien_series(name):
+    """An invariant would be missing, or a function that is none among them."""
+    counts = np.bincount(polyhedral(name, 32).degrees, minlength=33)
+    np.testing.assert_array_equal(counts[1:], molien(name, 32)[1:])
+
+
+@EACH
+def test_polyhedral_basis_is_orthonormal(name):
+    """Moments would not be coefficients: self-consistency would be that of another problem."""
+    symmetry = polyhedral(name, 20)
+    values = np.column_stack([np.ones(len(symmetry.weights)), symmetry.values])
+    gram = values.T @ (symmetry.weights[:, None] * values)
+    assert np.abs(gram - np.eye(len(gram))).max() < 1e-13
+
+
+@EACH
+def test_polyhedral_basis_is_invariant(name):
+    """A function that a rotation of the polyhedron changes has not its symmetry."""
+    basis, points = polyhedral_basis(name, 20), spiral(9)
+    for row in basis.coefficients:
+        here = SPHERE.evaluate(row, points)
+        turned = [SPHERE.evaluate(row, points @ rotation.T) for rotation in rotation_group(name)]
+        # ducc0 at general points: 1e-14 of the largest value, about sqrt(2 l + 1).
+        assert np.abs(np.array(turned) - here).max() < 1e-12
+
+
+@EACH
+def test_polyhedral_moments_are_means_over_clusters(name):
+    """Guesses would be other measures than the clusters they were made of."""
+    basis, corners = polyhedral_basis(name, 12), vertices(name)
+    direct = [SPHERE.evaluate(row, corners).mean() for row in basis.coefficients]
+    found = basis.moments(mf.Measure(SPHERE, corners))
+    np.testing.assert_allclose(found, direct, atol=1e-12)
+    # Platonic solids are spherical designs up to their first invariant, where they are not.
+    assert np.abs(found[0]) > 0.1
+
+
+def test_polyhedral_density_has_the_moments_given():
+    """Nodal values and coefficients would be of two densities."""
+    basis = polyhedral_basis("tetrahedral", 8)
+    moments = 0.05 * np.arange(1.0, len(basis.coefficients) + 1)
+    f = basis.density(1.0 + basis.symmetry.values @ moments)
+    np.testing.assert_allclose(basis.moments(f), moments, atol=1e-14)
+    assert SPHERE.order_parameter(f.coefficients) < 1e-15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tetrahedral", "octahedral"])
+def test_polyhedral_state_is_fixed_point_of_the_equation(name):
+    """Newton's state would move under the density's right-hand side: it solves something else."""
+    state = state_of(name)
+    assert state.residual < 1e-14
+    assert np.abs(state.moments).max() > 0.1
+    f = polyhedral_density(state)
+    degree = max(f.max_degree, state.problem.kernel_degree)
+    representation = density_representation(state.problem, f, tolerance=1.0, max_degree=degree)
+    assert np.abs(representation.rhs(0.0, representation.state)).max() < 1e-11
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tetrahedral", "octahedral"])
+def test_polyhedral_state_is_stable_within_its_symmetry_only(name):
+    """Time stepping would leave the state in spite of the symmetry, or never at all."""
+    state = state_of(name)
+    f, degree = polyhedral_density(state), 20
+    equation = LinearisedEquation(state.problem, f, degree)
+    rates = leading_growth_rates(state.problem, f, max_degree=degree)
+    basis = polyhedral_basis(name, degree).coefficients
+    vectors = np.array([equation.coordinates.to_vector(row) for row in basis])
+    images = np.array([equation.apply(vector) for vector in vectors])
+    # The operator keeps the symmetry: images of invariants are invariants.
+    inside = images @ vectors.T
+    assert np.abs(images - inside @ vectors).max() < 1e-11
+    assert np.linalg.eigvals(inside).real.max() < -1e-3
+    assert rates[0] > 1e-4
+
+
+@pytest.mark.slow
+def test_polyhedral_state_has_three_rotations():
+    """A rotation of the state would grow, decay, or be counted as another mode."""
+    state = state_of("tetrahedral")
+    rates = leading_growth_rates(state.problem, polyhedral_density(state), 12, max_degree=31)
+    # At degree 31 of 77 that the density has; the rates next to 0 are 1e-3.
+    assert np.sum(np.abs(rates) < 1e-6 * np.abs(rates).max()) == 3
+
+
+@pytest.mark.slow
+def test_turning_a_polyhedral_state_changes_nothing():
+    """The derivative of a state by its rotation about the third axis is no zero of L."""
+    state = state_of("tetrahedral")
+    f = polyhedral_density(state)
+    equation = LinearisedEquation(state.problem, f, f.max_degree)
+    turned = 1j * equation.coordinates.orders * f.coefficients
+    assert np.abs(turned).max() > 0.1
+    assert np.abs(equation.derivative(turned)).max() < 1e-10
+
+
+def test_polyhedral_refuses_other_names():
+    """A misspelt group would be looked up somewhere else."""
+    with pytest.raises(ValueError, match="'cubic' is not known. Known: tetrahedral, octahedral"):
+        polyhedral("cubic", 8)
+
+
+def test_polyhedral_refuses_degrees_without_invariants():
+    """A basis without functions has no states."""
+    with pytest.raises(ValueError, match="no icosahedral harmonic has a degree from 1 to"):
+        polyhedral("icosahedral", 5)
+
+
+def test_polyhedral_basis_refuses_a_coarse_grid():
+    """Basis functions would be aliased."""
+    with pytest.raises(ValueError, match="grid_degree = 6 is below max_degree = 8"):
+        polyhedral_basis("octahedral", 8, 6)
+
+
+def test_polyhedral_density_refuses_what_does_not_fit(monkeypatch):
+    """A density cut off at its highest degrees would be no fixed point."""
+    from meanfield.stationary import polyhedral as module
+
+    monkeypatch.setattr(module, "_LARGEST", 1.0)
+    with pytest.raises(ValueError, match="needs a grid finer than degree"):
+        polyhedral_density(state_of("octahedral"))

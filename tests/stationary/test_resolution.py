@@ -1,0 +1,63 @@
+"""Degrees and nodes that resolve stationary states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.stationary.resolution import carrying_degree, stationary_symmetry
+from meanfield.stationary.self_consistency import SelfConsistency
+from meanfield.stationary.symmetry import axisymmetric, gegenbauer, harmonic_counts
+
+
+def test_stationary_symmetry_resolves_sharp_states() -> None:
+    """Twice the nodes would move the moments: the rule of nodes per width would be too small."""
+    for manifold in (mf.Circle(), mf.Sphere(), mf.Hypersphere(3), mf.Hypersphere(20)):
+        for beta, share in ((1.0, 0.02), (4.0, 0.1), (20.0, 0.5)):
+            problem = mf.Problem(manifold, mf.exponential(beta))
+            diffusivity = share * mf.critical_diffusivity(problem)
+            symmetry = stationary_symmetry(problem, diffusivity)
+            degree, nodes = int(symmetry.degrees[-1]), 2 * len(symmetry.weights)
+            finer = axisymmetric(manifold.dimension, degree, nodes=nodes)
+            # Almost a Dirac, so that the density is as sharp as it can be.
+            moments = symmetry.values[0]
+            coarse = SelfConsistency(problem, symmetry).image(moments, diffusivity)
+            fine = SelfConsistency(problem, finer).image(moments, diffusivity)
+            np.testing.assert_allclose(coarse, fine, rtol=1e-12, atol=1e-12)
+
+
+def test_carrying_degree_covers_a_dirac() -> None:
+    """In high dimension the kernel's own degree is too low for the field of a Dirac."""
+    problem = mf.Problem(mf.Hypersphere(99), mf.exponential(5.0))
+    degree = carrying_degree(problem)
+    assert degree > problem.kernel_degree
+    symmetry = axisymmetric(99, degree)
+    equation = SelfConsistency(problem, symmetry)
+    # W(t) - w_0 = sum_l w_l p_l(1) p_l(t): moments of a Dirac are p_l(1).
+    w = problem.kernel.potential_multipliers(99, degree)
+    t = np.array([1.0, 0.9, 0.3])
+    series = gegenbauer(49.0, t, degree)
+    field = (w * np.sqrt(harmonic_counts(99, degree))) @ series
+    np.testing.assert_allclose(field, problem.kernel.potential(t), rtol=1e-12)
+    assert equation.coupling[0] == w[1]
+
+
+def test_carrying_degree_of_a_narrow_kernel_in_high_dimension() -> None:
+    """There a_l underflows and N_l overflows: their product must not become NaN."""
+    degrees = [
+        carrying_degree(mf.Problem(mf.Hypersphere(999), mf.exponential(beta), mf.SA))
+        for beta in (1.0, 100.0, 1000.0)
+    ]
+    assert degrees == sorted(degrees)
+    # The kernel has the width 1/sqrt(beta): its degrees go like exp(-l^2 / (2 beta)) or faster.
+    assert degrees[-1] < 9 * np.sqrt(1000.0) + 1000.0
+
+
+def test_unsuitable_diffusivities_are_refused() -> None:
+    """Without noise, or next to none, states are Diracs."""
+    circle = mf.Problem(mf.Circle(), mf.exponential(3.0))
+    with pytest.raises(ValueError, match="need a diffusivity above 0, got 0"):
+        stationary_symmetry(circle, 0.0)
+    with pytest.raises(ValueError, match="diffusivity = 1e-12 makes states of width 1e-06: these"):
+        stationary_symmetry(circle, 1e-12)

@@ -1,0 +1,223 @@
+"""The equation m = G(m) and its derivatives."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ive
+
+import meanfield as mf
+from meanfield.kernels import Kernel
+from meanfield.stationary.self_consistency import SelfConsistency, stationary_symmetry
+from meanfield.stationary.states import stationary_state
+from meanfield.stationary.symmetry import axisymmetric
+
+MANIFOLDS = [mf.Circle(), mf.Sphere(), mf.Hypersphere(7)]
+FLOWS = [mf.USA, mf.SA, mf.Flow(strength=-0.7), mf.Flow(normalized=True, strength=2.0)]
+
+
+def example(manifold: object, flow: mf.Flow, beta: float = 3.0) -> tuple:
+    """An equation, moments of no stationary state, and a diffusivity."""
+    problem = mf.Problem(manifold, mf.exponential(beta), flow)
+    symmetry = stationary_symmetry(problem, 0.05)
+    rng = np.random.default_rng(1)
+    return SelfConsistency(problem, symmetry), 0.3 * rng.random(len(symmetry.degrees)), 0.1
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=str)
+@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
+def test_jacobian_is_the_derivative(manifold: object, flow: mf.Flow) -> None:
+    """Newton's method would lose its order, and branches their tangents."""
+    equation, moments, diffusivity = example(manifold, flow)
+    direction = np.random.default_rng(2).standard_normal(len(moments))
+    # A complex step has no cancellation, but the code is real: central, fourth order.
+    h = 1e-3
+    plus = [equation.residual(moments + k * h * direction, diffusivity) for k in (-2, -1, 1, 2)]
+    slope = (8 * (plus[2] - plus[1]) - (plus[3] - plus[0])) / (12 * h)
+    exact = equation.jacobian(moments, diffusivity) @ direction
+    np.testing.assert_allclose(exact, slope, rtol=0, atol=1e-8 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=str)
+@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
+def test_slope_is_the_derivative_by_diffusivity(manifold: object, flow: mf.Flow) -> None:
+    """Continuation in the diffusivity would predict the wrong way."""
+    equation, moments, diffusivity = example(manifold, flow)
+    h = 1e-3 * diffusivity
+    plus = [equation.residual(moments, diffusivity + k * h) for k in (-2, -1, 1, 2)]
+    slope = (8 * (plus[2] - plus[1]) - (plus[3] - plus[0])) / (12 * h)
+    exact = equation.slope(moments, diffusivity)
+    np.testing.assert_allclose(exact, slope, rtol=0, atol=1e-8 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=str)
+@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
+def test_jacobian_at_uniform_gives_growth_rates(manifold: object, flow: mf.Flow) -> None:
+    """The residual's slope D (1 - A_l / D) l (l + d - 2) would not be minus the growth rate."""
+    equation, moments, diffusivity = example(manifold, flow)
+    jacobian = equation.jacobian(0.0 * moments, diffusivity)
+    noisy = mf.Flow(flow.normalized, flow.strength, diffusivity)
+    problem = mf.Problem(manifold, equation.problem.kernel, noisy)
+    degrees = equation.symmetry.degrees
+    eigenvalues = degrees * (degrees + manifold.dimension - 1)
+    rates = mf.growth_rates(problem, int(degrees[-1]))[degrees]
+    np.testing.assert_allclose(
+        -diffusivity * jacobian, np.diag(rates / eigenvalues), rtol=0, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
+def test_density_has_the_moments_of_the_image(manifold: object) -> None:
+    """Density and G(m) would disagree: mass 1, moments by the quadrature."""
+    equation, moments, diffusivity = example(manifold, mf.SA)
+    density = equation.density(moments, diffusivity)
+    weights = equation.symmetry.weights
+    assert weights @ density == pytest.approx(1.0, rel=1e-14)
+    found = (weights * density) @ equation.symmetry.values
+    np.testing.assert_allclose(found, equation.image(moments, diffusivity), rtol=0, atol=1e-13)
+
+
+def test_normalised_density_is_a_power_of_the_partition_function() -> None:
+    """For SA f = (a*f)^{1/(c D)}: here a*f by direct summation over the kernel."""
+    problem = mf.Problem(
+        mf.Circle(), mf.exponential(4.0), mf.Flow(normalized=True, strength=1.5, diffusivity=0.2)
+    )
+    state = stationary_state(problem)
+    angles = 2 * np.pi * np.arange(256) / 256
+    coefficients = state.density().coefficients
+    f = mf.Circle().evaluate(coefficients, angles)
+    partition = problem.kernel.attention(np.cos(angles[:, None] - angles)) @ f / 256
+    power = partition ** (1.5 / (4.0 * 0.2))
+    np.testing.assert_allclose(f, power / power.mean(), rtol=0, atol=1e-13 * f.max())
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.Flow(strength=0.5)], ids=str)
+@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
+def test_free_energy_is_entropy_and_interaction(manifold: object, flow: mf.Flow) -> None:
+    """F = D int f log f - 1/2 strength sum w_l m_l^2, term by term, at a stationary state."""
+    critical = mf.critical_diffusivity(mf.Problem(manifold, mf.exponential(3.0), flow))
+    noisy = mf.Flow(strength=flow.strength, diffusivity=0.7 * critical)
+    state = stationary_state(mf.Problem(manifold, mf.exponential(3.0), noisy))
+    f, weights = state.nodal_density, state.symmetry.weights
+    w = state.problem.kernel.potential_multipliers(
+        manifold.dimension, int(state.symmetry.degrees[-1])
+    )[state.symmetry.degrees]
+    entropy = weights @ (f * np.log(f))
+    direct = noisy.diffusivity * entropy - 0.5 * flow.strength * (w @ state.moments**2)
+    assert state.free_energy == pytest.approx(direct, rel=1e-12)
+
+
+def test_free_energy_keeps_digits_near_the_bifurcation() -> None:
+    """F is of order |m|^4 there, its terms of order |m|^2: against 40 digits.
+
+    Measured: error below 2e-15 D |m|^2, a few eps.
+    """
+    import mpmath as mp
+
+    beta = 2.0
+    critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(beta)))
+    for distance in (1e-2, 1e-4, 1e-6):
+        flow = mf.Flow(diffusivity=critical * (1 - distance))
+        state = stationary_state(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
+        with mp.workdps(40):
+            diffusivity = mp.mpf(flow.diffusivity)
+            m = [mp.mpf(float(x)) for x in state.moments]
+            a = [mp.besseli(l + 1, beta) * mp.exp(-beta) / beta for l in range(len(m))]
+            total = mp.mpf(0)
+            for j in range(64):
+                angle = 2 * mp.pi * j / 64
+                terms = (a[l] * m[l] * mp.cos((l + 1) * angle) for l in range(len(m)))
+                total += mp.exp(mp.sqrt(2) * sum(terms) / diffusivity) / 64
+            exact = sum(x * y * y for x, y in zip(a, m, strict=True)) / 2
+            exact -= diffusivity * mp.log(total)
+            error = abs(float(mp.mpf(state.free_energy) - exact))
+        assert error < 4e-15 * flow.diffusivity * float(state.moments[0]) ** 2
+        assert state.free_energy < 0
+
+
+def test_free_energy_is_continuous_where_its_formula_changes() -> None:
+    """The formula for weak fields and that for strong ones would leave a step between."""
+    critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(2.0)))
+    diffusivities = critical * np.linspace(0.985, 0.999, 57)
+    energies = []
+    for diffusivity in diffusivities:
+        flow = mf.Flow(diffusivity=float(diffusivity))
+        energies.append(
+            stationary_state(mf.Problem(mf.Circle(), mf.exponential(2.0), flow)).free_energy
+        )
+    # The branch is smooth in D, so that high differences are rounding: 70 times that of F, which
+    # is eps D. A step s would show as 35 s.
+    differences = np.diff(np.array(energies), 8)
+    assert np.abs(differences).max() < 1e-14
+    assert np.abs(energies).max() > 1e-6
+
+
+@pytest.mark.parametrize("d", [2, 3, 4, 8])
+def test_free_energy_slope_is_the_entropy(d: int) -> None:
+    """DF/dD = int f log f at a stationary state: the envelope theorem."""
+    manifold = mf.Hypersphere(d - 1)
+    critical = mf.critical_diffusivity(mf.Problem(manifold, mf.exponential(3.0)))
+
+    def state(diffusivity: float) -> object:
+        return stationary_state(
+            mf.Problem(manifold, mf.exponential(3.0), mf.Flow(diffusivity=diffusivity))
+        )
+
+    middle, h = 0.8 * critical, 1e-3 * critical
+    energies = [state(middle + k * h).free_energy for k in (-2, -1, 1, 2)]
+    slope = (8 * (energies[2] - energies[1]) - (energies[3] - energies[0])) / (12 * h)
+    f, weights = state(middle).nodal_density, state(middle).symmetry.weights
+    assert slope == pytest.approx(weights @ (f * np.log(f)), rel=1e-8)
+
+
+def test_order_parameter_of_a_dirac_is_one() -> None:
+    """The mean vector of a Dirac has length 1 in every dimension."""
+    for manifold in MANIFOLDS:
+        equation, _, _ = example(manifold, mf.USA)
+        first = np.zeros(len(equation.symmetry.degrees))
+        first[0] = -math.sqrt(manifold.dimension + 1)
+        assert equation.order_parameter(first) == pytest.approx(1.0, rel=1e-15)
+
+
+def test_linear_kernel_ignores_normalisation() -> None:
+    """Its partition function is 1: both flows have the same states."""
+    symmetry = axisymmetric(2, 1)
+    moments = np.array([0.6])
+    for flow in (mf.USA, mf.SA):
+        equation = SelfConsistency(mf.Problem(mf.Sphere(), mf.linear(), flow), symmetry)
+        x = 0.6 / np.sqrt(3.0) / 0.2
+        langevin = np.sqrt(3.0) * (1 / np.tanh(x) - 1 / x)
+        assert equation.image(moments, 0.2)[0] == pytest.approx(langevin, rel=1e-14)
+        assert equation.exponent is None
+
+
+def test_states_of_kuramoto_are_von_mises() -> None:
+    """G_1 would not be the Bessel ratio."""
+    equation = SelfConsistency(mf.Problem(mf.Circle(), mf.linear()), axisymmetric(1, 1))
+    r = np.sqrt(0.5) * equation.image(np.array([np.sqrt(2.0) * 0.7]), 0.3)[0]
+    assert r == pytest.approx(ive(1, 0.7 / 0.3) / ive(0, 0.7 / 0.3), rel=1e-14)
+
+
+def test_unsuitable_problems_are_refused() -> None:
+    """Each would give numbers that mean nothing."""
+    circle = mf.Problem(mf.Circle(), mf.exponential(3.0))
+    with pytest.raises(ValueError, match="symmetry is of S\\^2, the problem lives on S\\^1"):
+        SelfConsistency(circle, axisymmetric(2, 40))
+    with pytest.raises(ValueError, match="ends at degree 5, the kernel acts up to"):
+        SelfConsistency(circle, axisymmetric(1, 5))
+    own = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(s - 1)), mf.SA)
+    with pytest.raises(ValueError, match="kernel 'zonal' with a normalised flow: its velocity is"):
+        SelfConsistency(own, axisymmetric(1, 40))
+    equation, moments, diffusivity = example(mf.Circle(), mf.SA)
+    with pytest.raises(ValueError, match="no free energy is known .* normalized = false"):
+        equation.free_energy(moments, diffusivity)
+
+
+def test_own_kernel_has_the_states_of_the_exponential_one() -> None:
+    """An own kernel equal to the exponential one, by quadrature, without normalisation."""
+    flow = mf.Flow(diffusivity=0.08)
+    kernels: list[Kernel] = [mf.exponential(1.5), mf.zonal(lambda s: np.exp(1.5 * (s - 1)))]
+    first, second = (stationary_state(mf.Problem(mf.Sphere(), kernel, flow)) for kernel in kernels)
+    assert first.order_parameter == pytest.approx(second.order_parameter, rel=1e-12)

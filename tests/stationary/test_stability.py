@@ -1,0 +1,182 @@
+"""Growth rates about axisymmetric states."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.stationary import stability
+from meanfield.stationary.linearised import leading_growth_rates
+from meanfield.stationary.stability import stationary_growth_rates
+from meanfield.stationary.states import StationaryState, stationary_state
+
+FLOWS = [mf.USA, mf.SA]
+
+
+def noisy(manifold: object, beta: float, share: float, flow: mf.Flow = mf.USA) -> mf.Problem:
+    """A problem with this share of its critical diffusivity."""
+    kernel = mf.exponential(beta)
+    critical = mf.critical_diffusivity(mf.Problem(manifold, kernel, flow))
+    return mf.Problem(manifold, kernel, replace(flow, diffusivity=share * critical))
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=["USA", "SA"])
+@pytest.mark.parametrize("d", [2, 3, 4, 7])
+def test_uniform_has_its_known_rates(d: int, flow: mf.Flow) -> None:
+    """Every degree l must appear once in each order m = 0 ... l (circle: 0 and 1)."""
+    problem = noisy(mf.Hypersphere(d - 1), 3.0, 0.3, flow)
+    uniform = stationary_state(problem, guess=[0.0])
+    rates = mf.growth_rates(problem, 12)
+    expected = sorted(
+        ((rates[l], m) for l in range(1, 13) for m in range(min(l, 1 if d == 2 else l) + 1)),
+        key=lambda pair: -pair[0],
+    )[:9]
+    found = uniform.growth_rates(9)
+    # Equal rates of different orders come in any order.
+    np.testing.assert_allclose(
+        [rate.rate for rate in found], [rate for rate, _ in expected], rtol=0, atol=1e-11
+    )
+    tied = sorted((round(rate.rate, 9), rate.order) for rate in found)
+    complete = {pair[0] for pair in tied} - {tied[0][0]}
+    assert [pair for pair in tied if pair[0] in complete] == sorted(
+        (round(rate, 9), order) for rate, order in expected if round(rate, 9) in complete
+    )
+    assert not uniform.is_stable
+
+
+@pytest.mark.parametrize("d", [2, 3, 4, 8])
+@pytest.mark.parametrize("flow", FLOWS, ids=["USA", "SA"])
+def test_rotation_has_the_rate_zero(d: int, flow: mf.Flow) -> None:
+    """An ordered state rotated is a state: rate 0, order 1, exactly once."""
+    state = stationary_state(noisy(mf.Hypersphere(d - 1), 3.0, 0.9, flow))
+    found = state.growth_rates(4)
+    neutral = [rate for rate in found if abs(rate.rate) < 1e-9]
+    assert [rate.order for rate in neutral] == [1]
+    assert all(rate.rate < -1e-3 for rate in found if rate not in neutral)
+    assert state.is_stable
+
+
+def multiplicity(order: int, dimension: int) -> int:
+    """Harmonics of order m on the circle of directions S^{d-2}, d = 2, 3."""
+    return 1 if dimension == 1 or order == 0 else 2
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=["USA", "SA"])
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=lambda m: m.name)
+def test_rates_agree_with_the_equation_on_the_grid(manifold: object, flow: mf.Flow) -> None:
+    """Against eigenvalues of the equation linearised on the grid, without any symmetry."""
+    problem = noisy(manifold, 1.0, 0.9, flow)
+    state = stationary_state(problem)
+    own = [
+        rate.rate
+        for rate in state.growth_rates(8)
+        for _ in range(multiplicity(rate.order, manifold.dimension))
+    ]
+    on_grid = leading_growth_rates(problem, state.density(), 7, max_degree=14)
+    # A broad state: degree 14 holds these rates to rounding.
+    np.testing.assert_allclose(own[:7], np.real(on_grid), rtol=0, atol=1e-11)
+
+
+# d, beta, kappa_SN / kappa_#: computed apart from this library, 9 digits.
+SADDLE_NODES = [
+    (2, 3.0, 0.988685320),
+    (2, 10.0, 0.728419119),
+    (3, 2.0, 0.995900098),
+    (3, 5.0, 0.696319663),
+]
+
+
+@pytest.mark.parametrize(("d", "beta", "kappa"), SADDLE_NODES)
+def test_leading_rate_vanishes_at_the_saddle_node(d: int, beta: float, kappa: float) -> None:
+    """The m = 0 rate is -c sqrt(D_SN - D) there, and its square finds D_SN."""
+    distances = np.array([1e-6, 2e-6, 4e-6, 8e-6])
+    squares = []
+    for distance in distances:
+        state = stationary_state(noisy(mf.Hypersphere(d - 1), beta, (1 - distance) / kappa))
+        (leading,) = [rate for rate in state.growth_rates(2) if rate.order == 0]
+        squares.append(leading.rate**2)
+    # rate^2 = c_2 s + c_3 s^{3/2} + c_4 s^2: solved for the s at which it vanishes, as powers of
+    # the rate.
+    rates = np.sqrt(squares)
+    powers = np.stack([np.ones(4), rates**2, rates**3, rates**4], axis=1)
+    offset = np.linalg.solve(powers, distances)[0]
+    # Nine digits are given; what the expansion leaves out is 4e-10 at most.
+    assert abs(offset) < 2e-9
+
+
+def test_middle_branch_has_one_growing_mode() -> None:
+    """Between transition and saddle-node the state in the middle is a saddle, axisymmetrically."""
+    problem = noisy(mf.Circle(), 3.0, 1.0 / 0.991225571)
+    lower = stationary_state(problem, guess=[0.25 * np.sqrt(2.0)])
+    growing = [rate for rate in lower.growth_rates(4) if rate.rate > 1e-8]
+    assert [rate.order for rate in growing] == [0]
+    assert not lower.is_stable
+    assert stationary_state(problem).is_stable
+
+
+def test_uniform_is_stable_above_the_critical_diffusivity() -> None:
+    """The sign of the leading rate is what stability means."""
+    for share, stable in ((1.001, True), (0.999, False)):
+        for flow in FLOWS:
+            uniform = stationary_state(noisy(mf.Sphere(), 3.0, share, flow), guess=[0.0])
+            assert uniform.is_stable == stable
+
+
+def test_even_states_are_unstable_to_perturbations_that_are_not() -> None:
+    """Stability is judged against all perturbations: two clusters fall into one."""
+    state = stationary_state(noisy(mf.Circle(), 6.0, 0.5), "2-fold")
+    assert not state.is_stable
+    # Among its own kind it is a minimum of the free energy.
+    jacobian = state.equation.jacobian(state.moments, state.diffusivity)
+    assert np.linalg.eigvals(jacobian).real.min() > 0
+
+
+def test_sharp_state_has_the_rates_of_its_two_wells() -> None:
+    """D -> 0: Ornstein-Uhlenbeck processes about a Dirac and its antipode, rates in closed form.
+
+    At the Dirac v = -a(1) theta: rates -n a(1), n >= 2, besides the rotation. At the antipode
+    v = a(-1) theta: what is there leaves with the rates -n a(-1), n >= 1; a(-1) = e^{-2 beta}.
+    """
+    state = stationary_state(noisy(mf.Circle(), 0.5, 0.004))
+    found = np.array([rate.rate for rate in state.growth_rates(8)])
+    escape = np.exp(-1.0)
+    wells = [0.0, *(-n * escape for n in range(1, 7)), -2.0]
+    # Curvature of the wells changes them by a few D = 1e-3.
+    np.testing.assert_allclose(found, sorted(wells, reverse=True), atol=0.03)
+
+
+def test_rates_do_not_depend_on_the_first_degree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Started too low, the degree must rise until the rates agree."""
+    state = stationary_state(noisy(mf.Sphere(), 2.0, 0.5))
+    usual = state.growth_rates(4)
+    monkeypatch.setattr(stability, "_SPARE_DEGREES", 1)
+    monkeypatch.setattr(stability, "_DEGREES_PER_WIDTH", 0.0)
+    other = stability.stationary_growth_rates(state.equation, state.moments, state.diffusivity, 4)
+    for first, second in zip(usual, other, strict=True):
+        assert first.order == second.order
+        assert first.rate == pytest.approx(second.rate, abs=1e-11)
+
+
+def test_rates_that_do_not_settle_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unconverged rates would be taken for rates."""
+    state = stationary_state(noisy(mf.Circle(), 1.0, 0.001))
+    monkeypatch.setattr(stability, "_ROUNDS", 2)
+    monkeypatch.setattr(stability, "_SPARE_DEGREES", 1)
+    monkeypatch.setattr(stability, "_DEGREES_PER_WIDTH", 0.0)
+    with pytest.raises(RuntimeError, match="growth rates have not converged at degree"):
+        stability.stationary_growth_rates(state.equation, state.moments, state.diffusivity, 4)
+
+
+def test_bad_input_is_refused() -> None:
+    """Without polar angles there are no orders; without a count no rates."""
+    state = stationary_state(noisy(mf.Circle(), 3.0, 0.9))
+    with pytest.raises(ValueError, match="count must be at least 1, got 0"):
+        state.growth_rates(0)
+    with pytest.raises(ValueError, match="so sharp that perturbations need degree"):
+        stationary_growth_rates(state.equation, state.moments, 1e-7)
+    bare = StationaryState(state.problem, replace(state.symmetry, angles=None), state.moments)
+    with pytest.raises(ValueError, match="no polar angles: these growth rates are for"):
+        stationary_growth_rates(bare.equation, bare.moments, bare.diffusivity)

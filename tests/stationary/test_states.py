@@ -1,0 +1,195 @@
+"""Stationary states: which one is found, and what it knows of itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.kernels import Kernel
+from meanfield.stationary.self_consistency import SelfConsistency, stationary_symmetry
+from meanfield.stationary.states import StationaryState, stationary_state
+from meanfield.stationary.symmetry import axisymmetric
+
+
+def noisy(manifold: object, kernel: Kernel, share: float, normalized: bool = False) -> mf.Problem:
+    """A problem with this share of its critical diffusivity."""
+    flow = mf.Flow(normalized=normalized)
+    critical = mf.critical_diffusivity(mf.Problem(manifold, kernel, flow))
+    return mf.Problem(manifold, kernel, replace(flow, diffusivity=share * critical))
+
+
+def test_folded_states_are_those_of_folded_multipliers() -> None:
+    """A 3-fold state in the angle 3 theta is the state of a kernel with the multipliers w_3l."""
+    problem = noisy(mf.Circle(), mf.exponential(20.0), 0.7)
+    state = stationary_state(problem, "3-fold")
+    kernel = problem.kernel
+    folded = replace(
+        kernel,
+        name="folded",
+        potential_multipliers=lambda m, top: kernel.potential_multipliers(m, 3 * top)[::3],
+    )
+    other = stationary_state(mf.Problem(mf.Circle(), folded, problem.flow))
+    assert state.symmetry.degrees[0] == 3
+    assert state.order_parameter == 0.0
+    shared = min(len(state.moments), len(other.moments))
+    assert abs(state.moments[0]) > 0.5
+    np.testing.assert_allclose(state.moments[:shared], other.moments[:shared], atol=1e-13)
+
+
+def test_fold_by_number_name_or_symmetry_is_the_same() -> None:
+    """Three ways to say it would give three states."""
+    problem = noisy(mf.Sphere(), mf.exponential(6.0), 0.5)
+    given = stationary_symmetry(problem, problem.flow.diffusivity, fold=2)
+    states = [stationary_state(problem, symmetry) for symmetry in (2, "2-fold", given)]
+    assert states[0].order_parameter == 0.0
+    assert states[0].moments[0] > 0.5
+    for state in states[1:]:
+        np.testing.assert_array_equal(state.moments, states[0].moments)
+
+
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=lambda m: m.name)
+def test_density_has_all_digits(manifold: object) -> None:
+    """Moments above the kernel's degree belong to the density, though nothing feels them."""
+    state = stationary_state(noisy(manifold, mf.exponential(2.0), 0.2))
+    density = state.density()
+    angles = state.symmetry.angles
+    assert angles is not None
+    if manifold.dimension == 1:
+        points = angles
+    else:
+        points = np.stack([np.sin(angles), 0 * angles, np.cos(angles)], axis=1)
+    values = manifold.evaluate(density.coefficients, points)
+    exact = state.nodal_density
+    np.testing.assert_allclose(values, exact, rtol=0, atol=3e-13 * exact.max())
+    assert density.max_degree < 200
+
+
+def test_density_of_uniform_is_one() -> None:
+    """There is no degree at which to stop otherwise."""
+    problem = noisy(mf.Sphere(), mf.exponential(2.0), 2.0)
+    state = stationary_state(problem, guess=[0.0])
+    np.testing.assert_allclose(np.abs(state.density().coefficients[1:]), 0.0, atol=1e-14)
+    assert state.free_energy == 0.0
+    assert state.order_parameter == 0.0
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("d", [2, 3, 8, 64])
+def test_residual_is_rounding(d: int, normalized: bool) -> None:
+    """Newton's method would have stopped early."""
+    for beta in (0.5, 3.0, 12.0):
+        for share in (0.99, 0.5, 0.1):
+            problem = noisy(mf.Hypersphere(d - 1), mf.exponential(beta), share, normalized)
+            assert stationary_state(problem).residual < 2e-14
+
+
+def test_most_ordered_state_decreases_with_the_diffusivity() -> None:
+    """By default the most ordered state is wanted, never a branch below."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0))
+    critical = mf.critical_diffusivity(problem)
+    # Up to just below the saddle-node, at 1 / 0.897015093 of the critical one.
+    orders = [
+        stationary_state(
+            mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(diffusivity=share * critical))
+        ).order_parameter
+        for share in (0.05, 0.2, 0.5, 0.8, 1.0, 1.05, 1.1, 1.114, 1.1148)
+    ]
+    assert np.all(np.diff(orders) < 0)
+    # The fold lies at r = 0.61: a middle branch would be below it.
+    assert orders[-1] > 0.61
+
+
+def test_guess_finds_the_middle_branch() -> None:
+    """Between transition and saddle-node two ordered states exist: a guess chooses."""
+    problem = noisy(mf.Circle(), mf.exponential(3.0), 1.0 / 0.991225571)
+    upper = stationary_state(problem)
+    lower = stationary_state(problem, guess=[0.25 * np.sqrt(2.0)])
+    assert lower.residual < 1e-14
+    assert 0.05 < lower.order_parameter < upper.order_parameter - 0.05
+    assert lower.free_energy is not None
+    assert lower.free_energy > 0
+
+
+def test_weakly_ordered_state_near_the_bifurcation() -> None:
+    """The fixed-point iteration would need millions of steps: r^2 = O(1 - D / D_#)."""
+    kuramoto = [
+        stationary_state(noisy(mf.Circle(), mf.linear(), 1.0 - distance)).order_parameter
+        for distance in (1e-4, 1e-6, 1e-8)
+    ]
+    # r^2 = 2 (1 - D / D_#) to first order, from I_1 / I_0 = x / 2 - x^3 / 16.
+    np.testing.assert_allclose(np.array(kuramoto) ** 2, 2 * np.array([1e-4, 1e-6, 1e-8]), rtol=1e-3)
+
+
+def test_anti_attention_orders_too() -> None:
+    """Beta < 0 attracts in odd degrees and repels in even ones; the state is still stationary."""
+    state = stationary_state(noisy(mf.Circle(), mf.exponential(-2.0), 0.5))
+    assert state.order_parameter > 0.3
+    assert state.residual < 1e-14
+
+
+def test_given_symmetry_with_too_few_nodes_is_refined() -> None:
+    """A coarse quadrature would give another state, silently."""
+    problem = noisy(mf.Circle(), mf.exponential(3.0), 0.02)
+    coarse = axisymmetric(1, 22, nodes=24)
+    state = stationary_state(problem, coarse)
+    assert len(state.symmetry.weights) > 24
+    exact = stationary_state(problem)
+    assert state.order_parameter == pytest.approx(exact.order_parameter, rel=1e-13)
+
+
+def test_no_ordered_state_is_said() -> None:
+    """Uniform would be taken for the ordered state."""
+    problem = noisy(mf.Circle(), mf.exponential(3.0), 1.02)
+    message = "no ordered axisymmetric state found at diffusivity = .* guess = \\[0.0\\]"
+    with pytest.raises(ValueError, match=message):
+        stationary_state(problem)
+    with pytest.raises(ValueError, match=message):
+        stationary_state(noisy(mf.Circle(), mf.linear(), 1.001))
+    with pytest.raises(ValueError, match="no ordered 3-fold state"):
+        stationary_state(noisy(mf.Circle(), mf.exponential(3.0), 0.9), 3)
+    repulsive = mf.Problem(
+        mf.Circle(), mf.exponential(3.0), mf.Flow(strength=-1.0, diffusivity=0.01)
+    )
+    with pytest.raises(ValueError, match=message):
+        stationary_state(repulsive)
+    with pytest.raises(ValueError, match=message):
+        stationary_state(noisy(mf.Circle(), mf.linear(), 1.5), guess=[0.3])
+
+
+def test_bad_input_is_refused() -> None:
+    """Each would end in numbers without meaning, or in an error of NumPy."""
+    problem = noisy(mf.Circle(), mf.exponential(3.0), 0.9)
+    with pytest.raises(ValueError, match="need a diffusivity above 0, got 0"):
+        stationary_state(mf.Problem(mf.Circle(), mf.exponential(3.0)))
+    with pytest.raises(ValueError, match="symmetry is of S\\^2, the problem lives on S\\^1"):
+        stationary_state(problem, axisymmetric(2, 30))
+    for name in ("cubic", "0-fold", 0, "axial"):
+        with pytest.raises(ValueError, match=f"symmetry '?{name}'? is not known: take"):
+            stationary_state(problem, name)
+    for guess in ([np.nan], [[0.1]], np.ones(500)):
+        with pytest.raises(ValueError, match="guess has shape .* finite moments"):
+            stationary_state(problem, guess=guess)
+    with pytest.raises(RuntimeError, match="found no stationary state at diffusivity = .* closer"):
+        stationary_state(noisy(mf.Circle(), mf.exponential(3.0), 1.012), guess=[0.55, 0.2])
+    space = axisymmetric(1, 30)
+    bare = replace(space, angles=None)
+    state = StationaryState(problem, bare, np.zeros(30))
+    with pytest.raises(ValueError, match="has no polar angles: only axisymmetric states"):
+        state.density()
+    hidden = stationary_state(noisy(mf.Hypersphere(4), mf.exponential(3.0), 0.9))
+    with pytest.raises(ValueError, match="for theory only"):
+        hidden.density()
+
+
+def test_symmetry_without_angles_is_solved_too() -> None:
+    """Symmetries that are not axisymmetric have no polar angles; their states are states."""
+    problem = noisy(mf.Circle(), mf.exponential(3.0), 0.9)
+    bare = replace(stationary_symmetry(problem, problem.flow.diffusivity), angles=None)
+    state = stationary_state(problem, bare)
+    assert state.order_parameter == stationary_state(problem).order_parameter
+    assert isinstance(state.equation, SelfConsistency)
+    normalised = stationary_state(noisy(mf.Circle(), mf.exponential(3.0), 0.9, True))
+    assert normalised.free_energy is None
