@@ -11,6 +11,7 @@ the trace of the projection (Weyl), 1/|G| sum_R sin((2 l + 1) a / 2) / sin(a / 2
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,34 +21,17 @@ from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.manifolds import Sphere
 from meanfield.manifolds.manifold import Grid
 from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
 from meanfield.stationary.coordinates import coordinates
+from meanfield.stationary.polyhedra import GOLDEN, invariants_by_degree, rotation_group
+from meanfield.stationary.resolution import NODES_PER_WIDTH, narrowest_width
 from meanfield.stationary.self_consistency import SelfConsistency
-from meanfield.stationary.states import StationaryState
 from meanfield.stationary.symmetry import Symmetry
 
-_GOLDEN = (1.0 + np.sqrt(5.0)) / 2.0
-_CYCLE = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
-# A half turn, a quarter turn about the third axis, a fifth about a vertex (0, 1, golden ratio);
-# with the cycle of the axes, a third of a turn, each generates its group.
-_OTHER = {
-    "tetrahedral": [[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]],
-    "octahedral": [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]],
-    "icosahedral": [
-        [0.5 / _GOLDEN, -0.5 * _GOLDEN, 0.5],
-        [0.5 * _GOLDEN, 0.5, 0.5 / _GOLDEN],
-        [-0.5, 0.5 / _GOLDEN, 0.5 * _GOLDEN],
-    ],
-}
-_VERTEX = {
-    "tetrahedral": [1.0, 1.0, 1.0],
-    "octahedral": [0.0, 0.0, 1.0],
-    "icosahedral": [0.0, 1.0, _GOLDEN],
-}
 # Nodes resolve densities of this many times the degree of the basis.
 _OVERSAMPLING = 2
 # Orbits for each invariant of a degree: random directions span well, with some to spare.
 _ORBITS = 4
-_SAME = 1e-9
 # Degrees this small, relative to the largest, are rounding of exp(V): up to 3e-14 was measured.
 _ROUNDING = 1e-13
 # Values of a basis that take 0.3 GB.
@@ -145,7 +129,31 @@ def polyhedral(name: str, max_degree: int) -> Symmetry:
     return polyhedral_basis(name, max_degree).symmetry
 
 
-def polyhedral_density(state: StationaryState) -> Density:
+def stationary_polyhedral(name: str, problem: Problem, diffusivity: float) -> Symmetry:
+    """Symmetry of a polyhedron on a grid that resolves every state of a problem.
+
+    Raises
+    ------
+    ValueError
+        As `polyhedral_basis`, or if the problem does not live on the sphere.
+    """
+    if problem.manifold.dimension != 2:
+        raise ValueError(f"{name} states live on the sphere, not on {problem.manifold.name}.")
+    degree = problem.kernel_degree
+    # A grid of degree N has 3 N / 2 rings.
+    widths = math.pi * NODES_PER_WIDTH / narrowest_width(problem, diffusivity)
+    resolved = _OVERSAMPLING * degree + math.ceil(widths / 4.0)
+    if resolved**2 * 4.5 * degree**2 / 12.0 > _LARGEST:
+        raise ValueError(
+            f"diffusivity = {diffusivity:g} makes {name} states too sharp for a grid that fits in "
+            "memory: raise it."
+        )
+    return polyhedral_basis(name, degree, resolved).symmetry
+
+
+def polyhedral_density(
+    equation: SelfConsistency, moments: FloatArray, diffusivity: float
+) -> Density:
     """Density of a state with the symmetry of a polyhedron, with all its digits.
 
     The moments of a state stop at the kernel's degree; the density exp(V) / <exp(V)> goes on. It
@@ -162,18 +170,17 @@ def polyhedral_density(state: StationaryState) -> Density:
     >>> from meanfield.stationary.states import stationary_state
     >>> flow = mf.Flow(diffusivity=0.02)
     >>> problem = mf.Problem(mf.Sphere(), mf.exponential(beta=4.0), flow)
-    >>> symmetry = polyhedral("tetrahedral", problem.kernel_degree)
-    >>> polyhedral_density(stationary_state(problem, symmetry, [0.0]))  # uniform
+    >>> stationary_state(problem, "tetrahedral", [0.0]).density()  # uniform
     Density(degree 0 on the sphere)
     """
-    symmetry = state.symmetry
+    symmetry = equation.symmetry
     max_degree = int(symmetry.degrees[-1])
     rotation_group(symmetry.name)
     grid_degree = _OVERSAMPLING * max_degree
     while True:
         basis = polyhedral_basis(symmetry.name, max_degree, grid_degree)
-        equation = SelfConsistency(state.problem, basis.symmetry)
-        density = basis.density(equation.density(state.moments, state.diffusivity))
+        finer = SelfConsistency(equation.problem, basis.symmetry)
+        density = basis.density(finer.density(moments, diffusivity))
         sizes = Sphere().sizes_by_degree(density.coefficients)
         carried = int(np.flatnonzero(sizes > _ROUNDING * sizes.max())[-1])
         if carried < 0.9 * grid_degree:
@@ -185,55 +192,6 @@ def polyhedral_density(state: StationaryState) -> Density:
                 f"the density needs a grid finer than degree {basis.grid.max_degree}: it is too "
                 "sharp. Raise the diffusivity."
             )
-
-
-def vertices(name: str) -> FloatArray:
-    """Vertices of the polyhedron: 4, 6 or 12 unit vectors, shape (n, 3).
-
-    Examples
-    --------
-    >>> [len(vertices(name)) for name in ("tetrahedral", "octahedral", "icosahedral")]
-    [4, 6, 12]
-    """
-    rotations = rotation_group(name)
-    first = np.array(_VERTEX[name]) / np.linalg.norm(_VERTEX[name])
-    return _distinct(rotations @ first)
-
-
-@lru_cache(maxsize=4)
-def rotation_group(name: str) -> FloatArray:
-    """All rotations of a regular polyhedron as matrices, shape (12, 24 or 60, 3, 3).
-
-    Raises
-    ------
-    ValueError
-        If the name is not known.
-    """
-    if name not in _OTHER:
-        raise ValueError(f"symmetry {name!r} is not known. Known: {', '.join(_OTHER)}.")
-    generators = np.array([_CYCLE, _OTHER[name]])
-    group = np.eye(3)[None]
-    while True:
-        products = np.einsum("gij,hjk->ghik", generators, group).reshape(-1, 3, 3)
-        larger = _distinct(np.concatenate([group, products]))
-        if len(larger) == len(group):
-            return group
-        group = larger
-
-
-def invariants_by_degree(rotations: FloatArray, max_degree: int) -> IntArray:
-    """Number of independent invariant harmonics of each degree, shape (max_degree + 1,).
-
-    Examples
-    --------
-    >>> invariants_by_degree(rotation_group("octahedral"), 9)
-    array([1, 0, 0, 0, 1, 0, 1, 0, 1, 1])
-    """
-    cosine = np.clip((np.trace(rotations, axis1=1, axis2=2) - 1.0) / 2.0, -1.0, 1.0)
-    angles = np.arccos(cosine)
-    # sin((2 l + 1) a / 2) / sin(a / 2) = 1 + 2 sum_{m <= l} cos m a
-    cosines = np.cos(np.outer(np.arange(1, max_degree + 1), angles)).mean(axis=1)
-    return np.rint(1.0 + 2.0 * np.concatenate([[0.0], np.cumsum(cosines)])).astype(np.int64)
 
 
 @lru_cache(maxsize=8)
@@ -265,15 +223,6 @@ def _invariants(name: str, max_degree: int) -> tuple[IntArray, ComplexArray]:
 def spiral(count: int) -> FloatArray:
     """Points spread over the sphere along a spiral, none with a symmetry, shape (count, 3)."""
     height = 1.0 - (2.0 * np.arange(count) + 0.7) / count
-    turn = 2.0 * np.pi * np.arange(count) / _GOLDEN + 0.3
+    turn = 2.0 * np.pi * np.arange(count) / GOLDEN + 0.3
     radius = np.sqrt(1.0 - height**2)
     return np.stack([radius * np.cos(turn), radius * np.sin(turn), height], axis=1)
-
-
-def _distinct(arrays: FloatArray) -> FloatArray:
-    """Arrays along the first axis, each once, where they first occur."""
-    kept: list[FloatArray] = []
-    for array in arrays:
-        if not any(np.abs(array - other).max() < _SAME for other in kept):
-            kept.append(array)
-    return np.array(kept)

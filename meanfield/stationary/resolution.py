@@ -13,7 +13,7 @@ from meanfield.stationary.symmetry import Symmetry, axisymmetric, log_harmonic_c
 # Share of the largest value of the potential below which a degree is not carried.
 _NEGLIGIBLE = 1e-17
 # The rule with step h for a density of width s in the angle errs by exp(-2 pi^2 s^2 / h^2).
-_NODES_PER_WIDTH = 4.5
+NODES_PER_WIDTH = 4.5
 _SPARE_NODES = 32
 _LARGEST_NODES = 2**15
 
@@ -46,12 +46,12 @@ def stationary_symmetry(problem: Problem, diffusivity: float, fold: int = 1) -> 
     if not diffusivity > 0:
         raise ValueError(f"stationary states need a diffusivity above 0, got {diffusivity}.")
     degree = max(carrying_degree(problem), fold)
-    widths = _NODES_PER_WIDTH / narrowest_width(problem, diffusivity)
+    widths = NODES_PER_WIDTH / narrowest_width(problem, diffusivity)
     dimension = problem.manifold.dimension
     nodes = 2 * degree + dimension // 2 + _SPARE_NODES + math.ceil(widths)
     if nodes > _LARGEST_NODES:
         raise ValueError(
-            f"diffusivity = {diffusivity:g} makes states of width {_NODES_PER_WIDTH / widths:.1g}: "
+            f"diffusivity = {diffusivity:g} makes states of width {NODES_PER_WIDTH / widths:.1g}: "
             f"these need {nodes} nodes, at most {_LARGEST_NODES}. Raise it."
         )
     return axisymmetric(dimension, degree, fold=fold, nodes=nodes)

@@ -46,13 +46,14 @@ class GrowthRate:
 
     Attributes
     ----------
-    order : int
-        Derived. Azimuthal number m; on the circle 0 for even, 1 for odd perturbations.
+    order : int or None
+        Derived. Azimuthal number m; on the circle 0 for even, 1 for odd perturbations. None about
+        states without an axis.
     rate, frequency : float
         Derived, in scaled time. The frequency is 0 for flows that are not normalised.
     """
 
-    order: int
+    order: int | None
     rate: float
     frequency: float = 0.0
 

@@ -13,7 +13,10 @@ from meanfield.compute.threads import one_blas_thread
 from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density
 from meanfield.problem import Problem
+from meanfield.stationary.linearised import leading_growth_rates
 from meanfield.stationary.newton import from_guess, most_ordered, residual_size
+from meanfield.stationary.polyhedra import POLYHEDRA
+from meanfield.stationary.polyhedral import polyhedral_density, stationary_polyhedral
 from meanfield.stationary.resolution import narrowest_width, stationary_symmetry
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.stability import GrowthRate, stationary_growth_rates
@@ -78,18 +81,15 @@ class StationaryState:
         return self.equation.density(self.moments, self.diffusivity)
 
     def density(self) -> Density:
-        """Density on the circle or the sphere, all digits, its axis through the origin.
+        """Density on the circle or the sphere, all digits; an axis goes through the origin.
 
         Raises
         ------
         ValueError
-            If the state is not axisymmetric, or lives on another sphere.
+            If the state lives on another sphere, or is too sharp.
         """
         if self.symmetry.angles is None:
-            raise ValueError(
-                f"symmetry {self.symmetry.name!r} has no polar angles: only axisymmetric states "
-                "make their density here."
-            )
+            return polyhedral_density(self.equation, self.moments, self.diffusivity)
         space = self.problem.space
         fold, own = int(self.symmetry.degrees[0]), int(self.symmetry.degrees[-1])
         width = narrowest_width(self.problem, self.diffusivity)
@@ -110,7 +110,14 @@ class StationaryState:
         return _axial_density(space, wide.degrees[:last], found[:last])
 
     def growth_rates(self, count: int = 6) -> list[GrowthRate]:
-        """Leading growth rates of small perturbations; see `stationary_growth_rates`."""
+        """Leading growth rates of small perturbations, whatever their symmetry.
+
+        By order for axisymmetric states (`stationary_growth_rates`); one by one, without an order,
+        for others (`leading_growth_rates`).
+        """
+        if self.symmetry.angles is None:
+            found = leading_growth_rates(self.problem, self.density(), count)
+            return [GrowthRate(None, float(rate.real), float(rate.imag)) for rate in found]
         return stationary_growth_rates(self.equation, self.moments, self.diffusivity, count)
 
     @cached_property
@@ -137,7 +144,8 @@ def stationary_state(
         kernel, or not normalised with any.
     symmetry : Symmetry, str or int
         "axisymmetric"; "3-fold" or 3 for the fold of states on the circle (above it 2: even
-        states); or a `Symmetry`. Names find a quadrature that resolves the state.
+        states); "tetrahedral", "octahedral", "icosahedral" on the sphere; or a `Symmetry`. Names
+        find a quadrature that resolves the state.
     guess : array_like, shape (k,), k <= n, optional
         Moments from which Newton's method starts, filled up with zeros. Zeros return uniform.
 
@@ -168,7 +176,9 @@ def stationary_state(
     diffusivity = problem.flow.diffusivity
     if not diffusivity > 0:
         raise ValueError(f"stationary states need a diffusivity above 0, got {diffusivity}.")
-    if not isinstance(symmetry, Symmetry):
+    if symmetry in POLYHEDRA:
+        symmetry = stationary_polyhedral(str(symmetry), problem, diffusivity)
+    elif not isinstance(symmetry, Symmetry):
         symmetry = stationary_symmetry(problem, diffusivity, _fold(symmetry))
     elif symmetry.angles is not None:
         symmetry = _resolving(problem, symmetry)
@@ -190,7 +200,7 @@ def _fold(symmetry: str | int) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(
             f"symmetry {symmetry!r} is not known: take 'axisymmetric', a fold like '3-fold' or 3, "
-            "or a Symmetry."
+            f"one of {', '.join(POLYHEDRA)}, or a Symmetry."
         )
     return int(text)
 

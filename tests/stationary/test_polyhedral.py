@@ -11,19 +11,12 @@ import pytest
 import meanfield as mf
 from meanfield.representations.density import density as density_representation
 from meanfield.stationary.linearised import LinearisedEquation, leading_growth_rates
-from meanfield.stationary.polyhedral import (
-    polyhedral,
-    polyhedral_basis,
-    polyhedral_density,
-    rotation_group,
-    spiral,
-    vertices,
-)
+from meanfield.stationary.polyhedra import POLYHEDRA, rotation_group, vertices
+from meanfield.stationary.polyhedral import polyhedral, polyhedral_basis, spiral
 from meanfield.stationary.states import stationary_state
 
 SPHERE = mf.Sphere()
-NAMES = ["tetrahedral", "octahedral", "icosahedral"]
-EACH = pytest.mark.parametrize("name", NAMES)
+EACH = pytest.mark.parametrize("name", POLYHEDRA)
 # Molien series (1 + t^a) / ((1 - t^b) (1 - t^c)) of harmonics invariant under the rotations.
 MOLIEN = {"tetrahedral": (6, 3, 4), "octahedral": (9, 4, 6), "icosahedral": (15, 6, 10)}
 
@@ -47,9 +40,7 @@ def state_of(name):
     problem = mf.Problem(SPHERE, mf.exponential(beta), mf.USA)
     diffusivity = share * mf.critical_diffusivity(problem)
     problem = replace(problem, flow=mf.Flow(diffusivity=diffusivity))
-    basis = polyhedral_basis(name, problem.kernel_degree)
-    guess = basis.moments(mf.Measure(SPHERE, vertices(name)))
-    return stationary_state(problem, basis.symmetry, guess)
+    return stationary_state(problem, name)
 
 
 @EACH
@@ -115,7 +106,7 @@ def test_polyhedral_state_is_fixed_point_of_the_equation(name):
     state = state_of(name)
     assert state.residual < 1e-14
     assert np.abs(state.moments).max() > 0.1
-    f = polyhedral_density(state)
+    f = state.density()
     degree = max(f.max_degree, state.problem.kernel_degree)
     representation = density_representation(state.problem, f, tolerance=1.0, max_degree=degree)
     assert np.abs(representation.rhs(0.0, representation.state)).max() < 1e-11
@@ -126,7 +117,7 @@ def test_polyhedral_state_is_fixed_point_of_the_equation(name):
 def test_polyhedral_state_is_stable_within_its_symmetry_only(name):
     """Time stepping would leave the state in spite of the symmetry, or never at all."""
     state = state_of(name)
-    f, degree = polyhedral_density(state), 20
+    f, degree = state.density(), 20
     equation = LinearisedEquation(state.problem, f, degree)
     rates = leading_growth_rates(state.problem, f, max_degree=degree)
     basis = polyhedral_basis(name, degree).coefficients
@@ -143,7 +134,7 @@ def test_polyhedral_state_is_stable_within_its_symmetry_only(name):
 def test_polyhedral_state_has_three_rotations():
     """A rotation of the state would grow, decay, or be counted as another mode."""
     state = state_of("tetrahedral")
-    rates = leading_growth_rates(state.problem, polyhedral_density(state), 12, max_degree=31)
+    rates = leading_growth_rates(state.problem, state.density(), 12, max_degree=31)
     # At degree 31 of 77 that the density has; the rates next to 0 are 1e-3.
     assert np.sum(np.abs(rates) < 1e-6 * np.abs(rates).max()) == 3
 
@@ -152,11 +143,44 @@ def test_polyhedral_state_has_three_rotations():
 def test_turning_a_polyhedral_state_changes_nothing():
     """The derivative of a state by its rotation about the third axis is no zero of L."""
     state = state_of("tetrahedral")
-    f = polyhedral_density(state)
+    f = state.density()
     equation = LinearisedEquation(state.problem, f, f.max_degree)
     turned = 1j * equation.coordinates.orders * f.coefficients
     assert np.abs(turned).max() > 0.1
     assert np.abs(equation.derivative(turned)).max() < 1e-10
+
+
+def test_polyhedral_state_has_its_clusters_at_the_vertices():
+    """Found from a Dirac and its copies, without a guess: the moments of the vertices, blurred."""
+    state = state_of("octahedral")
+    f = state.density()
+    heights = SPHERE.evaluate(f.coefficients, np.vstack([vertices("octahedral"), spiral(500)]))
+    assert np.ptp(heights[:6]) < 1e-9 * heights[0] and heights[0] > heights[6:].max()
+    assert state.order_parameter == 0.0
+    assert state.free_energy < 0
+
+
+def test_polyhedral_states_live_on_the_sphere():
+    """On the circle, and beyond S^2, there are no such groups."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(diffusivity=0.01))
+    with pytest.raises(ValueError, match="tetrahedral states live on the sphere, not on circle"):
+        stationary_state(problem, "tetrahedral")
+
+
+def test_polyhedral_states_may_be_too_sharp():
+    """Memory would be filled before the first Newton step."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(8.0), mf.Flow(diffusivity=1e-8))
+    with pytest.raises(ValueError, match="makes icosahedral states too sharp for a grid"):
+        stationary_state(problem, "icosahedral")
+
+
+@pytest.mark.slow
+def test_rates_of_polyhedral_states_have_no_order():
+    """Azimuthal numbers of a state without an axis would be made up."""
+    rates = state_of("tetrahedral").growth_rates(3)
+    assert [found.order for found in rates] == [None] * 3
+    # Three harmonics each of degree one about the polyhedron: leading rate three times.
+    assert np.ptp([found.rate for found in rates]) < 1e-9 and rates[0].rate > 2e-3
 
 
 def test_polyhedral_refuses_other_names():
@@ -183,4 +207,4 @@ def test_polyhedral_density_refuses_what_does_not_fit(monkeypatch):
 
     monkeypatch.setattr(module, "_LARGEST", 1.0)
     with pytest.raises(ValueError, match="needs a grid finer than degree"):
-        polyhedral_density(state_of("octahedral"))
+        state_of("octahedral").density()
