@@ -24,8 +24,11 @@ from meanfield.outputs.run_file import load
 from meanfield.problem import Problem
 from meanfield.run import Run
 from meanfield.simulate import simulate
+from meanfield.stationary.states import stationary_state
+from meanfield.stationary.transition import tricritical_beta
 from meanfield.studies.convergence import convergence_study
 from meanfield.studies.ensemble import ensemble
+from meanfield.studies.phase import phase_diagram, phase_point
 from meanfield.studies.prediction import predict_clusters
 from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
 from meanfield.theory.cluster_rates import cluster_rates
@@ -79,14 +82,18 @@ __all__ = [
     "next_merge_estimate",
     "onset_time",
     "perturbed_uniform",
+    "phase_diagram",
+    "phase_point",
     "predict_clusters",
     "sample_tokens",
     "sampled",
     "simulate",
     "sobolev_distance",
+    "stationary_state",
     "switching_threshold",
     "switching_thresholds",
     "tokens_for_dominance",
+    "tricritical_beta",
     "two_cluster_time",
     "uniform",
     "von_mises_fisher",

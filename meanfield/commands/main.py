@@ -32,6 +32,7 @@ COMMANDS = {
     "init": "a commented run file to start from",
     "stability": "growth rates of the uniform state, dominant degree, thresholds",
     "predict": "how many clusters tokens will form, and where given tokens will",
+    "phase": "noise at which order sets in, with or without a jump",
     "compare": "particle systems against their mean-field limit, in Wasserstein distance",
     "ensemble": "many runs from sampled tokens, and how many clusters they make",
     "plot": "figures and films from a run file",

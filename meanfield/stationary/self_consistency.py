@@ -117,10 +117,14 @@ class SelfConsistency:
         values = self.symmetry.values
         potential, partition = self._potential(moments, diffusivity)
         masses = self._masses(potential)
-        slopes = values if partition is None else values / partition[:, None]
-        means, slope_means = masses @ values, masses @ slopes
+        means = masses @ values
         # Centred before the product: near a Dirac the covariance is small.
-        covariance = (masses[:, None] * (values - means)).T @ (slopes - slope_means)
+        if partition is None:
+            root = np.sqrt(masses)[:, None] * (values - means)
+            covariance = root.T @ root
+        else:
+            slopes = values / partition[:, None]
+            covariance = (masses[:, None] * (values - means)).T @ (slopes - masses @ slopes)
         return np.asarray(np.eye(len(means)) - covariance * (self.coupling / diffusivity))
 
     def slope(self, moments: FloatArray, diffusivity: float) -> FloatArray:

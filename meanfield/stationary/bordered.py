@@ -1,0 +1,134 @@
+"""Points of a curve F(x, p) = 0 by Newton's method on the bordered system; no physics here.
+
+F has n components, x has n, p is a number. The system is bordered by one row r,
+
+    F(y) = 0,    <r, y - y_0> = 0,    y = (x, p),
+
+which is regular wherever the curve crosses that plane, at folds too, where dF/dx is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+
+_NEWTON_STEPS = 10
+# A Newton step of this size is followed by one of its square; below _STALLED steps that do not
+# shrink any more are rounding.
+_CONVERGED = 1e-11
+_STALLED = 1e-7
+_LARGEST_CHANGE = 10.0
+
+
+class ContinuationError(RuntimeError):
+    """The curve could not be followed to its end."""
+
+
+@dataclass(frozen=True)
+class System:
+    """The equations F(x, p) = 0.
+
+    Attributes
+    ----------
+    residual, jacobian, slope : callable (x, p)
+        Given. F of shape (n,), dF/dx of shape (n, n) and dF/dp of shape (n,). The last need not be
+        exact: points are corrected by their residual.
+    """
+
+    residual: Callable[[FloatArray, float], FloatArray]
+    jacobian: Callable[[FloatArray, float], FloatArray]
+    slope: Callable[[FloatArray, float], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class CurvePoint:
+    """A point of the curve.
+
+    Attributes
+    ----------
+    state : ndarray, shape (n,)
+        Derived. x.
+    parameter : float
+        Derived. p.
+    tangent : ndarray, shape (n + 1,)
+        Derived. Unit vector (dx/ds, dp/ds).
+    determinant : tuple of (float, float)
+        Derived. Of dF with the tangent as last row: its sign, the logarithm of its modulus.
+    """
+
+    state: FloatArray
+    parameter: float
+    tangent: FloatArray
+    determinant: tuple[float, float]
+
+
+def first_point(system: System, state: FloatArray, parameter: float, row: FloatArray) -> CurvePoint:
+    """Point of the curve near a guess, on the plane <row, (x, p)> of the guess.
+
+    Its tangent has <row, tangent> > 0: `row` says which way to go.
+
+    Raises
+    ------
+    ContinuationError
+        If Newton's method does not converge from the guess.
+    """
+    row = row / np.linalg.norm(row)
+    found, converged = corrected(system, np.append(state, parameter), row)
+    if not converged:
+        raise ContinuationError(f"no point of the curve near p = {parameter:g}: guess better.")
+    return point_at(system, found, row)
+
+
+def vector(point: CurvePoint) -> FloatArray:
+    """The point (x, p) as one vector, shape (n + 1,)."""
+    return np.append(point.state, point.parameter)
+
+
+def corrected(system: System, guess: FloatArray, row: FloatArray) -> tuple[FloatArray, bool]:
+    """Newton's method in the plane of the guess across `row`, and whether it converged."""
+    from scipy.linalg.lapack import dgetrf, dgetrs
+
+    found, level, last = guess, float(row @ guess), math.inf
+    for _ in range(_NEWTON_STEPS):
+        residual = system.residual(found[:-1], found[-1])
+        factors, pivots, singular = dgetrf(_bordered(system, found, row))
+        if singular or not np.all(np.isfinite(residual)):
+            return found, False
+        change = -dgetrs(factors, pivots, np.append(residual, row @ found - level))[0]
+        found = found + change
+        size = float(np.linalg.norm(change) / (1.0 + np.linalg.norm(found)))
+        if size <= _CONVERGED or (size <= _STALLED and size > 0.5 * last):
+            return found, True
+        if not size < _LARGEST_CHANGE:
+            return found, False
+        last = size
+    return found, False
+
+
+def point_at(system: System, found: FloatArray, row: FloatArray) -> CurvePoint:
+    """The point with its tangent, which is oriented along `row`."""
+    from scipy.linalg.lapack import dgetrf, dgetrs
+
+    factors, pivots, singular = dgetrf(_bordered(system, found, row))
+    if singular:
+        return CurvePoint(found[:-1], float(found[-1]), row, (0.0, -math.inf))
+    tangent = dgetrs(factors, pivots, np.eye(1, len(found), len(found) - 1)[0])[0]
+    length = float(np.linalg.norm(tangent))
+    diagonal = np.diagonal(factors)
+    swaps = np.count_nonzero(pivots != np.arange(len(found)))
+    sign = float(np.prod(np.sign(diagonal)) * (-1.0) ** swaps)
+    # The tangent is <row, tangent> = 1 / length of the way: Laplace expansion of the last row.
+    logarithm = float(np.sum(np.log(np.abs(diagonal)))) + math.log(length)
+    return CurvePoint(found[:-1], float(found[-1]), tangent / length, (sign, logarithm))
+
+
+def _bordered(system: System, found: FloatArray, row: FloatArray) -> FloatArray:
+    """The matrix (dF/dx, dF/dp; row)."""
+    state, parameter = found[:-1], float(found[-1])
+    slope = system.slope(state, parameter)
+    return np.vstack([np.column_stack([system.jacobian(state, parameter), slope]), row])

@@ -1,0 +1,228 @@
+"""Continuation of a curve F(x, p) = 0 by pseudo-arclength, through folds; no physics here.
+
+A step from a point y = (x, p) with unit tangent t is
+predicted along t and corrected by Newton's method on the bordered system
+
+    F(y') = 0,    <t, y' - y> = sigma,
+
+regular at folds too, where dF/dx is not. What is to be found along the way is the zero of a test
+function of a point: bracketed between two points, then found by Brent's method on the corrected
+curve, as precisely as the function allows. Always tested: `fold` (dp/ds = 0) and `bifurcation`
+(another curve crosses: the determinant of the bordered matrix changes sign).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.stationary.bordered import (
+    ContinuationError,
+    CurvePoint,
+    System,
+    corrected,
+    point_at,
+    vector,
+)
+
+_SMALLEST_STEP = 1e-9
+# Tangents of neighbouring points are nearly parallel, so that no turn is stepped over.
+_LEAST_COSINE = math.cos(0.35)
+_ARC_TOLERANCE = 1e-15
+_LARGEST_SHARE = 0.1
+_LARGEST_LOGARITHM = 700.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Steps along the curve: the first, the largest, the ratio by which they grow, and how many."""
+
+    first: float = 1e-2
+    largest: float = 0.2
+    growth: float = 1.3
+    points: int = 2000
+
+
+Test = Callable[[CurvePoint], float]
+"""A function that changes sign where something happens; NaN where it has no meaning."""
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """A zero of the test function `kind`, between the points `after` and `after + 1`."""
+
+    kind: str
+    point: CurvePoint
+    after: int
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Points along a curve, and what was located between them, in order."""
+
+    points: tuple[CurvePoint, ...]
+    located: tuple[Located, ...]
+
+
+def follow(
+    system: System,
+    start: CurvePoint,
+    *,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    stop: Callable[[CurvePoint], bool] = lambda point: False,
+    tests: Mapping[str, Test] | None = None,
+    pace: Pace | None = None,
+) -> Curve:
+    """Follow the curve along its tangent, until p leaves its bounds or `stop` says so.
+
+    Parameters
+    ----------
+    system : System
+        The equations.
+    start : CurvePoint
+        On the curve; its tangent says which way.
+    bounds : pair of floats
+        Of p; the last point lies on the bound that was met.
+    stop : callable, optional
+        Of a point: the curve ends there.
+    tests : mapping, optional
+        Test functions by name, beside "fold" and "bifurcation".
+    pace : Pace, optional
+        Steps.
+
+    Returns
+    -------
+    Curve
+
+    Raises
+    ------
+    ContinuationError
+        If the steps shrink to nothing, or their number is reached.
+
+    References
+    ----------
+    Keller, in Rabinowitz (ed.), Applications of Bifurcation Theory (1977), 359-384.
+
+    Examples
+    --------
+    The circle x^2 + p^2 = 1, whose folds are at p = 1 and p = -1:
+
+    >>> from meanfield.stationary.bordered import first_point
+    >>> circle = System(
+    ...     lambda x, p: x**2 + p**2 - 1.0,
+    ...     lambda x, p: 2.0 * x[:, None],
+    ...     lambda x, p: np.array([2.0 * p]),
+    ... )
+    >>> start = first_point(circle, np.array([1.0]), 0.0, np.array([0.0, 1.0]))
+    >>> curve = follow(circle, start, stop=lambda point: point.state[0] < -0.5)
+    >>> [(found.kind, round(found.point.parameter, 12)) for found in curve.located]
+    [('fold', 1.0)]
+    """
+    pace = pace or Pace()
+    if not bounds[0] <= start.parameter <= bounds[1]:
+        raise ValueError(
+            f"p = {start.parameter:g} of the first point lies outside of the bounds {bounds}."
+        )
+    looked_for = {"fold": fold, "bifurcation": bifurcation, **(tests or {})}
+    points, located, step = [start], list[Located](), pace.first
+    while len(points) <= pace.points:
+        here = points[-1]
+        there = _stepped(system, here, step)
+        if there is None:
+            step *= 0.5
+            if step < _SMALLEST_STEP:
+                raise ContinuationError(
+                    f"the curve could not be followed beyond p = {here.parameter:g}: steps of "
+                    f"{step:.0e} fail."
+                )
+            continue
+        bound = min(max(there.parameter, bounds[0]), bounds[1])
+        ends = bound != there.parameter
+        if ends:
+            there = _zero(system, here, there, _at(bound))
+        found = [
+            Located(kind, _zero(system, here, there, test), len(points) - 1)
+            for kind, test in looked_for.items()
+            if _changes(test(here), test(there))
+        ]
+        located += sorted(found, key=lambda each: _along(here, each.point))
+        points.append(there)
+        if ends or stop(there):
+            return Curve(tuple(points), tuple(located))
+        step = min(pace.growth * step, pace.largest)
+    raise ContinuationError(
+        f"the curve has not ended after {pace.points} points, at p = {points[-1].parameter:g}."
+    )
+
+
+def fold(point: CurvePoint) -> float:
+    """Test function of folds, dp/ds."""
+    return float(point.tangent[-1])
+
+
+def bifurcation(point: CurvePoint) -> float:
+    """Test function of crossings, the determinant of the bordered matrix."""
+    sign, logarithm = point.determinant
+    return sign * math.exp(min(logarithm, _LARGEST_LOGARITHM))
+
+
+def _at(bound: float) -> Test:
+    return lambda point: point.parameter - bound
+
+
+def _changes(before: float, after: float) -> bool:
+    """Whether a test function goes through 0; what is NaN does not."""
+    return before * after < 0 or (after == 0 and before != 0)
+
+
+def _along(here: CurvePoint, there: CurvePoint) -> float:
+    """Length of the step from one point to another, along the tangent of the first."""
+    return float(here.tangent @ (vector(there) - vector(here)))
+
+
+def _stepped(system: System, here: CurvePoint, step: float) -> CurvePoint | None:
+    """The point one step further; None if Newton's method fails or the curve turns too much."""
+    found, converged = corrected(system, vector(here) + step * here.tangent, here.tangent)
+    if not converged:
+        return None
+    there = point_at(system, found, here.tangent)
+    return there if there.tangent @ here.tangent > _LEAST_COSINE else None
+
+
+def _zero(system: System, here: CurvePoint, there: CurvePoint, test: Test) -> CurvePoint:
+    """Zero of a test function between two points, on the curve."""
+    from scipy.optimize import brentq
+
+    row, step = here.tangent, _along(here, there)
+    known = {0.0: here, step: there}
+
+    def value(length: float) -> float:
+        if length not in known:
+            known[length] = _between(system, row, known, length)
+        return test(known[length])
+
+    length = brentq(value, 0.0, step, xtol=_ARC_TOLERANCE, disp=False)
+    value(length)
+    return known[length]
+
+
+def _between(
+    system: System, row: FloatArray, known: dict[float, CurvePoint], length: float
+) -> CurvePoint:
+    """Point at a length along `row`, by Hermite's cubic between its neighbours, corrected."""
+    low, high = max(at for at in known if at < length), min(at for at in known if at > length)
+    span, share = high - low, (length - low) / (high - low)
+    ends = [vector(known[at]) for at in (low, high)]
+    slopes = [span * known[at].tangent / (row @ known[at].tangent) for at in (low, high)]
+    chord = ends[1] - ends[0]
+    bend = (1.0 - share) * (slopes[0] - chord) - share * (slopes[1] - chord)
+    guess = ends[0] + share * (chord + (1.0 - share) * bend)
+    found, converged = corrected(system, guess, row)
+    # Next to a crossing Newton's method is singular, and may land on the other curve.
+    if not converged or np.linalg.norm(found - guess) > _LARGEST_SHARE * span:
+        found = guess
+    return point_at(system, found, row)

@@ -1,0 +1,219 @@
+"""How order leaves uniform, in closed form: continuously or with a jump.
+
+The branch that leaves uniform at the critical diffusivity D_# is, with eps the moment of the
+dominant degree k,
+
+    D = D_# (1 + B eps^2 + ...).
+
+It exists below D_# if B < 0 (continuous) and overhangs above it if B > 0 (discontinuous). B needs
+the square of the dominant harmonic, p_k^2 = 1 + kappa p_{2k}, which holds on the circle with
+kappa^2 = 1/2, and on S^{d-1} for k = 1 with kappa^2 = (2d - 2)/(d + 2). With the ratios
+q = w_{2k} / w_k and alpha_l = a_l / a_0,
+
+    USA   B = kappa^2 q / (2 (1 - q)) + kappa^2 / 6 - 1/3
+    SA    B = kappa (q mu - alpha_k kappa / 2 - alpha_{2k} mu) + alpha_k^2 (1 + kappa^2) / 3
+              + (kappa^2 - 2) / 6,             mu = kappa (1 - alpha_k) / (2 (1 - q))
+
+(SA for the exponential kernel, where stationary f ~ (a*f)^{1/(c D)}). B = 0 is the tricritical
+point: for USA on S^{d-1}, q = I_{d/2+1}(beta) / I_{d/2}(beta) = 1/d.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.kernels import KERNELS
+from meanfield.kernels.exponential import bessel_ratio
+from meanfield.problem import Problem
+from meanfield.stationary.self_consistency import couplings
+
+_NEWTON_STEPS = 40
+_NEWTON_TOLERANCE = 1e-8
+# Multipliers that differ by rounding of a quadrature are equal.
+_TIE = 1e-12
+
+
+def tricritical_beta(dimension: int) -> float:
+    """The beta above which order sets in with a jump, for attractive USA.
+
+    The root of I_{d/2+1}(beta) / I_{d/2}(beta) = 1/d, d = dimension + 1, for the exponential
+    kernel. Self-attention with softmax (SA) has none: B < 0 at every beta > 0.
+
+    Parameters
+    ----------
+    dimension : int
+        Dimension d - 1 >= 1 of the sphere.
+
+    Returns
+    -------
+    float
+        To a few roundings.
+
+    Raises
+    ------
+    ValueError
+        If the dimension is below 1.
+
+    References
+    ----------
+    Mun, Rosenzweig, arXiv:2604.16288 (d = 2) and arXiv:2606.05140 (all d).
+
+    Examples
+    --------
+    >>> round(tricritical_beta(1), 11), round(tricritical_beta(2), 11)
+    (2.44691831129, 1.81615452544)
+    """
+    if dimension < 1:
+        raise ValueError(f"dimension must be at least 1, got {dimension}.")
+    d = dimension + 1
+    order, target = d / 2 + 1.0, 1.0 / d
+    # r = I_nu / I_{nu-1} is concave, r' = 1 - (2 nu - 1) r / beta - r^2 (DLMF 10.29.2), and the
+    # start lies below the root by Amos's bound, so that the iteration rises without passing it.
+    beta = d**2 / (d**2 - 1.0)
+    for _ in range(_NEWTON_STEPS):
+        ratio = float(bessel_ratio(order, beta))
+        step = (target - ratio) / (1.0 - (2.0 * order - 1.0) * ratio / beta - ratio**2)
+        beta += step
+        # Quadratic convergence: after a step this small the next is rounding.
+        if abs(step) <= _NEWTON_TOLERANCE * beta:
+            break
+    return beta
+
+
+def critical_degree(problem: Problem) -> int:
+    """Degree that loses stability first as diffusivity falls: the largest strength w_l / z.
+
+    Raises
+    ------
+    ValueError
+        If no degree grows at any diffusivity.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> critical_degree(mf.Problem(mf.Circle(), mf.exponential(-7.0), mf.Flow(strength=-1.0)))
+    2
+    """
+    coupling = couplings(problem, max(problem.kernel_degree, 1))[1:]
+    if coupling.max() <= 0:
+        raise ValueError(
+            "no transition: uniform is stable at every diffusivity, as no degree grows with "
+            f"strength = {problem.flow.strength:g}. Change the sign of the strength or of beta."
+        )
+    # Of degrees that tie, the first.
+    return int(np.argmax(coupling >= (1.0 - _TIE) * coupling.max())) + 1
+
+
+def branch_direction(problem: Problem) -> float:
+    """Coefficient B in D = D_# (1 + B eps^2 + ...) of the branch that leaves uniform.
+
+    Negative: order sets in continuously. Positive: with a jump. Infinite: with a jump too, since
+    the branch leaves linearly in eps, as it does for even degrees on the sphere.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its diffusivity and its initial measure are not used.
+
+    Returns
+    -------
+    float
+        Dimensionless; eps is the moment of the critical degree in the normalised basis, sqrt(d)
+        times the order parameter for degree 1.
+
+    Raises
+    ------
+    ValueError
+        If nothing grows, if a normalised flow has a kernel that is not built in, or if the critical
+        degree is an odd one above 1 on the sphere.
+
+    See Also
+    --------
+    tricritical_beta : where B = 0.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> round(branch_direction(mf.Problem(mf.Circle(), mf.linear())), 12)
+    -0.25
+    """
+    kernel, flow, dimension = problem.kernel, problem.flow, problem.manifold.dimension
+    k = critical_degree(problem)
+    if flow.normalized and kernel.name not in KERNELS:
+        raise ValueError(
+            f"stationary states of a normalised flow need a built-in kernel, got {kernel.name!r}. "
+            "Use normalized = false."
+        )
+    if dimension > 1 and k > 1:
+        if k % 2 == 0:
+            return math.inf
+        raise ValueError(
+            f"the direction of the branch is known for degree 1 and even degrees on "
+            f"{problem.manifold.name}; here degree {k} grows first."
+        )
+    d = dimension + 1
+    squared = (2.0 * d - 2.0) / (d + 2.0)
+    kappa = math.sqrt(squared)
+    coupling = couplings(problem, 2 * k)
+    q = float(coupling[2 * k] / coupling[k])
+    if q >= 1.0 - _TIE:
+        # Both degrees lose stability together: the branch leaves linearly.
+        return math.inf
+    if not flow.normalized:
+        return squared * q / (2.0 * (1.0 - q)) + squared / 6.0 - 1.0 / 3.0
+    first, second = (float(kernel.beta / flow.strength * coupling[l]) for l in (k, 2 * k))
+    mu = kappa * (1.0 - first) / (2.0 * (1.0 - q))
+    return (
+        kappa * (q * mu - first * kappa / 2.0 - second * mu)
+        + first**2 * (1.0 + squared) / 3.0
+        + (squared - 2.0) / 6.0
+    )
+
+
+@dataclass(frozen=True)
+class WeakOnset:
+    """Onset of order with a small jump: diffusivities as shares of D_#, and the moment there."""
+
+    saddle_node: float
+    transition: float
+    moment: float
+
+
+def near_tricritical(direction: float, quartic: float) -> WeakOnset:
+    """Onset of order with a jump as B -> 0, from D = D_# (1 + B eps^2 - C eps^4).
+
+    The branch turns at eps^2 = B / (2 C). The free energy is proportional to the integral of
+    eps (D / D_# - 1 - B eps^2 + C eps^4), and that of uniform again at eps^2 = 3 B / (4 C):
+
+        D_SN / D_# = 1 + B^2 / (4 C),    D_c / D_# = 1 + 3 B^2 / (16 C),
+
+    up to a share of order eps^2 of B^2 / C.
+
+    Parameters
+    ----------
+    direction, quartic : float
+        B and C, both positive.
+
+    Raises
+    ------
+    ValueError
+        If B or C is not positive: there is then no saddle node near uniform.
+
+    Examples
+    --------
+    >>> near_tricritical(0.01, 0.25)
+    WeakOnset(saddle_node=1.0001, transition=1.000075, moment=0.17320508075688773)
+    """
+    if not (direction > 0.0 and quartic > 0.0):
+        raise ValueError(
+            f"a weak onset needs B > 0 and C > 0, got B = {direction:g} and C = {quartic:g}."
+        )
+    depth = direction**2 / (4.0 * quartic)
+    return WeakOnset(
+        saddle_node=1.0 + depth,
+        transition=1.0 + 0.75 * depth,
+        moment=math.sqrt(0.75 * direction / quartic),
+    )

@@ -1,0 +1,286 @@
+"""`meanfield phase`: the promised numbers under the promised names, and mistakes in one line."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands import phase
+from meanfield.commands.main import main
+from meanfield.commands.phase import inverse_temperatures, papers_kappa
+from meanfield.problem import Problem
+from meanfield.stationary.bordered import ContinuationError
+from meanfield.studies.phase import PhaseDiagram, PhasePoint
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+KEYS = {
+    "critical_diffusivity",
+    "transition_diffusivity",
+    "saddle_node_diffusivity",
+    "order",
+    "order_parameter_at_transition",
+    "tricritical_beta",
+}
+"""Those of the contract with programs that read the JSON."""
+
+
+def by_hand(beta: float) -> PhasePoint:
+    """A point that is quickly made: continuous up to beta = 2."""
+    critical = np.exp(-beta)
+    if beta <= 2:
+        return PhasePoint(beta, critical, critical, None, "continuous", 0.0)
+    return PhasePoint(beta, critical, 1.1 * critical, 1.2 * critical, "discontinuous", 0.5)
+
+
+@pytest.fixture
+def study(monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
+    """The study replaced by points made by hand; the problems that it was asked for."""
+    asked: list[Problem] = []
+
+    def diagram(
+        problem_at: Callable[[float], Problem],
+        betas: Sequence[float],
+        *,
+        report: Callable[[PhasePoint], None] | None = None,
+    ) -> PhaseDiagram:
+        points = []
+        for beta in betas:
+            asked.append(problem_at(beta))
+            points.append(by_hand(beta))
+            if report is not None:
+                report(points[-1])
+        flow = asked[0].flow
+        return PhaseDiagram(
+            asked[0].manifold.name, asked[0].kernel.name, flow.normalized, 2.0, tuple(points)
+        )
+
+    monkeypatch.setattr(phase, "phase_diagram", diagram)
+    return asked
+
+
+def answer(capsys: pytest.CaptureFixture[str], line: str) -> dict[str, Any]:
+    """The JSON object of a command line."""
+    assert main(["phase", *line.split(), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return dict(json.loads(captured.out))
+
+
+def test_json_of_one_beta_is_that_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command would find other numbers than the theory, or give them other names."""
+    found = answer(capsys, "--manifold circle --beta 3")
+    assert set(found) == KEYS | {"manifold", "kernel", "beta", "normalized"}
+    critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(3.0)))
+    assert found["critical_diffusivity"] == pytest.approx(critical, rel=1e-14)
+    # The digits of the reference table, computed by a solver of another kind.
+    share = {
+        name: critical / found[f"{name}_diffusivity"] for name in ("transition", "saddle_node")
+    }
+    assert share["transition"] == pytest.approx(0.991225571, abs=6e-10)
+    assert share["saddle_node"] == pytest.approx(0.988685320, abs=6e-10)
+    assert found["order_parameter_at_transition"] == pytest.approx(0.48154381, abs=6e-9)
+    assert found["order"] == "discontinuous"
+    assert found["tricritical_beta"] == pytest.approx(2.446918311289, abs=1e-11)
+
+
+@pytest.mark.parametrize("line", ["--beta 0", "--kernel linear --beta 3"])
+@pytest.mark.parametrize(("manifold", "d"), [("circle", 2), ("sphere", 3), ("sphere:8", 8)])
+def test_kuramoto_is_continuous_at_one_over_d(
+    capsys: pytest.CaptureFixture[str], manifold: str, d: int, line: str
+) -> None:
+    """Zero and the linear kernel would be two problems, or have another onset than 1/d."""
+    found = answer(capsys, f"--manifold {manifold} {line}")
+    assert (found["kernel"], found["beta"], found["order"]) == ("linear", 0.0, "continuous")
+    assert found["critical_diffusivity"] == pytest.approx(1 / d, rel=1e-14)
+    assert found["transition_diffusivity"] == found["critical_diffusivity"]
+    assert found["saddle_node_diffusivity"] is None
+    assert found["order_parameter_at_transition"] == 0.0
+
+
+def test_normalised_transition_is_null_and_said_in_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A number would be given for which there is no theory, or a blank without a reason."""
+    line = "--manifold sphere --beta 3 --normalized"
+    found = answer(capsys, line)
+    assert found["transition_diffusivity"] is None and found["tricritical_beta"] is None
+    assert found["order"] == "continuous"
+    assert main(["phase", *line.split()]) == 0
+    text = capsys.readouterr().out
+    assert "transition" in text and "no free energy is known for the normalised flow" in text
+
+
+@pytest.mark.parametrize("line", ["--manifold circle --beta -3", "--manifold sphere:5 --beta 1.2"])
+def test_every_sphere_and_either_sign_has_an_answer(
+    capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    """What linear theory allows would be refused."""
+    assert answer(capsys, line)["order"] == "continuous"
+
+
+def test_range_is_a_list_of_the_same_objects(
+    capsys: pytest.CaptureFixture[str], study: list[Problem]
+) -> None:
+    """A program could not read a range as it reads a point."""
+    found = answer(capsys, "--manifold sphere:4 --beta 1 3 5")
+    assert set(found) == {"manifold", "kernel", "normalized", "tricritical_beta", "diagram"}
+    assert [point["beta"] for point in found["diagram"]] == [1.0, 1.5, 2.0, 2.5, 3.0]
+    single = answer(capsys, "--manifold sphere:4 --beta 2.5")
+    assert all(set(point) == (KEYS | {"beta"}) - {"tricritical_beta"} for point in found["diagram"])
+    assert found["diagram"][3].items() <= single.items()
+    assert {problem.manifold.name for problem in study} == {"sphere:4"}
+
+
+def test_range_is_a_row_for_each_beta(
+    capsys: pytest.CaptureFixture[str], study: list[Problem]
+) -> None:
+    """The table would lack a point, or show what is not there as a number."""
+    assert main(["phase", "--manifold", "circle", "--beta", "1", "3", "3"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[:2] for row in rows if row and row[0] in "123"] == [
+        ["1", "continuous"],
+        ["2", "continuous"],
+        ["3", "discontinuous"],
+    ]
+    assert next(row for row in rows if row[:1] == ["1"])[4] == "-"
+
+
+def test_range_tells_how_far_it_is(
+    capsys: pytest.CaptureFixture[str], study: list[Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long diagram would be silent, or talk into the table."""
+    monkeypatch.setattr("meanfield.commands.progress._SECONDS_BETWEEN_LINES", 0.0)
+    assert main(["phase", "--manifold", "circle", "--beta", "1", "3", "3", "--json"]) == 0
+    captured = capsys.readouterr()
+    told = [line.split(",")[:2] for line in captured.err.splitlines()]
+    assert told == [["phase: 1/3", " beta = 1"], ["phase: 2/3", " beta = 2"]]
+    assert len(json.loads(captured.out)["diagram"]) == 3
+
+
+def test_grid_through_zero_meets_it() -> None:
+    """Rounding would turn Kuramoto into an exponential kernel of beta = 1e-17."""
+    assert inverse_temperatures([-0.3, 0.6, 10.0])[3] == 0.0
+
+
+def test_kappa_is_that_of_the_papers() -> None:
+    """The column would be off by e^beta."""
+    # Mun and Rosenzweig's threshold: kappa = beta / I_1(beta) in d = 2.
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0))
+    kappa = papers_kappa(problem, mf.critical_diffusivity(problem))
+    assert kappa == pytest.approx(0.7588462084, rel=1e-9)
+    assert papers_kappa(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA), 0.25) == 4.0
+    # e^{-800} is 0 in floating point, which is not what the papers' noise is.
+    assert papers_kappa(mf.Problem(mf.Circle(), mf.exponential(800.0)), 1e-4) is None
+    assert papers_kappa(problem, None) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--manifold circle --beta 1 2", "--beta takes B or LO HI COUNT, got 2 numbers"),
+        ("--manifold circle --beta 1 2 3 4", "--beta takes B or LO HI COUNT, got 4 numbers"),
+        ("--manifold circle --beta 2 1 3", "needs LO < HI, got 2 and 1"),
+        ("--manifold circle --beta 1 1 3", "needs LO < HI, got 1 and 1"),
+        ("--manifold circle --beta 1 2 1", "needs a whole COUNT from 2 to 10000, got 1"),
+        ("--manifold circle --beta 1 2 2.5", "needs a whole COUNT from 2 to 10000, got 2.5"),
+        ("--manifold circle --beta 1 2 1e9", "needs a whole COUNT from 2 to 10000, got 1e+09"),
+        ("--manifold circle --beta nan", "'nan' is not a finite number"),
+        ("--manifold circle --beta", "expected at least one argument"),
+        ("--manifold circle", "the following arguments are required: --beta"),
+        ("--manifold torus --beta 1", "manifold torus is not known"),
+        ("--manifold circle --beta 1 2 3 --kernel linear", "--kernel linear does not depend on"),
+        ("--manifold circle --beta 1e9", "beta must be finite, not 0 and at most 1e+08"),
+        ("--manifold circle --beta 1 1e9 3", "beta must be finite, not 0 and at most 1e+08"),
+        ("--manifold circle --beta 3 --plot x.gif", "x.gif"),
+        ("--manifold circle --beta 3 --plot nodir/x.png", "nodir/x.png cannot be written"),
+        ("--manifold circle --beta 3 --strength -1", "unrecognized arguments: --strength -1"),
+    ],
+)
+def test_mistake_is_one_line(
+    capsys: pytest.CaptureFixture[str], line: str, message: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """A mistake would be a traceback, or half an answer."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["phase", *line.split()]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_branch_that_cannot_be_followed_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failure that is nobody's mistake would be a traceback, or the status of bad input."""
+
+    def lost(*_: object, **__: object) -> PhaseDiagram:
+        raise ContinuationError("lost at D = 0.1\nafter 7 points")
+
+    monkeypatch.setattr(phase, "phase_diagram", lost)
+    assert main(["phase", "--manifold", "circle", "--beta", "3"]) == 1
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "meanfield: lost at D = 0.1 after 7 points\n")
+
+
+@pytest.mark.parametrize("range_of_beta", ["2", "1 3 3"])
+def test_plot_is_a_figure_beside_the_answer(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, range_of_beta: str
+) -> None:
+    """--plot would write nothing, or change what is printed."""
+    line = f"--manifold circle --beta {range_of_beta}"
+    plain = answer(capsys, line)
+    figure = tmp_path / "figure.svg"
+    assert answer(capsys, f"{line} --plot {figure}") == plain
+    assert figure.read_text().startswith("<?xml")
+
+
+def test_drawn_branch_goes_beyond_the_transition(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The jump would be marked where the figure has no branch."""
+    from meanfield.outputs.plots import bifurcation
+
+    drawn: list[Any] = []
+    monkeypatch.setattr(bifurcation, "save_bifurcation", lambda *given: drawn.extend(given))
+    # An ordered state near a Dirac, and a saddle node at twenty times the critical diffusivity.
+    found = answer(capsys, f"--manifold sphere --beta 100 --plot {tmp_path / 'x.png'}")
+    branch = drawn[1]
+    assert found["order_parameter_at_transition"] > 0.99
+    assert branch.order_parameter[-1] > found["order_parameter_at_transition"]
+    assert branch.free_energy[-1] < -found["transition_diffusivity"]
+
+
+def test_reader_that_has_seen_enough_is_no_error() -> None:
+    """`meanfield phase ... | head -1` would end in a traceback."""
+    code = (
+        "import sys\nfrom meanfield.commands.main import main\n"
+        "sys.exit(main(['phase', '--manifold', 'circle', '--beta', '0']))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    complaint = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), complaint) == (0, "")
+
+
+def test_commands_page_has_the_keys_of_phase_json(study: list[Problem]) -> None:
+    """A script would look for a key that is not there."""
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    section = page.split("## `meanfield phase`")[1].split("\n## ")[0]
+    cells = re.findall(r"^\| (`[a-z].*?) \|", section, re.M)
+    named = {key for cell in cells for key in cell.split("`")[1::2]}
+    diagram = phase.phase_diagram(
+        lambda beta: Problem(mf.Circle(), mf.exponential(beta)), [1.0, 3.0]
+    )
+    assert named == set(phase.found_json(diagram)[0]) | set(phase.diagram_json(diagram))

@@ -1,0 +1,182 @@
+"""Branches of stationary states against exact states, other routes and each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import ive
+
+import meanfield as mf
+from meanfield.arrays import FloatArray
+from meanfield.stationary.branches import Branch, primary_branch
+from meanfield.stationary.families import dirac_moments
+from meanfield.stationary.self_consistency import SelfConsistency
+from meanfield.stationary.stability import stationary_growth_rates
+from meanfield.stationary.states import stationary_state
+
+JUMP = mf.Problem(mf.Circle(), mf.exponential(beta=3.0))
+
+
+def special(branch: Branch, kind: str) -> list[float]:
+    """Values of the parameter at the special points of a kind."""
+    return [point.value for point in branch.special if point.kind == kind]
+
+
+def residuals(branch: Branch) -> FloatArray:
+    """Largest residual of every state, as a share of the moments of a Dirac."""
+    equation, dirac = (
+        SelfConsistency(branch.problem, branch.symmetry),
+        dirac_moments(branch.symmetry),
+    )
+    return np.array(
+        [
+            np.abs(equation.residual(m, D) / dirac).max()
+            for m, D in zip(branch.moments, branch.values, strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 4])
+def test_kuramoto_is_followed_exactly(dimension: int) -> None:
+    """The linear kernel has r = I_{d/2}(r/D) / I_{d/2-1}(r/D), and a pitchfork at D = 1/d."""
+    branch = primary_branch(mf.Problem(mf.Hypersphere(dimension), mf.linear()))
+    d = dimension + 1
+    assert special(branch, "bifurcation") == [pytest.approx(1.0 / d, rel=1e-15)]
+    r, x = branch.order_parameter[1:], branch.order_parameter[1:] / branch.values[1:]
+    np.testing.assert_allclose(ive(d / 2, x) / ive(d / 2 - 1, x), r, rtol=0, atol=1e-13)
+    assert branch.stable.all()
+    assert r.max() > 0.85
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        JUMP,
+        mf.Problem(mf.Sphere(), mf.exponential(beta=5.0)),
+        mf.Problem(mf.Hypersphere(7), mf.exponential(beta=20.0)),
+        mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA),
+        mf.Problem(mf.Sphere(), mf.exponential(-6.0), mf.Flow(strength=-1.0)),
+    ],
+    ids=str,
+)
+def test_every_point_is_a_state_of_a_finer_quadrature(problem: mf.Problem) -> None:
+    """A branch that outruns its quadrature would be one of another equation."""
+    from meanfield.stationary.symmetry import axisymmetric
+
+    branch = primary_branch(problem)
+    coarse = branch.symmetry
+    fine = axisymmetric(
+        coarse.dimension,
+        int(coarse.degrees[-1]),
+        fold=int(coarse.degrees[0]),
+        nodes=2 * len(coarse.weights),
+    )
+    assert residuals(replace(branch, symmetry=fine)).max() < 1e-12
+
+
+def test_saddle_node_is_where_the_leading_rate_vanishes() -> None:
+    """Two routes to the fold: the tangent of the branch, the linearised evolution."""
+    branch = primary_branch(JUMP)
+    fold = next(point for point in branch.special if point.kind == "saddle_node")
+    equation = SelfConsistency(JUMP, branch.symmetry)
+    rates = stationary_growth_rates(equation, fold.moments, fold.value, 4)
+    assert min(abs(rate.rate) for rate in rates if rate.order == 0) < 1e-9
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
+def test_stability_agrees_with_the_linearised_evolution(
+    manifold: mf.Circle | mf.Sphere, flow: mf.Flow
+) -> None:
+    """The sign of the Jacobian must be that of the rates of axisymmetric perturbations."""
+    branch = primary_branch(mf.Problem(manifold, mf.exponential(beta=3.5), flow))
+    equation = SelfConsistency(branch.problem, branch.symmetry)
+    for i in range(8, len(branch.values), 9):
+        rates = stationary_growth_rates(equation, branch.moments[i], branch.values[i], 6)
+        leading = max(rate.rate for rate in rates if rate.order == 0)
+        assert (leading < 0) == branch.stable[i]
+
+
+def test_free_energy_changes_by_the_entropy() -> None:
+    """Along states dF/dD = int f log f: the curve of F is that of an independent quadrature."""
+    branch = primary_branch(JUMP)
+    equation, weights = SelfConsistency(JUMP, branch.symmetry), branch.symmetry.weights
+    for moments, diffusivity in zip(branch.moments, branch.values, strict=True):
+        f = equation.density(moments, diffusivity)
+        expected = diffusivity * weights @ (f * np.log(f)) - 0.5 * equation.coupling @ moments**2
+        found = branch.free_energy[np.flatnonzero(branch.values == diffusivity)[0]]
+        assert found == pytest.approx(expected, abs=1e-15)
+
+
+def test_transition_has_the_free_energy_of_uniform() -> None:
+    """And only one point past uniform has it."""
+    branch = primary_branch(JUMP)
+    (transition,) = [point for point in branch.special if point.kind == "transition"]
+    equation = SelfConsistency(JUMP, branch.symmetry)
+    assert abs(equation.free_energy(transition.moments, transition.value)) < 1e-16
+
+
+def test_stable_part_is_found_by_iteration_too() -> None:
+    """States found from the most ordered one, without any branch."""
+    branch = primary_branch(JUMP)
+    for i in np.flatnonzero(branch.stable)[::3]:
+        flow = mf.Flow(diffusivity=float(branch.values[i]))
+        state = stationary_state(replace(JUMP, flow=flow))
+        assert state.order_parameter == pytest.approx(branch.order_parameter[i], abs=1e-12)
+
+
+def test_double_symmetry_is_the_folded_problem() -> None:
+    """States in cos(2 l theta) are those of the kernel with the multipliers w_{2l}."""
+    # On the circle a kernel that is even in cos(theta) grows in degree 2 first.
+    beta = 12.0
+    doubled = primary_branch(mf.Problem(mf.Circle(), mf.exponential(-beta), mf.Flow(strength=-1.0)))
+    assert doubled.symmetry.name == "2-fold"
+    equation = SelfConsistency(doubled.problem, doubled.symmetry)
+    theta = np.linspace(0.0, 2.0 * np.pi, 512, endpoint=False)
+    point = doubled.special[-1]
+    l = np.arange(1, len(point.moments) + 1)
+    # W*f / D = sum_l A_l m_l sqrt(2) cos(l theta) / D, theta the doubled angle.
+    field = np.sqrt(2.0) * np.cos(np.outer(theta, l)) @ (equation.coupling * point.moments)
+    f = np.exp(field / point.value)
+    folded = np.sqrt(2.0) * (np.cos(np.outer(l, theta)) @ f) / f.sum()
+    np.testing.assert_allclose(folded, point.moments, atol=1e-13)
+    np.testing.assert_allclose(equation.coupling[0], ive(2, beta) / beta, rtol=1e-14)
+
+
+def test_even_states_leave_the_sphere_transcritically() -> None:
+    """D - D_# is linear in the moment: with A = <P^3>/2 for USA, P = p_2 normalised."""
+    branch = primary_branch(mf.Problem(mf.Sphere(), mf.exponential(-6.0), mf.Flow(strength=-1.0)))
+    t, w = np.polynomial.legendre.leggauss(8)
+    p = np.sqrt(5.0) * (3.0 * t**2 - 1.0) / 2.0
+    slope = 0.25 * w @ p**3
+    eps = branch.moments[1, 0]
+    assert (branch.values[1] / branch.values[0] - 1.0) / eps == pytest.approx(slope, rel=5e-3)
+
+
+def test_branch_ends_at_its_share() -> None:
+    """The last point lies on the bound."""
+    branch = primary_branch(mf.Problem(mf.Circle(), mf.linear()), smallest=0.6)
+    assert branch.values[-1] == pytest.approx(0.3, rel=1e-14)
+
+
+def test_stop_sees_free_energies_of_falling_diffusivity() -> None:
+    """Stopped where the free energy falls below 0, the branch ends just past the transition."""
+    branch = primary_branch(JUMP, stop=lambda energy: energy < 0)
+    assert branch.free_energy[-1] < 0 < branch.free_energy[-2]
+    assert len(special(branch, "transition")) == 1
+
+
+def test_normalised_branch_has_no_free_energy() -> None:
+    """None is known: NaN, not a number of another flow."""
+    branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA))
+    assert np.isnan(branch.free_energy).all()
+    assert not special(branch, "transition")
+
+
+@pytest.mark.parametrize("smallest", [0.0, 1.0])
+def test_share_is_checked(smallest: float) -> None:
+    """At 1 there is no branch, at 0 no end."""
+    with pytest.raises(ValueError, match=r"smallest must be a share of D_# in \(0, 1\)"):
+        primary_branch(JUMP, smallest=smallest)

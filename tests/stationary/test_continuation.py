@@ -1,0 +1,180 @@
+"""Continuation on curves whose special points are known exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from meanfield.arrays import FloatArray
+from meanfield.stationary.bordered import ContinuationError, CurvePoint, System, first_point
+from meanfield.stationary.continuation import Curve, Pace, follow
+
+# What is located lies on the curve and on the zero of its test, to rounding of numbers of size 1.
+ROUNDING = 1e-12
+Scalar = Callable[[float, float], float]
+
+
+def scalar(residual: Scalar, derivative: Scalar, slope: Scalar) -> System:
+    """System of one unknown."""
+    return System(
+        lambda x, p: np.array([residual(x[0], p)]),
+        lambda x, p: np.array([[derivative(x[0], p)]]),
+        lambda x, p: np.array([slope(x[0], p)]),
+    )
+
+
+CIRCLE = scalar(lambda x, p: x**2 + p**2 - 1, lambda x, p: 2 * x, lambda x, p: 2 * p)
+CUBIC = scalar(lambda x, p: p - x**3 + x, lambda x, p: 1 - 3 * x**2, lambda x, p: 1.0)
+PITCHFORK = scalar(lambda x, p: p * x - x**3, lambda x, p: p - 3 * x**2, lambda x, p: x)
+
+
+def along(
+    system: System, start: tuple[float, float], row: tuple[float, float], **how: Any
+) -> Curve:
+    """Curve from a point (x, p), in the direction of a row."""
+    first = first_point(system, np.array(start[:1]), start[1], np.array(row))
+    return follow(system, first, **how)
+
+
+def located(curve: Curve, kind: str) -> FloatArray:
+    """Points (x, p) of a kind, in order."""
+    return np.array(
+        [[*each.point.state, each.point.parameter] for each in curve.located if each.kind == kind]
+    )
+
+
+def once_around(point: CurvePoint) -> bool:
+    """Whether the circle, begun at (1, 0) upwards, has passed both of its folds."""
+    return bool(point.state[0] > 0.5 and point.parameter < 0)
+
+
+def test_both_folds_of_a_circle_are_exact() -> None:
+    """A continuation in p alone would end at the first fold."""
+    curve = along(CIRCLE, (1.0, 0.0), (0.0, 1.0), stop=once_around)
+    np.testing.assert_allclose(located(curve, "fold"), [[0, 1], [0, -1]], atol=ROUNDING)
+
+
+def test_points_lie_on_the_circle() -> None:
+    """Predicted points that are not corrected leave the curve by the square of the step."""
+    curve = along(CIRCLE, (1.0, 0.0), (0.0, 1.0), stop=once_around)
+    radii = [point.state[0] ** 2 + point.parameter**2 for point in curve.points]
+    np.testing.assert_allclose(radii, 1.0, atol=1e-15)
+
+
+def test_folds_of_a_cubic_are_exact() -> None:
+    """The cubic p = x^3 - x folds at x = -1/sqrt(3) and 1/sqrt(3), |p| = 2/sqrt(27)."""
+    curve = along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(-0.6, 0.6))
+    x, p = 1 / np.sqrt(3), 2 / np.sqrt(27)
+    np.testing.assert_allclose(located(curve, "fold"), [[-x, p], [x, -p]], atol=ROUNDING)
+
+
+def test_a_fold_is_no_bifurcation() -> None:
+    """The determinant of dF/dx vanishes at both: only the bordered one tells them apart."""
+    curve = along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(-0.6, 0.6))
+    assert len(located(curve, "bifurcation")) == 0
+
+
+@pytest.mark.parametrize("start", [-0.7, -0.5])
+def test_pitchfork_is_found_from_the_trivial_curve(start: float) -> None:
+    """On x = 0 nothing but the determinant shows that x^2 = p branches off at p = 0."""
+    curve = along(PITCHFORK, (0.0, start), (0.0, 1.0), bounds=(-1.0, 1.0))
+    np.testing.assert_allclose(located(curve, "bifurcation"), [[0, 0]], atol=ROUNDING)
+    assert len(located(curve, "fold")) == 0
+
+
+def test_pitchfork_is_passed_on_its_curved_branch() -> None:
+    """On x^2 = p the same point is a fold of p, and a crossing."""
+    curve = along(PITCHFORK, (0.9, 0.81), (-1.0, 0.0), bounds=(-1.0, 1.0))
+    # The crossing is where Newton's method is singular: half of the digits remain.
+    np.testing.assert_allclose(located(curve, "bifurcation"), [[0, 0]], atol=1e-7)
+    np.testing.assert_allclose(curve.points[-1].state, [-1.0], atol=ROUNDING)
+
+
+def test_own_test_functions_are_located_in_order() -> None:
+    """The point x = p of the circle lies at 1/sqrt(2), before the fold."""
+    curve = along(
+        CIRCLE,
+        (1.0, 0.0),
+        (0.0, 1.0),
+        tests={"diagonal": lambda point: point.state[0] - point.parameter},
+        stop=lambda point: bool(point.state[0] < -0.5),
+    )
+    assert [each.kind for each in curve.located] == ["diagonal", "fold"]
+    np.testing.assert_allclose(located(curve, "diagonal"), [[np.sqrt(0.5)] * 2], atol=ROUNDING)
+
+
+def test_order_holds_within_one_step() -> None:
+    """Two zeros between the same points, told in the order of the tests, would seem swapped."""
+    curve = along(
+        CIRCLE,
+        (1.0, 0.0),
+        (0.0, 1.0),
+        tests={
+            "second": lambda point: point.parameter - 0.52,
+            "first": lambda point: point.parameter - 0.5,
+        },
+        bounds=(-1.0, 0.6),
+        pace=Pace(first=0.3, largest=0.3),
+    )
+    assert [each.kind for each in curve.located] == ["first", "second"]
+    assert curve.located[0].after == curve.located[1].after
+
+
+def test_meaningless_tests_are_passed_over() -> None:
+    """A test that is NaN on one side has not changed its sign."""
+    curve = along(
+        CIRCLE,
+        (1.0, 0.0),
+        (0.0, 1.0),
+        tests={"half": lambda point: np.nan if point.parameter < 0.5 else point.parameter},
+        bounds=(-1.0, 0.9),
+    )
+    assert not curve.located
+
+
+def test_curve_ends_on_its_bound() -> None:
+    """A last point beyond the bound would be where the system may have no meaning."""
+    curve = along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(-0.6, 0.3))
+    assert curve.points[-1].parameter == pytest.approx(0.3, abs=1e-15)
+    assert max(point.parameter for point in curve.points[:-1]) < 0.3
+
+
+def test_tangents_are_those_of_the_circle() -> None:
+    """The tangent at (cos s, sin s) is (-sin s, cos s)."""
+    curve = along(CIRCLE, (1.0, 0.0), (0.0, 1.0), stop=once_around)
+    expected = [[-point.parameter, point.state[0]] for point in curve.points]
+    np.testing.assert_allclose([point.tangent for point in curve.points], expected, atol=1e-14)
+
+
+def test_an_inexact_slope_does_not_move_the_curve() -> None:
+    """dF/dp by differences is enough, since points are corrected by their residual."""
+    crude = System(CIRCLE.residual, CIRCLE.jacobian, lambda x, p: 1.001 * CIRCLE.slope(x, p))
+    curve = along(crude, (1.0, 0.0), (0.0, 1.0), stop=once_around)
+    radii = [point.state[0] ** 2 + point.parameter**2 for point in curve.points]
+    np.testing.assert_allclose(radii, 1.0, atol=1e-10)
+
+
+def test_too_many_points_are_an_error() -> None:
+    """A closed curve would be followed for ever."""
+    with pytest.raises(ContinuationError, match="has not ended after 50 points, at p = "):
+        along(CIRCLE, (1.0, 0.0), (0.0, 1.0), pace=Pace(points=50))
+
+
+def test_a_curve_that_ends_is_an_error() -> None:
+    """sqrt(p) = x ends at p = 0: steps that fail there must not be tried for ever."""
+    root = scalar(
+        lambda x, p: x - np.sqrt(p) if p > 0 else np.nan,
+        lambda x, p: 1.0,
+        lambda x, p: -0.5 / np.sqrt(abs(p)),
+    )
+    with pytest.raises(ContinuationError, match="could not be followed beyond p = "):
+        along(root, (1.0, 1.0), (0.0, -1.0))
+
+
+def test_start_outside_of_the_bounds_is_an_error() -> None:
+    """The curve would never meet its bound."""
+    with pytest.raises(ValueError, match="p = -0.528 of the first point lies outside"):
+        along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(0.0, 1.0))

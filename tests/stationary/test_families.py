@@ -1,0 +1,62 @@
+"""Systems of stationary states: their derivatives, and how narrow a state may be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.stationary.bordered import CurvePoint
+from meanfield.stationary.families import Family, beta_family, diffusivity_family
+from meanfield.stationary.self_consistency import stationary_symmetry
+
+FLOWS = [mf.Flow(diffusivity=0.08), mf.Flow(normalized=True, strength=2.0, diffusivity=0.3)]
+
+
+def family_of(name: str, flow: mf.Flow) -> Family:
+    """The family of a problem on the sphere."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(beta=3.0), flow)
+    # Differences look at betas a little above the problem's.
+    wider = replace(problem, kernel=mf.exponential(beta=3.1))
+    symmetry = stationary_symmetry(wider, flow.diffusivity / 2.0)
+    if name == "beta":
+        return beta_family(problem, symmetry)
+    return diffusivity_family(problem, symmetry, flow.diffusivity)
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=["USA", "SA"])
+@pytest.mark.parametrize("name", ["beta", "diffusivity"])
+def test_derivatives_are_those_of_the_residual(name: str, flow: mf.Flow) -> None:
+    """Against central differences: a wrong scale would spoil Newton's order without an error."""
+    family = family_of(name, flow)
+    system, n = family.system, len(family.dirac)
+    x, p, h = 0.5 ** np.arange(1.0, n + 1.0), -0.01, 1e-6
+    step = np.eye(n) * h
+    columns = [system.residual(x + e, p) - system.residual(x - e, p) for e in step]
+    expected = np.array(columns).T / (2.0 * h)
+    np.testing.assert_allclose(system.jacobian(x, p), expected, atol=1e-8)
+    slope = (system.residual(x, p + h) - system.residual(x, p - h)) / (2.0 * h)
+    np.testing.assert_allclose(system.slope(x, p), slope, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["beta", "diffusivity"])
+def test_parameters_are_logarithms(name: str) -> None:
+    """What the continuation calls p = log 2 is twice the parameter."""
+    value = family_of(name, FLOWS[0]).value
+    assert value(np.log(2.0)) == pytest.approx(2.0 * value(0.0), rel=1e-15)
+
+
+def test_a_dirac_is_as_sharp_as_the_kernel_allows() -> None:
+    """There sum_l A_l l (l + 1) p_l(1)^2 / 2 is -W'' of the angle at 0, that is a(1) = 1."""
+    family = family_of("diffusivity", FLOWS[0])
+    dirac = CurvePoint(np.ones(len(family.dirac)), 0.0, np.zeros(1), (1.0, 0.0))
+    assert family.sharpness(dirac) == pytest.approx(FLOWS[0].diffusivity, rel=1e-12)
+
+
+def test_uniform_is_not_sharp() -> None:
+    """Its density has no width: any quadrature will do."""
+    family = family_of("diffusivity", FLOWS[0])
+    uniform = CurvePoint(np.zeros(len(family.dirac)), 0.0, np.zeros(1), (1.0, 0.0))
+    assert family.sharpness(uniform) > 1e200

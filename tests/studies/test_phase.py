@@ -1,0 +1,240 @@
+"""Phase diagram with noise: published and computed numbers, limits, and its errors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import ive
+
+import meanfield as mf
+from meanfield.stationary.bordered import ContinuationError
+from meanfield.stationary.branches import primary_branch
+from meanfield.stationary.transition import branch_direction, near_tricritical, tricritical_beta
+from meanfield.studies.phase import PhasePoint, phase_diagram, phase_point
+
+REPULSIVE = mf.Flow(strength=-1.0)
+
+# d, beta, kappa_#, kappa_c / kappa_#, |m_1| at kappa_c, kappa_SN / kappa_#; kappa = e^-beta / D.
+# Computed by another code to a residual below 1e-15, printed with 8 or 9 digits.
+JUMPS = [
+    (2, 2.5, 0.9933579142, 0.999895540, 0.16936649, 0.999861235),
+    (2, 3, 0.7588462084, 0.991225571, 0.48154381, 0.988685320),
+    (2, 4, 0.4098585257, 0.955146901, 0.66880552, 0.944396595),
+    (2, 5, 0.2054599575, 0.914902489, 0.74803098, 0.897015093),
+    (2, 7, 0.04486055303, 0.844022044, 0.82236956, 0.816408140),
+    (2, 10, 0.003743932531, 0.764124873, 0.87103596, 0.728419119),
+    (3, 2, 2.052581507, 0.996882913, 0.39676810, 0.995900098),
+    (3, 3, 1.337619591, 0.922343245, 0.76226421, 0.903431392),
+    (3, 5, 0.4210930111, 0.740563337, 0.90192846, 0.696319663),
+    (3, 10, 0.01008887326, 0.482586003, 0.96440627, 0.428284595),
+]
+MANIFOLDS = {2: mf.Circle(), 3: mf.Sphere()}
+
+
+def point_at(d: int, beta: float, flow: mf.Flow = mf.USA) -> PhasePoint:
+    """Phase point of self-attention on S^{d-1}."""
+    return phase_point(
+        mf.Problem(MANIFOLDS.get(d, mf.Hypersphere(d - 1)), mf.exponential(beta), flow)
+    )
+
+
+@pytest.mark.parametrize("row", JUMPS, ids=str)
+def test_jumps_are_those_of_the_table(row: tuple[float, ...]) -> None:
+    """All digits of the table: critical point, transition, its order parameter, saddle node."""
+    d, beta, critical, transition, order, saddle_node = row
+    point = point_at(int(d), beta)
+    assert point.order == "discontinuous"
+    assert point.transition_diffusivity is not None
+    assert point.saddle_node_diffusivity is not None
+    ratio = point.critical_diffusivity
+    assert math.exp(-beta) / ratio == pytest.approx(critical, rel=1e-9)
+    assert ratio / point.transition_diffusivity == pytest.approx(transition, abs=1e-9)
+    assert point.order_parameter_at_transition == pytest.approx(order, abs=1e-8)
+    assert ratio / point.saddle_node_diffusivity == pytest.approx(saddle_node, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("d", "beta", "critical"), [(2, 2.4, 1.044330156), (3, 1.7, 2.27190295)], ids=str
+)
+def test_below_the_tricritical_beta_order_is_continuous(
+    d: int, beta: float, critical: float
+) -> None:
+    """Transition and critical point are then one, and there is no saddle node."""
+    point = point_at(d, beta)
+    assert point.order == "continuous"
+    assert point.transition_diffusivity == point.critical_diffusivity
+    assert point.saddle_node_diffusivity is None
+    assert point.order_parameter_at_transition == 0.0
+    assert math.exp(-beta) / point.critical_diffusivity == pytest.approx(critical, rel=1e-9)
+
+
+@pytest.mark.parametrize("d", [2, 4, 8])
+def test_order_changes_at_the_tricritical_beta(d: int) -> None:
+    """Down to jumps that no diffusivity resolves in double precision."""
+    beta = tricritical_beta(d - 1)
+    assert point_at(d, beta * (1 - 1e-9)).order == "continuous"
+    assert point_at(d, beta * (1 + 1e-9)).order == "discontinuous"
+
+
+@pytest.mark.parametrize("above", [1e-5, 5e-5, 3e-4])
+def test_jump_sets_in_as_the_expansion_says(above: float) -> None:
+    """From the expansion alone (1e-5) to the located points; C = 0.09218 of the circle is fitted.
+
+    Higher terms are a share of |m_1|^2 or less, here 1e-4.
+    """
+    beta = tricritical_beta(1) + above
+    onset = near_tricritical(
+        branch_direction(mf.Problem(mf.Circle(), mf.exponential(beta))), 0.09218
+    )
+    point = point_at(2, beta)
+    assert point.saddle_node_diffusivity is not None
+    assert point.saddle_node_diffusivity / point.critical_diffusivity - 1.0 == pytest.approx(
+        onset.saddle_node - 1.0, rel=5e-4
+    )
+    assert point.order_parameter_at_transition == pytest.approx(
+        onset.moment / math.sqrt(2.0), rel=5e-4
+    )
+
+
+@pytest.mark.parametrize(("d", "beta"), [(2, 100.0), (3, 30.0), (4, 5.0), (8, 5.0), (8, 60.0)])
+def test_diffusivities_are_ordered(d: int, beta: float) -> None:
+    """Uniform loses stability first, then order wins, then order ceases to exist."""
+    point = point_at(d, beta)
+    assert point.transition_diffusivity is not None
+    assert point.saddle_node_diffusivity is not None
+    assert point.critical_diffusivity < point.transition_diffusivity < point.saddle_node_diffusivity
+    assert 0.7 < (point.order_parameter_at_transition or 0.0) < 1.0
+
+
+def test_linear_kernel_is_kuramoto() -> None:
+    """Continuous at D = 1/d, beta = 0."""
+    point = phase_point(mf.Problem(mf.Sphere(), mf.linear()))
+    assert point.beta == 0.0
+    assert (point.order, point.critical_diffusivity) == ("continuous", pytest.approx(1.0 / 3.0))
+
+
+def test_small_beta_tends_to_the_linear_kernel() -> None:
+    """D_# e^beta -> 1/d: the kernel is e^-beta at beta -> 0."""
+    point = point_at(2, 1e-6)
+    assert point.critical_diffusivity == pytest.approx(0.5, rel=2e-6)
+
+
+@pytest.mark.parametrize("flow", [mf.SA, mf.Flow(normalized=True, strength=2.0)])
+def test_softmax_is_continuous_without_free_energy(flow: mf.Flow) -> None:
+    """No transition is claimed where no free energy is known."""
+    point = point_at(2, 5.0, flow)
+    assert point.order == "continuous"
+    assert point.transition_diffusivity is None
+    assert point.saddle_node_diffusivity is None
+    assert point.order_parameter_at_transition is None
+
+
+def test_softmax_on_the_sphere_may_jump_in_degree_two() -> None:
+    """Even degrees leave uniform linearly: a saddle node, still without a free energy."""
+    point = point_at(3, -5.0, mf.Flow(normalized=True, strength=-1.0))
+    assert point.order == "discontinuous"
+    assert point.transition_diffusivity is None
+    assert (point.saddle_node_diffusivity or 0.0) > point.critical_diffusivity
+
+
+def test_two_clusters_on_the_circle_jump_in_their_own_moment() -> None:
+    """At beta = -12, repulsive, degree 2 orders: w_2 = I_2(12) e^-12 / 12."""
+    point = point_at(2, -12.0, REPULSIVE)
+    assert point.critical_diffusivity == pytest.approx(ive(2, 12.0) / 12.0, rel=1e-14)
+    assert point.order == "discontinuous"
+    assert 0.5 < (point.order_parameter_at_transition or 0.0) < 0.6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d", [2, 3])
+def test_large_beta_is_reached(d: int) -> None:
+    """More than a hundred degrees, and diffusivities far above the critical one."""
+    point = point_at(d, 200.0)
+    assert point.transition_diffusivity is not None
+    assert point.transition_diffusivity > 3.0 * point.critical_diffusivity
+
+
+def test_own_kernel_that_overhangs_is_discontinuous() -> None:
+    """With q = w_2/w_1 < 1/2 a branch may leave downwards and yet come back above D_#."""
+    # w_1 = 1/4, w_2 = 0.115 and w_3 = 0.19 on the circle: a_{l+1} = a_{l-1} - 2 l w_l.
+    w = {1: 0.25, 2: 0.115, 3: 0.19}
+    a2, a3 = 1.0 - 2 * w[1], 0.8 - 4 * w[2]
+    kernel = mf.zonal(multipliers=[1.0, 0.8, a2, a3, a2 - 6 * w[3], a3])
+    problem = mf.Problem(mf.Circle(), kernel)
+    assert branch_direction(problem) < 0
+    point = phase_point(problem)
+    assert point.order == "discontinuous"
+    assert (point.transition_diffusivity or 0.0) > point.critical_diffusivity
+
+
+def test_diagram_has_the_points_and_reports_them() -> None:
+    """Order, facts and progress."""
+    seen: list[PhasePoint] = []
+    diagram = phase_diagram(
+        lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta)), [3.0, 2.0], report=seen.append
+    )
+    assert [point.beta for point in diagram.points] == [3.0, 2.0]
+    assert tuple(seen) == diagram.points
+    assert (diagram.manifold, diagram.kernel, diagram.normalized) == (
+        "circle",
+        "exponential",
+        False,
+    )
+    assert diagram.tricritical_beta == tricritical_beta(1)
+
+
+def test_diagram_through_zero_takes_the_linear_kernel_there() -> None:
+    """The linear kernel is beta = 0 of the exponential one, and the diagram is smooth there."""
+
+    def problem_at(beta: float) -> mf.Problem:
+        return mf.Problem(mf.Circle(), mf.exponential(beta) if beta else mf.linear())
+
+    diagram = phase_diagram(problem_at, [-1e-3, 0.0, 1e-3])
+    assert diagram.kernel == "exponential"
+    scaled = [point.critical_diffusivity * math.exp(abs(point.beta)) for point in diagram.points]
+    np.testing.assert_allclose(scaled, 0.5, rtol=1e-6)
+
+
+def test_tricritical_beta_is_found_between_points() -> None:
+    """Where no closed form is at hand: degree 2 on the circle, I_4 = I_2 / 2."""
+    diagram = phase_diagram(
+        lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta), REPULSIVE), [-5.0, -12.0]
+    )
+    beta = -(diagram.tricritical_beta or math.nan)
+    assert ive(4, beta) / ive(2, beta) == pytest.approx(0.5, rel=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [mf.exponential, lambda beta: mf.linear()])
+def test_diagrams_without_change_have_no_tricritical_beta(kernel: object) -> None:
+    """Softmax and the linear kernel are continuous throughout."""
+    flow = mf.SA if kernel is mf.exponential else mf.USA
+    diagram = phase_diagram(
+        lambda beta: mf.Problem(mf.Circle(), kernel(beta), flow),  # type: ignore[operator]
+        [1.0, 5.0],
+    )
+    assert diagram.tricritical_beta is None
+
+
+def test_nothing_grows_is_an_error() -> None:
+    """Not a diagram of zeros."""
+    with pytest.raises(ValueError, match="no transition: uniform is stable at every diffusivity"):
+        point_at(2, 3.0, REPULSIVE)
+
+
+def test_no_betas_is_an_error() -> None:
+    """An empty diagram has no manifold to name."""
+    with pytest.raises(ValueError, match="needs at least one beta, got none"):
+        phase_diagram(lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta)), [])
+
+
+def test_no_transition_on_the_branch_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A branch that overhangs without equal free energies has lost one of its states."""
+    branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(3.0)))
+    kept = tuple(each for each in branch.special if each.kind != "transition")
+    lacking = replace(branch, special=kept)
+    monkeypatch.setattr("meanfield.studies.phase.primary_branch", lambda *_, **__: lacking)
+    with pytest.raises(ContinuationError, match="beta = 3 never has the free energy of uniform"):
+        point_at(2, 3.0)
