@@ -36,8 +36,8 @@ _GROWTH = 3.0
 _LONGEST = 1e100
 _SAFETY = 0.9
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.2, 5.0
-# A step that could grow by less keeps its weights.
-_WORTH_IT = math.sqrt(2.0)
+# A step that could grow by less than this, or should shrink by less, is not worth new weights.
+_MORE, _LESS = 2.0 ** (1 / 2), 2.0 ** (-1 / 8)
 # Halved this often a step is below rounding of whatever it began with.
 _MOST_ATTEMPTS = 100
 # Squared share of |second difference|^2 / |first difference|: what is wrong in the integral of N is
@@ -75,7 +75,7 @@ class ExponentialStepper:
 
         self._kernels: Any = exponential_kernels
         self._nonlinear, self._tolerance = nonlinear, tolerance
-        self._table = tables(linear, 2 if np.iscomplexobj(state) else 1)
+        self._table = tables(linear)
         self._kept = lru_cache(_KEPT_TABLES)(self._table)
         fastest = float(linear.max(initial=0.0))
         self._cap = _GROWTH / fastest if fastest > 0.0 else _LONGEST
@@ -136,9 +136,7 @@ class ExponentialStepper:
         fourth = self._evaluate(end, stage)
         stage = kernels.fifth_stage(half, first, second, third, fourth, *table)
         fifth = self._evaluate(middle, stage)
-        error, size = kernels.finish(
-            full, first, second, third, fourth, fifth, *table, _QUADRATURE
-        )
+        error, size = kernels.finish(full, first, second, third, fourth, fifth, *table, _QUADRATURE)
         return full, error / (self._tolerance * max(1.0, size))
 
     def _evaluate(self, time: float, state: State) -> State:
@@ -149,9 +147,9 @@ class ExponentialStepper:
         factor = min(_factor(error), _LARGEST_FACTOR if self.attempts == 1 else 1.0)
         if limited and self.attempts == 1 and factor >= 1.0:
             return self.step_size
-        if 1.0 <= factor < _WORTH_IT:
-            return taken
-        return min(rung(taken * factor), self._cap)
+        if factor < 1.0:
+            return rung(taken * min(factor, _LESS))
+        return taken if factor < _MORE else min(rung(taken * factor), self._cap)
 
     def _starting_step(self, slow: float) -> float:
         """Step whose error is the tolerance, if N goes on to change as fast as at first."""
@@ -164,10 +162,12 @@ class ExponentialStepper:
             # U_2 of twice the step is the linear step.
             moved = self._kernels.second_stage(self.state, first, *self._table(2.0 * probe))
             change = _size(self._evaluate(self.time + probe, moved) - first) / probe
-            # h^4 change rate^2 / 70 is the error of the linear equation N = rate u.
-            rate = change / max(drive, change * probe)
-            wanted = (70.0 * self._tolerance * size / (change * rate**2)) ** 0.25
-        return rung(min(wanted, 100.0 * probe)) if wanted > 0.0 else probe
+        if not change > 0.0:
+            return probe
+        # h^4 change rate^2 / 70 is the error of the linear equation N = rate u.
+        rate = change / max(drive, change * probe)
+        wanted = (70.0 * self._tolerance * size / (change * rate**2)) ** 0.25
+        return rung(min(wanted, 100.0 * probe))
 
 
 def rung(step: float) -> float:
@@ -175,8 +175,8 @@ def rung(step: float) -> float:
 
     Examples
     --------
-    >>> rung(0.3), rung(0.25)
-    (0.2973017787506803, 0.25)
+    >>> round(rung(0.3), 4), rung(0.25)
+    (0.2973, 0.25)
     """
     if not step > 0.0:
         return 0.0
@@ -205,7 +205,7 @@ def exponential(
     Parameters
     ----------
     nonlinear : callable (time, state) -> ndarray
-        N, shape and kind of the state.
+        N, shape and kind of the state; a new array every time, for five are kept.
     linear : ndarray of float, shape of the state
         The diagonal L: a rate for each coefficient, negative where it decays.
     time : float
@@ -246,7 +246,9 @@ def exponential(
         raise ValueError("linear must be real rates, got complex ones: put rotations into N.")
     rates = np.array(np.real(linear), dtype=np.float64)
     if rates.shape != np.shape(state):
-        raise ValueError(f"linear has shape {rates.shape}, expected {np.shape(state)} of the state.")
+        raise ValueError(
+            f"linear has shape {rates.shape}, expected {np.shape(state)} of the state."
+        )
     if not np.all(np.isfinite(rates)):
         raise ValueError("linear must be finite rates.")
     if not 0 < tolerance < np.inf:

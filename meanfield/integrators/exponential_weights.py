@@ -40,12 +40,12 @@ ROWS = (
     FIFTH,  # h b_5
 ) = tuple(range(11))
 
-# Tables of this many numbers stay in the processor's cache: there a copy for each coefficient
+# Tables of this many columns stay in the processor's cache: there a copy for each coefficient
 # is read faster than it is looked up.
-_SPREAD_SIZE = 2**14
+_SPREAD_SIZE = 2**13
 
 Table = tuple[FloatArray, npt.NDArray[np.int32] | None]
-"""Weights, and the column of each real number of the state; None where that is its own."""
+"""Weights, and the column of each coefficient of the state; None where that is its own."""
 
 
 def weights(rates: FloatArray, step: float) -> FloatArray:
@@ -65,14 +65,13 @@ def weights(rates: FloatArray, step: float) -> FloatArray:
     return table
 
 
-def tables(linear: FloatArray, width: int) -> Callable[[float], Table]:
+def tables(linear: FloatArray) -> Callable[[float], Table]:
     """Function of the step that makes the table for a state, from its rates in `linear`.
 
-    A state of `width` real numbers for each coefficient. Rates that occur often, as on the
-    sphere, have one column in the table, however long the state.
+    Rates that occur often, as on the sphere, have one column, however long the state.
     """
-    rates, column = np.unique(linear, return_inverse=True)
-    index = np.repeat(column, width).astype(np.int32)
+    rates, columns = np.unique(linear, return_inverse=True)
+    index = columns.astype(np.int32)
     spread = len(index) <= max(_SPREAD_SIZE, 2 * len(rates))
 
     def table(step: float) -> Table:

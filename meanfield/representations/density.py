@@ -100,7 +100,7 @@ class DensityRepresentation:
         """Runge-Kutta steps; exponential ones with diffusion."""
         if not self.problem.flow.diffusivity:
             return dop853(watched(self.rhs), start, tolerance)
-        linear = self._coupling - self._diffusion
+        linear = (self._coupling - self._diffusion).real
         return exponential(
             watched(self._remainder),
             linear,
@@ -210,19 +210,26 @@ class DensityRepresentation:
 
     def _remainder(self, time: float, state: State) -> State:
         """What is left of the transport without its linear part about uniform."""
+        mean_field = self.interaction.field(state)
+        if mean_field.partition is None:
+            # The linear part is what uniform contributes, div(grad Phi).
+            deviation = state.copy()
+            deviation[0] = 0.0
+            divergence = self.grid.advection(deviation, mean_field.potential)
+            return np.negative(divergence, out=divergence)
         derivative = self._transport(state)
         derivative -= self._coupling * state
         return derivative
 
     @cached_property
-    def _coupling(self) -> FloatArray:
+    def _coupling(self) -> ModalArray:
         """Rates about uniform without diffusion, one for each coefficient."""
         flow = replace(self.problem.flow, diffusivity=0.0)
         degree = self.grid.max_degree
         return self._spread(growth_rates(replace(self.problem, flow=flow), degree))
 
     @cached_property
-    def _diffusion(self) -> FloatArray:
+    def _diffusion(self) -> ModalArray:
         """Rates of diffusion, one for each coefficient."""
         eigenvalues = laplacian_eigenvalues(self.problem.space.dimension, self.grid.max_degree)
         return self._spread(self.problem.flow.diffusivity * eigenvalues)
@@ -233,9 +240,10 @@ class DensityRepresentation:
         rate = growth_rate_max(self.problem)
         return _EFOLDS / rate if rate > 0 else np.inf
 
-    def _spread(self, by_degree: FloatArray) -> FloatArray:
-        ones = np.ones(len(self.state))
-        return np.asarray(np.real(self.problem.space.convolve(by_degree, ones)))
+    def _spread(self, by_degree: FloatArray) -> ModalArray:
+        # Complex like the state: NumPy multiplies real by complex numbers through a buffer.
+        ones = np.ones(len(self.state), dtype=np.complex128)
+        return self.problem.space.convolve(by_degree, ones)
 
 
 def density(
