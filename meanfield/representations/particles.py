@@ -71,7 +71,8 @@ class ParticleRepresentation:
     name: str = field(default="particles", init=False)
 
     def __post_init__(self) -> None:
-        """Compute the multipliers once."""
+        """Check the step, and compute the multipliers once."""
+        check_step(self.problem, self.step)
         object.__setattr__(self, "contraction", contraction_rate(self.problem))
         object.__setattr__(self, "interaction", interaction(self.problem, self.degree))
 
@@ -95,7 +96,7 @@ class ParticleRepresentation:
     def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
         """Runge-Kutta steps; stochastic ones, of equal length, with noise."""
         diffusivity = self.problem.flow.diffusivity
-        if not diffusivity or self.step is None:
+        if self.step is None:
             return dop853(watched(self.rhs), start, tolerance)
 
         def diffuse(state: State, duration: float, normals: FloatArray) -> State:
@@ -210,7 +211,6 @@ def particles(
         noise, or the problem is not movable.
     """
     check_movable(problem)
-    check_step(problem, step)
     if isinstance(measure, Measure):
         points, weights = measure.points, measure.weights
         return ParticleRepresentation(problem, points.ravel(), weights, step=step, seed=seed)
