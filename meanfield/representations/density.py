@@ -16,19 +16,22 @@ from functools import cached_property
 
 import numpy as np
 
-from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
 from meanfield.integrators import Start, Stepper, dop853, exponential
 from meanfield.interaction import Interaction, interaction
-from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid, laplacian_eigenvalues
+from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
+from meanfield.representations.linear_part import LinearPart, linear_part
 from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import LINEAR, check_movable, linear_rate
-from meanfield.theory.stability import growth_rate_max, growth_rates
+from meanfield.theory.stability import growth_rate_max
 
 _FIRST_DEGREE = 64
+# Degrees of an initial density this small are rounding of its mass.
+_NOTHING = 1e-16
 # The degree doubles when the tail passes this share of the tolerance: the truncation then
 # never reaches the tolerance in the moments.
 _DOUBLE_EARLY = 1e-3
@@ -93,17 +96,16 @@ class DensityRepresentation:
         """Coefficients of -div(f grad Phi / Z) + diffusivity * Laplacian f."""
         derivative = self._transport(state)
         if self.problem.flow.diffusivity:
-            derivative -= self._diffusion * state
+            derivative -= self._linear.diffusion * state
         return derivative
 
     def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
         """Runge-Kutta steps; exponential ones with diffusion."""
         if not self.problem.flow.diffusivity:
             return dop853(watched(self.rhs), start, tolerance)
-        linear = (self._coupling - self._diffusion).real
         return exponential(
             watched(self._remainder),
-            linear,
+            self._linear.rates,
             start.time,
             start.state,
             tolerance=tolerance,
@@ -160,9 +162,15 @@ class DensityRepresentation:
         tail = self.tail(state)
         if tail < max(self.tolerance, _ROUNDING):
             return None
+        # With diffusion nobody can take over.
+        other = (
+            "raise the diffusivity"
+            if self.problem.flow.diffusivity
+            else 'take name = "auto" with enough max_nodes'
+        )
         return (
             f"under-resolved: spectral tail {tail:.1e} at degree {self.grid.max_degree}; raise "
-            '[representation] max_degree, or take name = "auto" with enough max_nodes'
+            f"[representation] max_degree, or {other}"
         )
 
     def events(self, step: Stepper) -> Sequence[Event]:
@@ -192,7 +200,9 @@ class DensityRepresentation:
             )
         dissipation = float(self.grid.weights @ (values * squared)) / strength
         if self.problem.flow.diffusivity:
-            diffused = self.problem.space.inner(mean_field.potential, self._diffusion * state)
+            diffused = self.problem.space.inner(
+                mean_field.potential, self._linear.diffusion * state
+            )
             dissipation -= diffused / strength
         return {
             "tail": self.tail(state),
@@ -212,38 +222,23 @@ class DensityRepresentation:
         """What is left of the transport without its linear part about uniform."""
         mean_field = self.interaction.field(state)
         if mean_field.partition is None:
-            # The linear part is what uniform contributes, div(grad Phi).
-            deviation = state.copy()
+            # The linear part is what uniform contributes, -div(grad Phi).
+            deviation = np.negative(state)
             deviation[0] = 0.0
-            divergence = self.grid.advection(deviation, mean_field.potential)
-            return np.negative(divergence, out=divergence)
+            return self.grid.advection(deviation, mean_field.potential)
         derivative = self._transport(state)
-        derivative -= self._coupling * state
+        derivative -= self._linear.transport * state
         return derivative
 
     @cached_property
-    def _coupling(self) -> ModalArray:
-        """Rates about uniform without diffusion, one for each coefficient."""
-        flow = replace(self.problem.flow, diffusivity=0.0)
-        degree = self.grid.max_degree
-        return self._spread(growth_rates(replace(self.problem, flow=flow), degree))
-
-    @cached_property
-    def _diffusion(self) -> ModalArray:
-        """Rates of diffusion, one for each coefficient."""
-        eigenvalues = laplacian_eigenvalues(self.problem.space.dimension, self.grid.max_degree)
-        return self._spread(self.problem.flow.diffusivity * eigenvalues)
+    def _linear(self) -> LinearPart:
+        return linear_part(self.problem, self.interaction, self.grid.max_degree)
 
     @cached_property
     def _growth_limit(self) -> float:
         """Longest exponential step, by what grows about uniform."""
         rate = growth_rate_max(self.problem)
         return _EFOLDS / rate if rate > 0 else np.inf
-
-    def _spread(self, by_degree: FloatArray) -> ModalArray:
-        # Complex like the state: NumPy multiplies real by complex numbers through a buffer.
-        ones = np.ones(len(self.state), dtype=np.complex128)
-        return self.problem.space.convolve(by_degree, ones)
 
 
 def density(
@@ -275,12 +270,15 @@ def density(
             f"max_degree = {max_degree} must be at most {problem.space.largest_degree} on the "
             f"{problem.space.name}."
         )
-    degrees = {"initial density": measure.max_degree, "kernel": problem.kernel_degree}
+    # The last density of a run ends in rounding, which is not worth a grid of twice its degree.
+    sizes = problem.space.sizes_by_degree(measure.coefficients)
+    carried = int(np.flatnonzero(sizes > _NOTHING).max())
+    degrees = {"initial density": carried, "kernel": problem.kernel_degree}
     for owner, degree in degrees.items():
         if degree > max_degree:
             raise ValueError(
                 f"max_degree = {max_degree} is below degree {degree} of the {owner}: raise it."
             )
-    first = min(max(_FIRST_DEGREE, 2 * measure.max_degree, problem.kernel_degree), max_degree)
+    first = min(max(_FIRST_DEGREE, 2 * carried, problem.kernel_degree), max_degree)
     state = problem.space.resize(measure.coefficients, first)
     return DensityRepresentation(problem, state, tolerance, max_degree)
