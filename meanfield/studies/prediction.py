@@ -247,6 +247,9 @@ def predict_clusters(
     if LEAST_TOKENS * linear.mean > count:
         few = f"{count} tokens have {linear.mean:.3g} wells to choose from"
         note = "; ".join(filter(None, [note, f"{few}: too few for the cluster rule"]))
+    if positions is not None and own.flow.diffusivity:
+        unknown = "where these tokens meet also depends on their noise until then, not known here"
+        note = "; ".join(filter(None, [note, unknown]))
     return ClusterPrediction(own, count, linear, better, seed, positions, note)
 
 

@@ -65,12 +65,21 @@ def potential_variances(problem: Problem, tokens: int, time: float | None = None
     >>> int(np.argmax(potential_variances(problem, 1000)))
     3
     """
-    grown = potential_growth(problem, tokens, time)
-    variances = grown**2
-    if problem.flow.diffusivity and grown.any():
-        time = onset_time(problem, tokens) if time is None else time
-        variances *= _noise_share(problem, time, len(grown) - 1)
-    return np.asarray(variances)
+    time = onset_time(problem, tokens) if time is None else time
+    if not math.isfinite(time):
+        return np.zeros(2)
+    potential, growth = _linear_phase(problem, tokens, time)
+    variances = (potential * growth) ** 2
+    diffusivity = problem.flow.diffusivity
+    if diffusivity:
+        dimension, degree = problem.manifold.dimension, len(potential) - 1
+        decay = diffusivity * laplacian_eigenvalues(dimension, degree)
+        exponents = 2.0 * time * growth_rates(problem, degree)
+        still = exponents == 0.0
+        # (e^x - 1) / x, 1 at x = 0.
+        gathered = np.where(still, 1.0, np.expm1(exponents) / np.where(still, 1.0, exponents))
+        variances += potential**2 * 2.0 * time * decay * gathered / tokens
+    return variances[: _carried(problem, variances)]
 
 
 def potential_growth(problem: Problem, tokens: int, time: float | None = None) -> FloatArray:
@@ -96,6 +105,13 @@ def potential_growth(problem: Problem, tokens: int, time: float | None = None) -
     time = onset_time(problem, tokens) if time is None else time
     if not math.isfinite(time):
         return np.zeros(2)
+    potential, growth = _linear_phase(problem, tokens, time)
+    grown = potential * growth
+    return grown[: _carried(problem, grown**2)]
+
+
+def _linear_phase(problem: Problem, tokens: int, time: float) -> tuple[FloatArray, FloatArray]:
+    """Strength w_l and e^{lambda_l t} / sqrt(N), up to the kernel's degree."""
     dimension, degree = problem.manifold.dimension, max(problem.kernel_degree, 1)
     potential = problem.flow.strength * problem.kernel.potential_multipliers(dimension, degree)
     potential[0] = 0.0
@@ -105,22 +121,15 @@ def potential_growth(problem: Problem, tokens: int, time: float | None = None) -
             f"time = {time:g} is far beyond the linear phase, which ends at "
             f"{onset_time(problem, tokens):.4g}: linear theory says nothing there."
         )
-    potential *= np.exp(exponents)
-    variances, l = potential**2, np.arange(degree + 1)
+    return potential, np.exp(exponents)
+
+
+def _carried(problem: Problem, variances: FloatArray) -> int:
+    """How many degrees the second derivatives of the potential feel, at least 2."""
+    dimension, l = problem.manifold.dimension, np.arange(len(variances))
     curvature = variances * (l * (l + dimension - 1.0)) ** 2 * l ** (dimension - 1.0)
     above = np.cumsum(curvature[::-1])[::-1]
-    return np.asarray(potential[: max(2, int(np.sum(above > _NEGLIGIBLE * above[0])))])
-
-
-def _noise_share(problem: Problem, time: float, degree: int) -> FloatArray:
-    """Variance with the tokens' noise over that without, 1 + D l(l+d-2) (1 - e^{-2 r t}) / r."""
-    flow = problem.flow
-    decay = flow.diffusivity * laplacian_eigenvalues(problem.manifold.dimension, degree)
-    exponents = 2.0 * time * growth_rates(problem, degree)
-    with np.errstate(invalid="ignore"):
-        # (1 - e^{-x}) / x, 1 at x = 0.
-        gathered = np.where(exponents == 0.0, 1.0, -np.expm1(-exponents) / exponents)
-    return np.asarray(1.0 + 2.0 * time * decay * gathered)
+    return max(2, int(np.sum(above > _NEGLIGIBLE * above[0])))
 
 
 def mean_maxima(dimension: int, variances: FloatArray) -> float:

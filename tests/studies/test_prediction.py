@@ -171,6 +171,14 @@ def test_corrected_law_lies_below_the_linear_one() -> None:
     assert found.corrected.mean == pytest.approx(5.85, abs=0.3)
 
 
+def test_noise_of_given_tokens_has_a_note() -> None:
+    """Positions from their moments alone would be told as if they were all that counts."""
+    noisy = problem("circle", 5.0, mf.Flow(diffusivity=1e-3))
+    points = np.random.default_rng(0).uniform(0, 6, 100)
+    found = predict_clusters(noisy, points, samples=10)
+    assert found.positions is not None and "depends on their noise until then" in found.note
+
+
 def test_what_cannot_run_has_a_note() -> None:
     """A prediction would fail for want of its second half."""
     diffused = problem("circle", 5.0, mf.Flow(diffusivity=1e-4))
