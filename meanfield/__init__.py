@@ -25,7 +25,6 @@ from meanfield.problem import Problem
 from meanfield.run import Run
 from meanfield.simulate import simulate
 from meanfield.stationary.states import stationary_state
-from meanfield.stationary.transition import tricritical_beta
 from meanfield.studies.convergence import convergence_study
 from meanfield.studies.ensemble import ensemble
 from meanfield.studies.phase import phase_diagram, phase_point
@@ -33,6 +32,7 @@ from meanfield.studies.prediction import predict_clusters
 from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
 from meanfield.theory.cluster_rates import cluster_rates
 from meanfield.theory.next_merge import next_merge_estimate
+from meanfield.theory.onset import tricritical_beta
 from meanfield.theory.stability import (
     critical_diffusivity,
     dominant_degree,

@@ -91,6 +91,14 @@ class Problem:
         """Degree to which runs store moments: the kernel's, at least 12 (circle) or 8."""
         return max(self.kernel_degree, 12 if self.manifold.dimension == 1 else 8)
 
+    @property
+    def has_free_energy(self) -> bool:
+        """Whether a free energy is known: Z = 1, as without normalisation or for the linear kernel.
+
+        Where none is, functions with a number for an answer return NaN, and None where people read.
+        """
+        return not self.flow.normalized or self.kernel.name == "linear"
+
     def initial_measure(self) -> Density | Measure:
         """The measure at time 0, built once."""
         return self._initial_measure

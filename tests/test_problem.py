@@ -52,3 +52,11 @@ def test_problem_is_uniform_unless_told() -> None:
     """Stability needs no initial measure."""
     assert mf.Problem(mf.Circle(), mf.linear()).initial_measure().max_degree == 0
     assert "uniform" in repr(mf.Problem(mf.Circle(), mf.linear()))
+
+
+def test_free_energy_is_known_where_the_flow_is_a_gradient() -> None:
+    """Studies would look for a transition that nothing defines."""
+    circle, softmax = mf.Circle(), mf.exponential(3.0)
+    assert mf.Problem(circle, softmax, mf.USA).has_free_energy
+    assert mf.Problem(circle, mf.linear(), mf.SA).has_free_energy
+    assert not mf.Problem(circle, softmax, mf.SA).has_free_energy

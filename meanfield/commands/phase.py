@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -19,17 +19,15 @@ from meanfield.kernels import KERNELS
 from meanfield.manifolds import manifold_of
 from meanfield.problem import Problem
 from meanfield.stationary.bordered import ContinuationError
-from meanfield.studies.phase import PhaseDiagram, PhasePoint, phase_diagram
-from meanfield.theory.time_units import paper_time_factor
+from meanfield.stationary.branches import Branch, check_narrowness
+from meanfield.studies.phase import PhaseDiagram, phase_diagram
+from meanfield.theory.time_units import papers_kappa
 
 _MOST_BETAS = 10_000
 # A grid through 0 meets it up to rounding only; there the kernel is the linear one.
 _ZERO = 1e-12
-
-# A bifurcation diagram goes down to this share of its largest diffusivity.
-_SHOWN_SHARE, _NEARLY_CRITICAL = 0.1, 0.9
-# Ordered states above this are followed by free energy, in units of the diffusivity.
-_NEARLY_DIRAC, _DEPTH = 0.95, 1.0
+# From this degree on a branch takes longer than anyone would wait without a word.
+_LONG_DEGREE = 350
 
 _ORDERS = {
     "continuous": "continuous: order grows from 0 below the critical diffusivity",
@@ -67,25 +65,34 @@ def execute(options: argparse.Namespace) -> int:
     if options.kernel == "linear" and len(betas) > 1:
         raise ValueError("--kernel linear does not depend on beta: give --beta 0, not a range.")
     problem_at = _family(options)
-    for beta in (betas[0], betas[-1]):
-        problem_at(beta)  # a beta that is too large is refused before any is computed
+    # A beta that is too large is refused before any is computed.
+    degrees = {beta: check_narrowness(problem_at(beta)) for beta in (betas[0], betas[-1])}
+    longest = max(degrees, key=lambda beta: degrees[beta])
     if options.plot:
         from meanfield.outputs.plots.figures import check_figure
 
         check_figure(options.plot)
-    reporter = _reporter(len(betas)) if len(betas) > 1 else None
+    if degrees[longest] >= _LONG_DEGREE:
+        say(f"phase: beta = {longest:g} needs {degrees[longest]} degrees: this may take minutes.")
+    last: list[Branch] = []
+
+    def watch(branches: Iterable[Branch]) -> Iterator[Branch]:
+        for branch in shown(branches, len(betas), "phase", note=_beta, quiet=len(betas) == 1):
+            last[:] = [branch]
+            yield branch
+
     try:
-        diagram = phase_diagram(problem_at, betas, report=reporter)
-        if options.plot:
-            _draw(diagram, problem_at, options.plot)
+        diagram = phase_diagram(problem_at, betas, watch=watch)
     except ContinuationError as error:
         say(f"meanfield: {one_line(str(error))}")
         return 1
-    if len(betas) == 1:
-        problem = problem_at(betas[0])
-        print(to_json(found_json(diagram)[0]) if options.json else _text(problem, diagram))
+    if options.plot:
+        _draw(diagram, last[0], options.plot)
+    single = len(betas) == 1
+    if options.json:
+        print(to_json(found_json(diagram) if single else diagram_json(diagram)))
     else:
-        print(to_json(diagram_json(diagram)) if options.json else _range_text(problem_at, diagram))
+        print(_text(problem_at(betas[0]), diagram) if single else _range_text(problem_at, diagram))
     return 0
 
 
@@ -118,33 +125,18 @@ def inverse_temperatures(given: Sequence[float]) -> list[float]:
     return [float(beta) for beta in betas]
 
 
-def found_json(diagram: PhaseDiagram) -> list[dict[str, Any]]:
-    """What `meanfield phase --json` prints of one beta, for each of the diagram."""
-    shared = _shared(diagram)
-    return [shared | _point_json(point) for point in diagram.points]
+def found_json(diagram: PhaseDiagram) -> dict[str, Any]:
+    """What `meanfield phase --json` prints of one beta."""
+    found = diagram_json(diagram)
+    found.update(found.pop("diagram")[0])
+    return found
 
 
 def diagram_json(diagram: PhaseDiagram) -> dict[str, Any]:
     """What `meanfield phase --json` prints of a range."""
-    return _shared(diagram) | {"diagram": [_point_json(point) for point in diagram.points]}
-
-
-def papers_kappa(problem: Problem, diffusivity: float | None) -> float | None:
-    """Noise parameter of the papers, 1 / (diffusivity in their time); None beyond range.
-
-    Their noise is Laplacian / kappa beside the kernel e^{beta s}, so that
-    kappa = e^{-|beta|} / D for USA with the exponential kernel, and 1 / D else.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> papers_kappa(mf.Problem(mf.Circle(), mf.linear()), 0.5)
-    2.0
-    """
-    if diffusivity is None:
-        return None
-    kappa = paper_time_factor(problem) / diffusivity
-    return kappa if np.finfo(float).tiny <= kappa < np.inf else None
+    found = asdict(diagram)
+    found["diagram"] = found.pop("points")
+    return found
 
 
 def _family(options: argparse.Namespace) -> Callable[[float], Problem]:
@@ -153,64 +145,19 @@ def _family(options: argparse.Namespace) -> Callable[[float], Problem]:
     return lambda beta: Problem(manifold, KERNELS[options.kernel](beta), flow)
 
 
-def _reporter(total: int) -> Callable[[PhasePoint], None]:
-    """Progress for a study that calls back: each point goes through the usual stream."""
-    found: deque[PhasePoint] = deque()
-    stream = shown(
-        iter(found.popleft, None), total, "phase", note=lambda point: f"beta = {point.beta:g}"
-    )
-
-    def report(point: PhasePoint) -> None:
-        found.append(point)
-        next(stream)
-
-    return report
+def _beta(branch: Branch) -> str:
+    return f"beta = {branch.problem.kernel.beta:g}"
 
 
-def _draw(diagram: PhaseDiagram, problem_at: Callable[[float], Problem], path: str) -> None:
+def _draw(diagram: PhaseDiagram, branch: Branch, path: str) -> None:
     if len(diagram.points) > 1:
         from meanfield.outputs.plots.phase import save_phase_diagram
 
         save_phase_diagram(diagram, path)
-        return
-    from meanfield.outputs.plots.bifurcation import save_bifurcation
-    from meanfield.stationary.branches import primary_branch
+    else:
+        from meanfield.outputs.plots.bifurcation import save_bifurcation
 
-    point = diagram.points[0]
-    largest = point.saddle_node_diffusivity or point.critical_diffusivity
-    # Sharper states than the picture shows would need far more nodes at large beta.
-    smallest = min(_NEARLY_CRITICAL, _SHOWN_SHARE * largest / point.critical_diffusivity)
-    jump, transition = point.order_parameter_at_transition, point.transition_diffusivity
-    stop = None
-    if jump is not None and transition is not None and jump > _NEARLY_DIRAC:
-        # The branch would end before the transition: this free energy lies well beyond it.
-        stop = _below(-_DEPTH * transition)
-    branch = primary_branch(problem_at(point.beta), smallest=smallest, stop=stop)
-    save_bifurcation(point, branch, path)
-
-
-def _below(limit: float) -> Callable[[float], bool]:
-    return lambda energy: energy < limit
-
-
-def _shared(diagram: PhaseDiagram) -> dict[str, Any]:
-    return {
-        "manifold": diagram.manifold,
-        "kernel": diagram.kernel,
-        "normalized": diagram.normalized,
-        "tricritical_beta": diagram.tricritical_beta,
-    }
-
-
-def _point_json(point: PhasePoint) -> dict[str, Any]:
-    return {
-        "beta": point.beta,
-        "critical_diffusivity": point.critical_diffusivity,
-        "transition_diffusivity": point.transition_diffusivity,
-        "saddle_node_diffusivity": point.saddle_node_diffusivity,
-        "order": point.order,
-        "order_parameter_at_transition": point.order_parameter_at_transition,
-    }
+        save_bifurcation(diagram.points[0], branch, path)
 
 
 def _text(problem: Problem, diagram: PhaseDiagram) -> str:

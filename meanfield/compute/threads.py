@@ -168,6 +168,8 @@ def one_blas_thread() -> Any:
 
 @lru_cache(maxsize=1)
 def _controller() -> Any:
+    # SciPy brings a BLAS of its own; loaded later, it would not be among those that are limited.
+    import scipy.linalg.lapack  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

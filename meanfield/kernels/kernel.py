@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -70,6 +70,18 @@ class Kernel:
             If the multipliers have not decayed by degree 1,048,576: the kernel is not smooth.
         """
         return _degree(self, dimension, tolerance)
+
+    @cached_property
+    def largest_attention(self) -> float:
+        """Largest |a(s)|, seen at 1,001 angles with both ends: 1 for the kernels of this package.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> mf.exponential(beta=-9.0).largest_attention
+        1.0
+        """
+        return float(np.abs(self.attention(np.cos(np.linspace(0.0, np.pi, 1001)))).max())
 
     def __repr__(self) -> str:
         """Name and beta, without the functions."""

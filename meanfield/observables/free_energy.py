@@ -37,13 +37,12 @@ def free_energy(problem: Problem, measure: Density | Measure, moments: ModalArra
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.3))
     >>> density = mf.von_mises_fisher(2.0).build(mf.Circle())
     >>> m = density.moments(12)
-    >>> round(free_energy(problem, density, m), 12), round(-m[1].real**2 / 2, 12)
+    >>> round(free_energy(problem, density, m), 12), round(-float(m[1].real) ** 2 / 2, 12)
     (-0.071978004315, -0.243444736648)
     """
-    flow, kernel = problem.flow, problem.kernel
-    if flow.normalized and kernel.name != "linear":
+    if not problem.has_free_energy:
         return float("nan")
-    space = problem.space
+    flow, kernel, space = problem.flow, problem.kernel, problem.space
     multipliers = _potential_multipliers(kernel, space.dimension)
     interaction = 0.5 * space.inner(space.convolve(multipliers, moments), moments)
     disorder = flow.diffusivity * -entropy(measure) if flow.diffusivity else 0.0

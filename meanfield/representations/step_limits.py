@@ -26,8 +26,6 @@ NOISY = 'Use representation "density" or "particles".'
 # The midpoint rule is stable on the negative axis down to -2, and damps best at -1.
 _MIDPOINT = 1.0
 
-_SIMILARITIES = np.linspace(-1.0, 1.0, 201)
-
 
 def contraction_rate(problem: Problem) -> float:
     """Rate at which a measure in one place falls together: |strength| a(1), SA |strength|.
@@ -40,9 +38,8 @@ def contraction_rate(problem: Problem) -> float:
     >>> contraction_rate(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA))
     1.0
     """
-    kernel, flow = problem.kernel, problem.flow
-    largest = 1.0 if flow.normalized else np.abs(kernel.attention(_SIMILARITIES)).max()
-    return float(abs(flow.strength) * largest)
+    flow = problem.flow
+    return abs(flow.strength) * (1.0 if flow.normalized else problem.kernel.largest_attention)
 
 
 def linear_rate(problem: Problem) -> float:

@@ -1,16 +1,25 @@
 """Stationary states of the noisy equation: what they are, and which of them are stable."""
 
+from meanfield.stationary.beta_branch import beta_branch
+from meanfield.stationary.branches import Branch, SpecialPoint, primary_branch
+from meanfield.stationary.linearised import leading_growth_rates
+from meanfield.stationary.polyhedral import polyhedral
 from meanfield.stationary.self_consistency import SelfConsistency
-from meanfield.stationary.stability import GrowthRate, stationary_growth_rates
+from meanfield.stationary.stability import GrowthRate
 from meanfield.stationary.states import StationaryState, stationary_state
 from meanfield.stationary.symmetry import Symmetry, axisymmetric
 
 __all__ = [
+    "Branch",
     "GrowthRate",
     "SelfConsistency",
+    "SpecialPoint",
     "StationaryState",
     "Symmetry",
     "axisymmetric",
-    "stationary_growth_rates",
+    "beta_branch",
+    "leading_growth_rates",
+    "polyhedral",
+    "primary_branch",
     "stationary_state",
 ]

@@ -7,20 +7,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import newton
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
 from meanfield.kernels import exponential
 from meanfield.problem import Problem
-from meanfield.stationary.bordered import first_point
-from meanfield.stationary.branches import LARGEST_STEP, Branch, branch_of, symmetry_fold
+from meanfield.stationary.bordered import FARTHEST, first_point
+from meanfield.stationary.branches import (
+    LARGEST_STEP,
+    Branch,
+    branch_of,
+    index_of,
+    symmetry_fold,
+)
 from meanfield.stationary.continuation import Curve, Pace, follow
 from meanfield.stationary.families import beta_family
-from meanfield.stationary.self_consistency import stationary_symmetry
-from meanfield.stationary.transition import critical_degree
+from meanfield.stationary.newton import padded_guess
+from meanfield.stationary.resolution import stationary_symmetry
+from meanfield.theory.stability import critical_degree
 
-# Moments, as shares of a Dirac's, that are those of uniform.
+# Moments, as shares of a Dirac's, that are those of uniform: half of the digits, as Newton's
+# method is singular at the bifurcation.
 _UNIFORM = 1e-8
 
 
@@ -47,7 +54,7 @@ def beta_branch(problem: Problem, moments: FloatArray, betas: tuple[float, float
     ------
     ValueError
         If the kernel is not exponential, there is no diffusivity, the bounds do not enclose the
-        beta of the problem, or the guess leads to uniform.
+        beta of the problem, the guess has more moments than the basis, or it leads to uniform.
     ContinuationError
         If there is no state near the guess, or the branch cannot be followed to its end.
 
@@ -62,20 +69,21 @@ def beta_branch(problem: Problem, moments: FloatArray, betas: tuple[float, float
     """
     bounds = sorted(betas, key=abs)
     _check_beta_branch(problem, bounds)
-    widest = replace(problem, kernel=exponential(bounds[1]))
+    # A step predicts a beta, and Newton's method tries others, a little beyond the bound.
+    beyond = bounds[1] * math.exp(LARGEST_STEP + FARTHEST)
+    widest = replace(problem, kernel=exponential(beyond))
     degree = critical_degree(problem)
     symmetry = stationary_symmetry(widest, problem.flow.diffusivity, symmetry_fold(problem, degree))
     family = beta_family(problem, symmetry)
-    index = int(np.flatnonzero(symmetry.degrees == degree)[0])
-    guess = np.zeros(len(symmetry.degrees))
-    guess[: len(moments)] = moments
-    guess /= family.dirac
+    index = index_of(family, degree)
+    guess = padded_guess(np.asarray(moments, dtype=np.float64), len(symmetry.degrees))
+    guess /= symmetry.dirac
 
     def crossing(p: float) -> float:
         equation, diffusivity = family.equation(p)
         return float(equation.coupling[index]) / diffusivity - 1.0
 
-    with one_blas_thread():
+    with one_blas_thread(), family.named():
         sides = []
         for way in (-1.0, 1.0):
             start = first_point(
@@ -101,7 +109,7 @@ def beta_branch(problem: Problem, moments: FloatArray, betas: tuple[float, float
                 pace=Pace(first=1e-2, largest=LARGEST_STEP),
             )
             sides.append(_until_uniform(side, crossing))
-        return branch_of(problem, "beta", family, _joined(*sides), index)
+        return branch_of(problem, family, _joined(*sides), degree)
 
 
 def _until_uniform(curve: Curve, crossing: Callable[[float], float]) -> Curve:
@@ -110,6 +118,8 @@ def _until_uniform(curve: Curve, crossing: Callable[[float], float]) -> Curve:
     The equation is singular there, and half of the digits are lost; `crossing` is the function of
     p whose zero it is.
     """
+    from scipy.optimize import newton
+
     for found in curve.located:
         if found.kind == "uniform":
             before = tuple(each for each in curve.located if each.after < found.after)

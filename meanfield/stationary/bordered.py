@@ -17,16 +17,34 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 
+# Quadratic convergence from a prediction needs three to five; the continuation halves its step
+# if these do not do.
 _NEWTON_STEPS = 10
 # A Newton step of this size is followed by one of its square; below _STALLED steps that do not
 # shrink any more are rounding.
 _CONVERGED = 1e-11
 _STALLED = 1e-7
-_LARGEST_CHANGE = 10.0
+# Newton's method that moves the parameter farther from its prediction goes to another curve, if
+# anywhere: parameters are logarithms, of which functions of any growth are taken.
+FARTHEST = 0.3
 
 
 class ContinuationError(RuntimeError):
-    """The curve could not be followed to its end."""
+    """The curve could not be followed to its end.
+
+    Attributes
+    ----------
+    reason : str
+        Given. What failed; where follows.
+    parameter : float or None
+        Given. The p of the place.
+    """
+
+    def __init__(self, reason: str, parameter: float | None = None, where: str = "") -> None:
+        """Say where in p, or in the words of whoever knows what p is."""
+        place = where if parameter is None or where else f"p = {parameter:g}"
+        super().__init__(f"{reason} {place}".rstrip())
+        self.reason, self.parameter = reason, parameter
 
 
 @dataclass(frozen=True)
@@ -80,7 +98,7 @@ def first_point(system: System, state: FloatArray, parameter: float, row: FloatA
     row = row / np.linalg.norm(row)
     found, converged = corrected(system, np.append(state, parameter), row)
     if not converged:
-        raise ContinuationError(f"no point of the curve near p = {parameter:g}: guess better.")
+        raise ContinuationError("no point of the curve near the guess at", parameter)
     return point_at(system, found, row)
 
 
@@ -104,7 +122,7 @@ def corrected(system: System, guess: FloatArray, row: FloatArray) -> tuple[Float
         size = float(np.linalg.norm(change) / (1.0 + np.linalg.norm(found)))
         if size <= _CONVERGED or (size <= _STALLED and size > 0.5 * last):
             return found, True
-        if not size < _LARGEST_CHANGE:
+        if not abs(found[-1] - guess[-1]) <= FARTHEST:
             return found, False
         last = size
     return found, False

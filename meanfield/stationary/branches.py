@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -18,17 +18,18 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
+from meanfield.kernels import exponential
 from meanfield.problem import Problem
 from meanfield.stationary.bordered import CurvePoint, first_point
 from meanfield.stationary.continuation import Curve, Located, Pace, follow
-from meanfield.stationary.families import Family, diffusivity_family
-from meanfield.stationary.self_consistency import stationary_symmetry
+from meanfield.stationary.families import Family, Parameter, diffusivity_family
+from meanfield.stationary.resolution import carrying_degree, stationary_symmetry, steepest
+from meanfield.stationary.states import StationaryState
 from meanfield.stationary.symmetry import Symmetry
-from meanfield.stationary.transition import branch_direction, critical_degree
-from meanfield.theory.stability import critical_diffusivity
+from meanfield.theory.onset import branch_direction
+from meanfield.theory.stability import critical_degree, critical_diffusivity
 
 Kind = Literal["bifurcation", "saddle_node", "transition"]
-Parameter = Literal["diffusivity", "beta"]
 _KINDS: Mapping[str, Kind] = {
     "bifurcation": "bifurcation",
     "fold": "saddle_node",
@@ -36,10 +37,14 @@ _KINDS: Mapping[str, Kind] = {
 }
 # Moment of the critical degree at the first point: D - D_# is still small there, yet resolved.
 _FIRST_MOMENT = 1e-3
-# Ordered states within this of a Dirac end a branch.
+# Ordered states above this, and below uniform by D in free energy, end a branch.
 _ALMOST_DIRAC = 0.98
+# The next quadrature is for states a little sharper than the branch was seen to have.
 _SPARE = 0.8
+# A branch has 40 to 80 points then: turns are not stepped over, and splines through them exact.
 LARGEST_STEP = 0.15
+# The work grows as the fourth power of the degree: some ten minutes here, hours at twice as much.
+_LARGEST_DEGREE = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +58,9 @@ class SpecialPoint:
     value : float
         Derived. The parameter there.
     order_parameter : float
-        Derived.
+        Derived. As that of the branch.
+    free_energy : float
+        Derived. As that of the branch.
     moments : ndarray, shape (n,)
         Derived.
     """
@@ -61,7 +68,8 @@ class SpecialPoint:
     kind: Kind
     value: float
     order_parameter: float
-    moments: FloatArray
+    free_energy: float
+    moments: FloatArray = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +84,8 @@ class Branch:
         Given. Basis of the moments.
     parameter : {"diffusivity", "beta"}
         Given. What changes.
+    degree : int
+        Derived. The critical degree of the problem.
     values : ndarray, shape (n_points,)
         Derived. The parameter; it turns at saddle nodes.
     moments : ndarray, shape (n_points, n)
@@ -85,31 +95,41 @@ class Branch:
     order_parameter : ndarray, shape (n_points,)
         Derived. Moment of the critical degree as a share of that of a Dirac: |int x dmu| for
         degree 1, |int e^{ik theta} dmu| for degree k on the circle.
-    stable : ndarray of bool, shape (n_points,)
-        Derived. Within the symmetry.
+    stable_within_symmetry : ndarray of bool, shape (n_points,)
+        Derived. Whether no perturbation of the symmetry grows; of all others `state(i).is_stable`
+        knows.
     special : tuple of SpecialPoint
         Derived. In the order in which the branch passes them.
     """
 
     problem: Problem
-    symmetry: Symmetry
+    symmetry: Symmetry = field(repr=False)
     parameter: Parameter
-    values: FloatArray
-    moments: FloatArray
-    free_energy: FloatArray
-    order_parameter: FloatArray
-    stable: npt.NDArray[np.bool_]
+    degree: int
+    values: FloatArray = field(repr=False)
+    moments: FloatArray = field(repr=False)
+    free_energy: FloatArray = field(repr=False)
+    order_parameter: FloatArray = field(repr=False)
+    stable_within_symmetry: npt.NDArray[np.bool_] = field(repr=False)
     special: tuple[SpecialPoint, ...]
 
+    def state(self, i: int) -> StationaryState:
+        """The stationary state of a point, of the problem with the parameter there."""
+        problem, value = self.problem, float(self.values[i])
+        if self.parameter == "beta":
+            problem = replace(problem, kernel=exponential(value))
+        else:
+            problem = replace(problem, flow=replace(problem.flow, diffusivity=value))
+        return StationaryState(problem, self.symmetry, self.moments[i])
 
-def primary_branch(
-    problem: Problem, *, smallest: float = 0.1, stop: Callable[[float], bool] | None = None
-) -> Branch:
+
+def primary_branch(problem: Problem, *, smallest: float = 0.1) -> Branch:
     """Branch of ordered states that leaves uniform at the critical diffusivity D_#.
 
-    Followed through its saddle nodes until it is almost a Dirac, or the diffusivity is below a
-    share of D_#. States are axisymmetric, and k-fold if degree k is the critical one on the circle
-    (even, if k is on the sphere).
+    Followed through its saddle nodes until the diffusivity is a share of D_#, or the state almost
+    a Dirac and uniform far behind in free energy, or until moments no longer hold the state: for SA
+    with beta < 0 it is densest where a*f vanishes. States are axisymmetric, and k-fold if degree k
+    is the critical one on the circle (even, if k is on the sphere).
 
     Parameters
     ----------
@@ -117,9 +137,6 @@ def primary_branch(
         Its diffusivity and its initial measure are not used. On any sphere.
     smallest : float
         Share of D_# at which the branch ends, in (0, 1).
-    stop : callable, optional
-        Of the free energy of a state that was reached by falling diffusivity (NaN if unknown): ends
-        the branch there.
 
     Returns
     -------
@@ -129,7 +146,8 @@ def primary_branch(
     Raises
     ------
     ValueError
-        If nothing grows, or no equation for stationary states is known.
+        If nothing grows, no equation for stationary states is known, or the kernel is so narrow
+        that the branch would take hours.
     ContinuationError
         If the branch cannot be followed to its end.
 
@@ -145,40 +163,49 @@ def primary_branch(
     """
     if not 0.0 < smallest < 1.0:
         raise ValueError(f"smallest must be a share of D_# in (0, 1), got {smallest}.")
+    check_narrowness(problem)
     critical, degree = critical_diffusivity(problem), critical_degree(problem)
     fold, lowest = symmetry_fold(problem, degree), smallest * critical
     # Quadrature for states as narrow as the kernel; finer, if some are narrower.
-    resolved = max(lowest, abs(problem.flow.strength) / max(problem.kernel_degree, fold) ** 2)
+    resolved = max(lowest, steepest(problem) / max(problem.kernel_degree, fold) ** 2)
     with one_blas_thread():
         while True:
             symmetry = stationary_symmetry(problem, resolved, fold)
             family = diffusivity_family(problem, symmetry, critical)
-            index = int(np.flatnonzero(symmetry.degrees == degree)[0])
-            curve = _from_uniform(family, index, branch_direction(problem), smallest, stop)
+            with family.named():
+                curve = _from_uniform(family, degree, branch_direction(problem), smallest)
             needed = max(lowest, min(family.sharpness(point) for point in curve.points))
             if needed >= resolved:
-                return branch_of(problem, "diffusivity", family, curve, index)
+                return branch_of(problem, family, curve, degree)
             resolved = max(lowest, _SPARE * needed)
 
 
-def _from_uniform(
-    family: Family,
-    index: int,
-    direction: float,
-    smallest: float,
-    stop: Callable[[float], bool] | None,
-) -> Curve:
-    """The curve that leaves uniform in one moment, from uniform on."""
-    along = np.eye(1, len(family.dirac) + 1, index)[0]
+def check_narrowness(problem: Problem) -> int:
+    """Number of degrees that the stationary states of a problem need, refused if too many."""
+    degrees = carrying_degree(problem)
+    if degrees > _LARGEST_DEGREE:
+        raise ValueError(
+            f"{problem.kernel!r} is too narrow: its stationary states need {degrees} degrees, at "
+            f"most {_LARGEST_DEGREE}. Take a smaller beta."
+        )
+    return degrees
+
+
+def _from_uniform(family: Family, degree: int, direction: float, smallest: float) -> Curve:
+    """The curve that leaves uniform in the moment of a degree, from uniform on."""
+    dirac, index = family.symmetry.dirac, index_of(family, degree)
+    along = np.eye(1, len(dirac) + 1, index)[0]
     # Small enough for B eps^2 to be small.
     bend = abs(direction) if math.isfinite(direction) else 0.0
-    guess = along * _FIRST_MOMENT / (family.dirac[index] * math.sqrt(1.0 + bend))
+    guess = along * _FIRST_MOMENT / (dirac[index] * math.sqrt(1.0 + bend))
     start = first_point(family.system, guess[:-1], 0.0, along)
 
     def ends(point: CurvePoint) -> bool:
-        if stop is None:
-            return bool(point.state[index] > _ALMOST_DIRAC)
-        return bool(point.tangent[-1] < 0) and stop(family.free_energy(point))
+        if family.is_lost(point):
+            return True
+        # An unknown free energy, NaN, asks for nothing.
+        behind = not family.free_energy(point) > -family.value(point.parameter)
+        return bool(point.state[index] > _ALMOST_DIRAC) and behind
 
     curve = follow(
         family.system,
@@ -189,36 +216,41 @@ def _from_uniform(
         pace=Pace(first=0.5 * float(guess[index]), largest=LARGEST_STEP),
     )
     # Uniform itself is left out by the continuation: two curves cross there.
-    uniform = replace(start, state=np.zeros(len(family.dirac)), parameter=0.0)
+    uniform = replace(start, state=np.zeros(len(dirac)), parameter=0.0)
     born = Located("bifurcation", uniform, 0)
     later = tuple(replace(each, after=each.after + 1) for each in curve.located)
     return Curve((uniform, *curve.points), (born, *later))
 
 
-def branch_of(
-    problem: Problem, parameter: Parameter, family: Family, curve: Curve, index: int
-) -> Branch:
-    """The curve in the words of physics; `index` is that of the critical degree."""
-    points = curve.points
+def branch_of(problem: Problem, family: Family, curve: Curve, degree: int) -> Branch:
+    """The curve in the words of physics; `degree` is the critical one."""
+    points, index = curve.points, index_of(family, degree)
     return Branch(
         problem=problem,
         symmetry=family.symmetry,
-        parameter=parameter,
+        parameter=family.parameter,
+        degree=degree,
         values=np.array([family.value(point.parameter) for point in points]),
         moments=np.array([family.moments(point) for point in points]),
         free_energy=np.array([family.free_energy(point) for point in points]),
         order_parameter=np.array([abs(point.state[index]) for point in points]),
-        stable=_stability(family, curve),
+        stable_within_symmetry=_stability(family, curve),
         special=tuple(
             SpecialPoint(
-                _KINDS[each.kind],
-                family.value(each.point.parameter),
-                float(abs(each.point.state[index])),
-                family.moments(each.point),
+                kind=_KINDS[each.kind],
+                value=family.value(each.point.parameter),
+                order_parameter=float(abs(each.point.state[index])),
+                free_energy=family.free_energy(each.point),
+                moments=family.moments(each.point),
             )
             for each in curve.located
         ),
     )
+
+
+def index_of(family: Family, degree: int) -> int:
+    """Where the basis of the family has a degree."""
+    return int(np.flatnonzero(family.symmetry.degrees == degree)[0])
 
 
 def _stability(family: Family, curve: Curve) -> npt.NDArray[np.bool_]:

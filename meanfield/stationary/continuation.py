@@ -29,11 +29,15 @@ from meanfield.stationary.bordered import (
     vector,
 )
 
+# A curve that takes shorter steps has ended, or its residual is rounding.
 _SMALLEST_STEP = 1e-9
 # Tangents of neighbouring points are nearly parallel, so that no turn is stepped over.
 _LEAST_COSINE = math.cos(0.35)
+# Rounding of a length of 1: a zero is found as precisely as its test function allows.
 _ARC_TOLERANCE = 1e-15
+# A corrected point this share of its interval away from the interpolated one is on another curve.
 _LARGEST_SHARE = 0.1
+# Just below the largest exponent; of a determinant beyond only the sign is asked for.
 _LARGEST_LOGARITHM = 700.0
 
 
@@ -135,10 +139,7 @@ def follow(
         if there is None:
             step *= 0.5
             if step < _SMALLEST_STEP:
-                raise ContinuationError(
-                    f"the curve could not be followed beyond p = {here.parameter:g}: steps of "
-                    f"{step:.0e} fail."
-                )
+                raise ContinuationError("the curve could not be followed beyond", here.parameter)
             continue
         bound = min(max(there.parameter, bounds[0]), bounds[1])
         ends = bound != there.parameter
@@ -155,7 +156,7 @@ def follow(
             return Curve(tuple(points), tuple(located))
         step = min(pace.growth * step, pace.largest)
     raise ContinuationError(
-        f"the curve has not ended after {pace.points} points, at p = {points[-1].parameter:g}."
+        f"the curve has not ended after {pace.points} points, at", points[-1].parameter
     )
 
 

@@ -21,8 +21,6 @@ from meanfield.problem import Problem
 from meanfield.stationary.coordinates import coordinates
 from meanfield.stationary.linearised_equation import LinearisedEquation
 
-__all__ = ["LinearisedEquation", "leading_growth_rates"]
-
 # Two degrees in a row agree when their rates differ by this share of the largest of them.
 _AGREEMENT = 1e-8
 # Noise of eigenvalues, in units of the largest entry of the matrix.
@@ -35,7 +33,10 @@ _DENSE = 600
 _LARGEST = 3300
 # Arnoldi finds copies of an eigenvalue one by one: it is asked for more than are wanted.
 _SPARE = 10
+# The shift moves right until no eigenvalue is beyond it: more than once only where the matrix of
+# low degree that it comes from says little.
 _SHIFTS = 8
+# More than ever seen: what needs them has too many eigenvalues next to each other.
 _RESTARTS = 100
 
 
@@ -80,6 +81,7 @@ def leading_growth_rates(
     See Also
     --------
     growth_rates : about uniform, in closed form.
+    StationaryState.growth_rates : about a stationary state, each order of an axis once.
     cluster_rates : about clusters, without diffusion.
 
     Examples

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +27,6 @@ from meanfield.manifolds.manifold import (
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.stationary.coordinates import Coordinates, coordinates
-
-if TYPE_CHECKING:
-    from scipy.sparse.linalg import LinearOperator
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,15 +136,6 @@ class LinearisedEquation:
         """L in real coordinates, shape (size,) to (size,)."""
         perturbation = self.coordinates.to_coefficients(vector)
         return self.coordinates.to_vector(self.derivative(perturbation))
-
-    def operator(self) -> LinearOperator:
-        """L as a SciPy LinearOperator on real coordinates."""
-        from scipy.sparse.linalg import LinearOperator
-
-        shape: Any = (self.size, self.size)
-        return LinearOperator(
-            shape, matvec=lambda vector: self.apply(np.ravel(vector)), dtype=np.float64
-        )
 
     def matrix(self) -> FloatArray:
         """L as a matrix, column by column, shape (size, size)."""

@@ -11,19 +11,25 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.stationary.self_consistency import SelfConsistency
-from meanfield.theory.stability import critical_diffusivity
 
-# Fixed-point steps before the first attempt of Newton's method; twice as many before the next.
+# Fixed-point steps before the first attempt of Newton's method, as many as settle states far from
+# a bifurcation; twice as many before the next, 80,000 in all.
 _STEPS = 20
 _ATTEMPTS = 12
 # The residual near uniform is cubic in the moments: below this it says nothing.
 _UNIFORM = 3e-5
 # An eigenvalue of the Jacobian this little below 0 is rounding.
 _KEPT = -1e-7
+# From far away damped steps are many; near a state five are enough.
 _NEWTON_STEPS = 40
+# A step of 1/32 that does not help will not at 1/64: the residual is rounding, or a minimum.
 _HALVINGS = 6
-# Rounding of the residual in units of eps, times 1 + the range of V.
+# The residual of a state, in units of the rounding of one value, a sum of some hundred terms.
 _ROUNDING = 32.0
+# With a residual above this no digits would be worth having; with the bound of the rounding above
+# that it is, as the bound is some 40 times what happens.
+_LARGEST_RESIDUAL = 1e-7
+_LOST = 4e-6
 
 
 def residual_size(equation: SelfConsistency, moments: FloatArray, diffusivity: float) -> float:
@@ -49,8 +55,8 @@ def newton(equation: SelfConsistency, moments: FloatArray, diffusivity: float) -
         if not size < reached:
             break
         moments, reached = trial, size
-    rounding = _ROUNDING * np.finfo(float).eps * (1.0 + equation.range(moments, diffusivity))
-    return moments if reached <= rounding else None
+    rounding = _ROUNDING * equation.rounding(moments, diffusivity)
+    return moments if reached <= min(rounding, _LARGEST_RESIDUAL) else None
 
 
 def most_ordered(equation: SelfConsistency, diffusivity: float) -> FloatArray:
@@ -68,20 +74,14 @@ def most_ordered(equation: SelfConsistency, diffusivity: float) -> FloatArray:
             eigenvalues = np.linalg.eigvals(equation.jacobian(found, diffusivity))
             if eigenvalues.real.min() > _KEPT and found @ moments > 0:
                 return found
-        if _is_uniform(moments):
+        if _is_uniform(moments) or equation.rounding(moments, diffusivity) > _LOST:
             break
-    raise _no_ordered_state(equation, diffusivity)
+    raise _no_ordered_state(equation, moments, diffusivity)
 
 
 def from_guess(equation: SelfConsistency, diffusivity: float, guess: FloatArray) -> FloatArray:
     """State that Newton's method finds from given moments."""
-    count = len(equation.symmetry.degrees)
-    if guess.ndim != 1 or len(guess) > count or not np.all(np.isfinite(guess)):
-        raise ValueError(
-            f"guess has shape {guess.shape}, expected at most ({count},) finite moments."
-        )
-    moments = np.zeros(count)
-    moments[: len(guess)] = guess
+    moments = padded_guess(guess, len(equation.symmetry.degrees))
     if not moments.any():
         return moments
     found = newton(equation, moments, diffusivity)
@@ -91,15 +91,43 @@ def from_guess(equation: SelfConsistency, diffusivity: float, guess: FloatArray)
             "this guess: give a closer one, or none."
         )
     if _is_uniform(found):
-        raise _no_ordered_state(equation, diffusivity)
+        raise _no_ordered_state(equation, found, diffusivity)
     return found
 
 
-def _no_ordered_state(equation: SelfConsistency, diffusivity: float) -> ValueError:
-    critical = critical_diffusivity(equation.problem)
+def padded_guess(guess: FloatArray, count: int) -> FloatArray:
+    """Given moments filled up with zeros, shape (count,).
+
+    Raises
+    ------
+    ValueError
+        If they are too many, or no finite vector.
+    """
+    if guess.ndim != 1 or len(guess) > count or not np.all(np.isfinite(guess)):
+        raise ValueError(
+            f"guess has shape {guess.shape}, expected at most ({count},) finite moments."
+        )
+    return np.pad(guess, (0, count - len(guess)))
+
+
+def _no_ordered_state(
+    equation: SelfConsistency, moments: FloatArray, diffusivity: float
+) -> ValueError:
+    """What kept an ordered state from being found, and what to do about it."""
+    critical = max(0.0, float(equation.coupling.max()))
+    found = f"no ordered {equation.symmetry.name} state found at diffusivity = {diffusivity:g}"
+    if equation.rounding(moments, diffusivity) > _LOST:
+        beta = equation.problem.kernel.beta
+        return ValueError(
+            f"{found}: at beta = {beta:g} attention is so weak where the density is that its "
+            "digits are lost. Take a beta nearer to 0."
+        )
+    if diffusivity < critical:
+        return ValueError(
+            f"{found}, though uniform is unstable below {critical:g}: pass a guess near it."
+        )
     return ValueError(
-        f"no ordered {equation.symmetry.name} state found at diffusivity = {diffusivity:g} "
-        f"(critical: {critical:g}): lower it, or pass guess = [0.0] for the uniform state."
+        f"{found} (critical: {critical:g}): lower it, or pass guess = [0.0] for the uniform state."
     )
 
 

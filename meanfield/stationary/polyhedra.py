@@ -1,4 +1,4 @@
-"""Regular polyhedra: their rotations, vertices, and how many harmonics these leave alone."""
+"""Regular polyhedra: their rotations, and how many harmonics these leave alone."""
 
 from __future__ import annotations
 
@@ -24,25 +24,8 @@ _OTHER = {
         [-0.5, 0.5 / GOLDEN, 0.5 * GOLDEN],
     ],
 }
-_VERTEX = {
-    "tetrahedral": [1.0, 1.0, 1.0],
-    "octahedral": [0.0, 0.0, 1.0],
-    "icosahedral": [0.0, 1.0, GOLDEN],
-}
+# Rotations of one group differ by 0.8 in an entry, products of many by rounding.
 _SAME = 1e-9
-
-
-def vertices(name: str) -> FloatArray:
-    """Vertices of the polyhedron: 4, 6 or 12 unit vectors, shape (n, 3).
-
-    Examples
-    --------
-    >>> [len(vertices(name)) for name in ("tetrahedral", "octahedral", "icosahedral")]
-    [4, 6, 12]
-    """
-    rotations = rotation_group(name)
-    first = np.array(_VERTEX[name]) / np.linalg.norm(_VERTEX[name])
-    return _distinct(rotations @ first)
 
 
 @lru_cache(maxsize=4)

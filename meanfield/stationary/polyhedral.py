@@ -20,15 +20,15 @@ import numpy as np
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.manifolds import Sphere
 from meanfield.manifolds.manifold import Grid
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.stationary.coordinates import coordinates
 from meanfield.stationary.polyhedra import GOLDEN, invariants_by_degree, rotation_group
-from meanfield.stationary.resolution import NODES_PER_WIDTH, narrowest_width
+from meanfield.stationary.resolution import degrees_of_width, narrowest_width
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.symmetry import Symmetry
 
-# Nodes resolve densities of this many times the degree of the basis.
+# Broad densities are resolved by this many times the degree of the basis.
 _OVERSAMPLING = 2
 # Orbits for each invariant of a degree: random directions span well, with some to spare.
 _ORBITS = 4
@@ -55,12 +55,6 @@ class PolyhedralBasis:
     symmetry: Symmetry
     grid: Grid
     coefficients: ComplexArray
-
-    def moments(self, measure: Measure | Density) -> FloatArray:
-        """Moments int p_j dmu of a measure, shape (n,); what has not the symmetry is lost."""
-        space = Sphere()
-        modal = measure.moments(space.degree_of(self.coefficients[0]))
-        return np.array([space.inner(row, modal) for row in self.coefficients])
 
     def density(self, values: FloatArray) -> Density:
         """Density of nodal values with mass 1, such as `SelfConsistency.density` gives.
@@ -112,7 +106,7 @@ def polyhedral_basis(name: str, max_degree: int, grid_degree: int | None = None)
     degrees, rows = _invariants(name, max_degree)
     grid = Sphere().grid(grid_degree)
     values = np.stack([grid.to_nodal(row) for row in rows], axis=1)
-    return PolyhedralBasis(Symmetry(name, 2, degrees, values, grid.weights), grid, rows)
+    return PolyhedralBasis(Symmetry(name, 2, degrees, values, np.log(grid.weights)), grid, rows)
 
 
 def polyhedral(name: str, max_degree: int) -> Symmetry:
@@ -129,8 +123,10 @@ def polyhedral(name: str, max_degree: int) -> Symmetry:
     return polyhedral_basis(name, max_degree).symmetry
 
 
-def stationary_polyhedral(name: str, problem: Problem, diffusivity: float) -> Symmetry:
-    """Symmetry of a polyhedron on a grid that resolves every state of a problem.
+def stationary_polyhedral(
+    name: str, problem: Problem, diffusivity: float, max_degree: int | None = None
+) -> Symmetry:
+    """Symmetry of a polyhedron, up to a degree or the kernel's, on a grid that resolves all states.
 
     Raises
     ------
@@ -139,10 +135,11 @@ def stationary_polyhedral(name: str, problem: Problem, diffusivity: float) -> Sy
     """
     if problem.manifold.dimension != 2:
         raise ValueError(f"{name} states live on the sphere, not on {problem.manifold.name}.")
-    degree = problem.kernel_degree
-    # A grid of degree N has 3 N / 2 rings.
-    widths = math.pi * NODES_PER_WIDTH / narrowest_width(problem, diffusivity)
-    resolved = _OVERSAMPLING * degree + math.ceil(widths / 4.0)
+    degree = max_degree or problem.kernel_degree
+    # A grid of degree N integrates degree 3 N.
+    widest = degrees_of_width(narrowest_width(problem, diffusivity))
+    resolved = _OVERSAMPLING * degree + math.ceil(widest / 3.0)
+    # Nodes of a grid: (3 N / 2)(3 N). Of the (degree + 1)^2 harmonics a 12th or less is invariant.
     if resolved**2 * 4.5 * degree**2 / 12.0 > _LARGEST:
         raise ValueError(
             f"diffusivity = {diffusivity:g} makes {name} states too sharp for a grid that fits in "
@@ -175,7 +172,6 @@ def polyhedral_density(
     """
     symmetry = equation.symmetry
     max_degree = int(symmetry.degrees[-1])
-    rotation_group(symmetry.name)
     grid_degree = _OVERSAMPLING * max_degree
     while True:
         basis = polyhedral_basis(symmetry.name, max_degree, grid_degree)
@@ -186,7 +182,6 @@ def polyhedral_density(
         if carried < 0.9 * grid_degree:
             return Density(Sphere(), density.moments(carried))
         grid_degree += grid_degree // 2
-        # Nodes of a grid: (3 N / 2)(3 N).
         if 4.5 * grid_degree**2 * len(symmetry.degrees) > _LARGEST:
             raise ValueError(
                 f"the density needs a grid finer than degree {basis.grid.max_degree}: it is too "

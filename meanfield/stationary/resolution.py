@@ -6,19 +6,24 @@ import math
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
 from meanfield.stationary.symmetry import Symmetry, axisymmetric, log_harmonic_counts
+from meanfield.theory.stability import couplings
 
 # Share of the largest value of the potential below which a degree is not carried.
 _NEGLIGIBLE = 1e-17
-# The rule with step h for a density of width s in the angle errs by exp(-2 pi^2 s^2 / h^2).
-NODES_PER_WIDTH = 4.5
+# The spectrum exp(-s^2 l^2 / 2) of a density of width s is 3e-18 at l = 9 / s.
+_DEGREES_PER_WIDTH = 9.0
+# For broad densities, whose spectrum is not that of a Gaussian.
+_SPARE_DEGREES = 24
 _SPARE_NODES = 32
+# Values of 1,000 basis functions take 0.3 GB.
 _LARGEST_NODES = 2**15
 
 
-def stationary_symmetry(problem: Problem, diffusivity: float, fold: int = 1) -> Symmetry:
+def stationary_symmetry(
+    problem: Problem, diffusivity: float, fold: int = 1, max_degree: int | None = None
+) -> Symmetry:
     """Axisymmetric basis and quadrature that resolve every state of a problem.
 
     No density is narrower than `narrowest_width`, which a number of nodes resolves.
@@ -31,6 +36,8 @@ def stationary_symmetry(problem: Problem, diffusivity: float, fold: int = 1) -> 
         The smallest for which states are wanted; positive.
     fold : int
         As in `axisymmetric`.
+    max_degree : int, optional
+        Largest degree of the basis; default `carrying_degree`.
 
     Raises
     ------
@@ -45,23 +52,51 @@ def stationary_symmetry(problem: Problem, diffusivity: float, fold: int = 1) -> 
     """
     if not diffusivity > 0:
         raise ValueError(f"stationary states need a diffusivity above 0, got {diffusivity}.")
-    degree = max(carrying_degree(problem), fold)
-    widths = NODES_PER_WIDTH / narrowest_width(problem, diffusivity)
-    dimension = problem.manifold.dimension
-    nodes = 2 * degree + dimension // 2 + _SPARE_NODES + math.ceil(widths)
+    degree = max(carrying_degree(problem), fold) if max_degree is None else max_degree
+    width, dimension = narrowest_width(problem, diffusivity), problem.manifold.dimension
+    # n nodes integrate degree 2 n.
+    nodes = 2 * degree + dimension // 2 + _SPARE_NODES + math.ceil(degrees_of_width(width) / 2)
     if nodes > _LARGEST_NODES:
         raise ValueError(
-            f"diffusivity = {diffusivity:g} makes states of width {NODES_PER_WIDTH / widths:.1g}: "
+            f"diffusivity = {diffusivity:g} makes states of width {width:.1g}: "
             f"these need {nodes} nodes, at most {_LARGEST_NODES}. Raise it."
         )
     return axisymmetric(dimension, degree, fold=fold, nodes=nodes)
 
 
+def degrees_of_width(width: float) -> float:
+    """Degree at which the spectrum of a density as wide as this, in radians, is rounding."""
+    return _DEGREES_PER_WIDTH / width
+
+
+def density_degree(degree: int, width: float) -> int:
+    """Degree that holds a density exp(V), V of some degree, no narrower than a width."""
+    return degree + _SPARE_DEGREES + math.ceil(degrees_of_width(width))
+
+
 def narrowest_width(problem: Problem, diffusivity: float) -> float:
-    """Width in the angle of the narrowest state: V'' is at most |strength| max|a| / D."""
-    s = np.cos(np.linspace(0.0, np.pi, 257))
-    steepest = abs(problem.flow.strength) * float(np.abs(problem.kernel.attention(s)).max())
-    return math.sqrt(diffusivity / steepest)
+    """Width in the angle of the narrowest state, sqrt(D / `steepest`)."""
+    return math.sqrt(diffusivity / steepest(problem))
+
+
+def steepest(problem: Problem) -> float:
+    """Bound of -D V'' along great circles, for every measure: peaks are no narrower.
+
+    With s the similarity to a token,
+
+        USA   -D V'' = strength <a(s) s - a'(s) s'^2>,                s'^2 <= 1 - s^2,
+        SA    -D V'' = strength (<s> + beta <s'>^2 - beta <s'^2>),    <.> weighted by a(s).
+
+    The first is at most |strength| max|a| for the exponential and the linear kernel, and is taken
+    to be for others. So is the second if strength * beta > 0; else <s> + |beta| (1 - <s>^2)
+    decides.
+    """
+    flow, kernel = problem.flow, problem.kernel
+    bound = abs(flow.strength) * kernel.largest_attention
+    excess = abs(kernel.beta)
+    if flow.normalized and flow.strength * kernel.beta < 0 and excess > 0.5:
+        bound *= excess + 0.25 / excess
+    return bound
 
 
 def carrying_degree(problem: Problem) -> int:
@@ -81,12 +116,3 @@ def carrying_degree(problem: Problem) -> int:
         if len(carried) == 0 or carried[-1] < count:
             return max(degree, int(carried[-1]) if len(carried) else 1)
         degree = count
-
-
-def couplings(problem: Problem, max_degree: int) -> FloatArray:
-    """Couplings A_l = strength * w_l / z, z = 1 or a_0; degree 0 moves nothing."""
-    kernel, flow = problem.kernel, problem.flow
-    multipliers = kernel.normalized_multipliers if flow.normalized else kernel.potential_multipliers
-    couplings = flow.strength * multipliers(problem.manifold.dimension, max_degree)
-    couplings[0] = 0.0
-    return np.asarray(couplings)

@@ -21,10 +21,8 @@ from meanfield.arrays import FloatArray
 from meanfield.kernels import KERNELS
 from meanfield.manifolds.manifold import PARTITION_FLOOR
 from meanfield.problem import Problem
-from meanfield.stationary.resolution import couplings, stationary_symmetry
-from meanfield.stationary.symmetry import Symmetry
-
-__all__ = ["SelfConsistency", "couplings", "stationary_symmetry"]
+from meanfield.stationary.symmetry import Symmetry, log_mean
+from meanfield.theory.stability import couplings
 
 # exp(x) - 1 - x - x^2/2 loses digits below this; its series to x^15 / 15! does not there.
 _SERIES_BELOW = 0.5
@@ -94,9 +92,9 @@ class SelfConsistency:
                 f"symmetry {symmetry.name!r} ends at degree {present[-1]}, the kernel acts up to "
                 f"{problem.kernel_degree}: build it with that max_degree."
             )
-        exponential = flow.normalized and kernel.name == "exponential"
+        exponent = None if problem.has_free_energy else flow.strength / kernel.beta
         object.__setattr__(self, "coupling", couplings(problem, int(present[-1]))[symmetry.degrees])
-        object.__setattr__(self, "exponent", flow.strength / kernel.beta if exponential else None)
+        object.__setattr__(self, "exponent", exponent)
 
     def residual(self, moments: FloatArray, diffusivity: float) -> FloatArray:
         """Residual m - G(m), shape (n,)."""
@@ -137,13 +135,19 @@ class SelfConsistency:
 
     def density(self, moments: FloatArray, diffusivity: float) -> FloatArray:
         """Nodal values of exp(V) / <exp(V)>, relative to sigma, shape (q,)."""
-        potential, _ = self._potential(moments, diffusivity)
         # In high dimension a density relative to sigma may be above every float.
         with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(np.exp(potential - self._log_mean(potential)))
+            return np.exp(self.log_density(moments, diffusivity)[0])
+
+    def log_density(
+        self, moments: FloatArray, diffusivity: float
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Nodal values of log f = V - log<exp(V)>, and a*f / a_0 if normalised, shapes (q,)."""
+        potential, partition = self._potential(moments, diffusivity)
+        return potential - log_mean(potential, self.symmetry.log_weights), partition
 
     def free_energy(self, moments: FloatArray, diffusivity: float) -> float:
-        """Free energy of a stationary state above that of uniform.
+        """Free energy of a stationary state above that of uniform; NaN if none is known.
 
             F = D int f log f dsigma - (1/2) strength sum_{l >= 1} w_l |m_l|^2
 
@@ -151,32 +155,36 @@ class SelfConsistency:
         residual r of the moments changes it by r^2 only. Small terms are never taken from large
         ones: the absolute error is a few eps times sum_j A_j m_j^2, so that the part that decides
         at a bifurcation, of order |m|^4, keeps its digits down to |m| = 1e-4 or so.
-
-        Raises
-        ------
-        ValueError
-            For normalised flows with the exponential kernel: no free energy is known.
         """
-        if self.exponent is not None:
-            raise ValueError(
-                "no free energy is known for a normalised flow with the exponential kernel. "
-                "Take normalized = false."
-            )
+        if not self.problem.has_free_energy:
+            return math.nan
         potential, _ = self._potential(moments, diffusivity)
         squares = self.coupling * moments**2
         # <V> = 0 and <V^2>/2 is a sum: log<exp(V)> = quadratic + rest.
         quadratic = 0.5 * float((self.coupling / diffusivity**2) @ squares)
         if np.abs(potential).max() < _WEAK:
-            higher = float(np.exp(self.symmetry.log_weights) @ _exp_beyond_square(potential))
+            higher = float(self.symmetry.weights @ _exp_beyond_square(potential))
             if abs(quadratic + higher) < _LOG_SERIES_BELOW:
                 rest = higher + float(np.polyval(_LOG_SERIES, quadratic + higher))
                 shares = (diffusivity - self.coupling) / diffusivity
                 return 0.5 * float(shares @ squares) - diffusivity * rest
-        return float(0.5 * squares.sum() - diffusivity * self._log_mean(potential))
+        return float(
+            0.5 * squares.sum() - diffusivity * log_mean(potential, self.symmetry.log_weights)
+        )
 
-    def range(self, moments: FloatArray, diffusivity: float) -> float:
-        """Range of V, by which rounding of the moments is magnified in G."""
-        return float(np.ptp(self._potential(moments, diffusivity)[0]))
+    def rounding(self, moments: FloatArray, diffusivity: float) -> float:
+        """Rounding of G(m): eps times the range of V, and for SA times 1 / (a*f), its mean over f.
+
+        With beta < 0 attention is least where the density is, down to e^{-2 |beta|}: of beta = -7
+        ten digits are left there, and of beta = -20 none.
+        """
+        potential, partition = self._potential(moments, diffusivity)
+        magnified = 1.0 + float(np.ptp(potential))
+        if partition is not None and self.exponent is not None:
+            # a*f is a sum of terms as large as its largest value.
+            steepness = abs(self.exponent) / diffusivity * float(partition.max())
+            magnified += steepness * float(self._masses(potential) @ (1.0 / partition))
+        return magnified * float(np.finfo(np.float64).eps)
 
     def order_parameter(self, moments: FloatArray) -> float:
         """Length of the mean vector |int x dmu|.
@@ -196,13 +204,6 @@ class SelfConsistency:
         # c A_l = a_l / a_0.
         partition = np.maximum(1.0 + field / self.exponent, PARTITION_FLOOR)
         return (self.exponent / diffusivity) * np.log(partition), partition
-
-    def _log_mean(self, potential: FloatArray) -> float:
-        """Logarithm of <exp(V)>."""
-        exponents = potential + self.symmetry.log_weights
-        largest = exponents.max()
-        with np.errstate(under="ignore"):
-            return float(largest + np.log(np.exp(exponents - largest).sum()))
 
     def _masses(self, potential: FloatArray) -> FloatArray:
         """Mass of exp(V) / <exp(V)> at each node, sum 1."""

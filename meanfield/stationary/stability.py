@@ -24,20 +24,20 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
-from meanfield.manifolds.manifold import PARTITION_FLOOR
-from meanfield.stationary.resolution import couplings, narrowest_width
+from meanfield.stationary.resolution import density_degree, narrowest_width
 from meanfield.stationary.self_consistency import SelfConsistency
-from meanfield.stationary.symmetry import gegenbauer, polar_rule
+from meanfield.stationary.symmetry import axisymmetric, gegenbauer, polar_rule
+from meanfield.theory.stability import couplings
 
-_SPARE_DEGREES = 24
-# exp(-s^2 l^2) is rounding at l = 6.2 / s: the spectrum of sqrt(f), f of width s.
-_DEGREES_PER_WIDTH = 6.2
+# All eigenvalues of a matrix of this size take 1 s, 3 s if it is not symmetric, for each order.
 _LARGEST_DEGREE = 1500
+# The next degree can change which orders lead: a few below are kept in the race.
 _SPARE_ORDERS = 6
-_GROWTH = 1.4
-_ROUNDS = 6
-_AGREEMENT = 1e-11
-_ROUNDING = 8.0
+# Degrees to compare, to 5 times the first: far enough apart that equal rates are converged ones.
+_GROWTH, _ROUNDS = 1.4, 6
+# Rates have converged when they change by less than this share of the coupling, or by this much
+# of the rounding of the matrix.
+_AGREEMENT, _ROUNDING = 1e-11, 8.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class GrowthRate:
         Derived. Azimuthal number m; on the circle 0 for even, 1 for odd perturbations. None about
         states without an axis.
     rate, frequency : float
-        Derived, in scaled time. The frequency is 0 for flows that are not normalised.
+        Derived, in scaled time. The frequency is 0 for flows that are not normalised; those of
+        normalised ones belong to no symmetric matrix, so that nothing forbids oscillations.
     """
 
     order: int | None
@@ -112,7 +113,7 @@ def stationary_growth_rates(
     [(1, 0.0)]
     """
     symmetry = equation.symmetry
-    if symmetry.angles is None:
+    if not symmetry.is_axisymmetric:
         raise ValueError(
             f"symmetry {symmetry.name!r} has no polar angles: these growth rates are for "
             "axisymmetric states."
@@ -120,8 +121,9 @@ def stationary_growth_rates(
     if count < 1:
         raise ValueError(f"count must be at least 1, got {count}.")
     own = int(symmetry.degrees[-1])
-    width = narrowest_width(equation.problem, diffusivity)
-    degree = own + _SPARE_DEGREES + math.ceil(_DEGREES_PER_WIDTH / width)
+    # sqrt(f) is wider than f.
+    width = math.sqrt(2.0) * narrowest_width(equation.problem, diffusivity)
+    degree = density_degree(own, width)
     if degree > _LARGEST_DEGREE:
         raise ValueError(
             f"diffusivity = {diffusivity:g} makes the state so sharp that perturbations need "
@@ -177,24 +179,16 @@ def _profile(
     equation: SelfConsistency, moments: FloatArray, diffusivity: float, nodes: int
 ) -> _Profile:
     """Log f, its derivative in theta, and a*f / a_0, on a quadrature of its own."""
-    symmetry = equation.symmetry
-    index, own = symmetry.dimension / 2 - 0.5, int(symmetry.degrees[-1])
-    angles, log_weights = polar_rule(symmetry.dimension, nodes)
-    series = np.zeros(own + 1)
-    series[symmetry.degrees] = equation.coupling * moments
-    field = series @ gegenbauer(index, np.cos(angles), own)
-    slope = series @ _gegenbauer_slopes(index, angles, own)
-    partition = None
-    if equation.exponent is None:
-        potential, slope = field / diffusivity, slope / diffusivity
-    else:
-        partition = np.maximum(1.0 + field / equation.exponent, PARTITION_FLOOR)
-        potential = (equation.exponent / diffusivity) * np.log(partition)
-        slope = slope / (diffusivity * partition)
-    exponents = potential + log_weights
-    largest = exponents.max()
-    log_mean = largest + np.log(np.exp(exponents - largest).sum())
-    return _Profile(angles, log_weights, potential - log_mean, slope, partition)
+    dimension, degrees = equation.symmetry.dimension, equation.symmetry.degrees
+    own, fold = int(degrees[-1]), int(degrees[0])
+    finer = SelfConsistency(equation.problem, axisymmetric(dimension, own, fold=fold, nodes=nodes))
+    log_density, partition = finer.log_density(moments, diffusivity)
+    angles, log_weights = polar_rule(dimension, nodes)
+    slopes = _gegenbauer_slopes(dimension / 2 - 0.5, angles, own)[degrees]
+    slope = (equation.coupling * moments / diffusivity) @ slopes
+    if partition is not None:
+        slope = slope / partition
+    return _Profile(angles, log_weights, log_density, slope, partition)
 
 
 def _gegenbauer_slopes(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,14 +16,12 @@ from meanfield.stationary.linearised import leading_growth_rates
 from meanfield.stationary.newton import from_guess, most_ordered, residual_size
 from meanfield.stationary.polyhedra import POLYHEDRA
 from meanfield.stationary.polyhedral import polyhedral_density, stationary_polyhedral
-from meanfield.stationary.resolution import narrowest_width, stationary_symmetry
+from meanfield.stationary.resolution import density_degree, narrowest_width, stationary_symmetry
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.stability import GrowthRate, stationary_growth_rates
-from meanfield.stationary.symmetry import Symmetry, axisymmetric, harmonic_counts
+from meanfield.stationary.symmetry import Symmetry, axisymmetric
 
-# exp(-s^2 l^2 / 2) is rounding at l = 8.6 / s: the spectrum of a density of width s.
-_DEGREES_PER_WIDTH = 8.6
-_SPARE_DEGREES = 24
+# Coefficients this small, relative to those of a Dirac, are rounding.
 _NOISE = 2.0 * float(np.finfo(np.float64).eps)
 # Rates above this share of the coupling grow; the rotation of an ordered state has the rate 0.
 _NEUTRAL = 1e-9
@@ -71,13 +68,13 @@ class StationaryState:
     @property
     def free_energy(self) -> float | None:
         """Free energy above that of uniform; None where none is known."""
-        if self.equation.exponent is not None:
+        if not self.problem.has_free_energy:
             return None
         return self.equation.free_energy(self.moments, self.diffusivity)
 
     @property
     def nodal_density(self) -> FloatArray:
-        """Density relative to sigma at the nodes of the symmetry, shape (q,)."""
+        """Density relative to sigma at the nodes of the symmetry, shape (q,), on every sphere."""
         return self.equation.density(self.moments, self.diffusivity)
 
     def density(self) -> Density:
@@ -88,12 +85,11 @@ class StationaryState:
         ValueError
             If the state lives on another sphere, or is too sharp.
         """
-        if self.symmetry.angles is None:
+        if not self.symmetry.is_axisymmetric:
             return polyhedral_density(self.equation, self.moments, self.diffusivity)
         space = self.problem.space
         fold, own = int(self.symmetry.degrees[0]), int(self.symmetry.degrees[-1])
-        width = narrowest_width(self.problem, self.diffusivity)
-        degree = own + _SPARE_DEGREES + math.ceil(_DEGREES_PER_WIDTH / width)
+        degree = density_degree(own, narrowest_width(self.problem, self.diffusivity))
         wide = axisymmetric(
             self.symmetry.dimension, min(degree, space.largest_degree), fold=fold, nodes=2 * degree
         )
@@ -102,12 +98,12 @@ class StationaryState:
         with one_blas_thread():
             found = SelfConsistency(self.problem, wide).image(padded, self.diffusivity)
         # Relative to those of a Dirac; what the top eighth of the degrees holds is rounding.
-        largest = np.sqrt(harmonic_counts(self.symmetry.dimension, int(wide.degrees[-1])))
-        shares = np.abs(found) / largest[wide.degrees]
-        noise = max(_NOISE, 2.0 * float(shares[-(len(found) // 8 + 1) :].max()))
-        carried = np.flatnonzero(shares > noise)
+        shares = found / wide.dirac
+        sizes = np.abs(shares)
+        noise = max(_NOISE, 2.0 * float(sizes[-(len(found) // 8 + 1) :].max()))
+        carried = np.flatnonzero(sizes > noise)
         last = int(carried[-1]) + 1 if len(carried) else 1
-        return _axial_density(space, wide.degrees[:last], found[:last])
+        return _axial_density(space, wide.degrees[:last], shares[:last])
 
     def growth_rates(self, count: int = 6) -> list[GrowthRate]:
         """Leading growth rates of small perturbations, whatever their symmetry.
@@ -115,7 +111,7 @@ class StationaryState:
         By order for axisymmetric states (`stationary_growth_rates`); one by one, without an order,
         for others (`leading_growth_rates`).
         """
-        if self.symmetry.angles is None:
+        if not self.symmetry.is_axisymmetric:
             found = leading_growth_rates(self.problem, self.density(), count)
             return [GrowthRate(None, float(rate.real), float(rate.imag)) for rate in found]
         return stationary_growth_rates(self.equation, self.moments, self.diffusivity, count)
@@ -128,6 +124,13 @@ class StationaryState:
         """
         size = max(self.diffusivity, float(np.abs(self.equation.coupling).max()))
         return all(rate.rate <= _NEUTRAL * size for rate in self.growth_rates(1))
+
+    def __repr__(self) -> str:
+        """One line, without the arrays."""
+        return (
+            f"StationaryState({self.problem!r}, {self.symmetry.name}, "
+            f"order_parameter={self.order_parameter:.6g})"
+        )
 
 
 def stationary_state(
@@ -180,7 +183,7 @@ def stationary_state(
         symmetry = stationary_polyhedral(str(symmetry), problem, diffusivity)
     elif not isinstance(symmetry, Symmetry):
         symmetry = stationary_symmetry(problem, diffusivity, _fold(symmetry))
-    elif symmetry.angles is not None:
+    else:
         symmetry = _resolving(problem, symmetry)
     equation = SelfConsistency(problem, symmetry)
     # Threads waiting for each other take longer than matrices of this size.
@@ -209,19 +212,19 @@ def _resolving(problem: Problem, symmetry: Symmetry) -> Symmetry:
     """The symmetry itself, or with more nodes where too few for the states of the problem."""
     if symmetry.dimension != problem.manifold.dimension:
         return symmetry  # refused with the equation
-    fold, degree = int(symmetry.degrees[0]), int(symmetry.degrees[-1])
-    needed = len(stationary_symmetry(problem, problem.flow.diffusivity, fold).weights)
-    if len(symmetry.weights) >= needed:
-        return symmetry
-    return axisymmetric(symmetry.dimension, degree, fold=fold, nodes=max(needed, 2 * degree))
+    diffusivity, degree = problem.flow.diffusivity, int(symmetry.degrees[-1])
+    if symmetry.name in POLYHEDRA:
+        finer = stationary_polyhedral(symmetry.name, problem, diffusivity, degree)
+    elif symmetry.is_axisymmetric:
+        finer = stationary_symmetry(problem, diffusivity, int(symmetry.degrees[0]), degree)
+    else:
+        return symmetry  # of a kind that nobody here can refine
+    return finer if len(finer.log_weights) > len(symmetry.log_weights) else symmetry
 
 
-def _axial_density(space: Manifold, degrees: IntArray, moments: FloatArray) -> Density:
-    """Density with these axisymmetric moments about the manifold's origin."""
+def _axial_density(space: Manifold, degrees: IntArray, shares: FloatArray) -> Density:
+    """Density whose moments of some degrees are these shares of those of a Dirac at the origin."""
     series = np.zeros(int(degrees[-1]) + 1)
-    series[degrees] = moments
-    # A Dirac at the origin has the moments p_l(1), p_l(1)^2 = N_l, along the same axis.
+    series[0], series[degrees] = 1.0, shares
     dirac = space.moments(space.check_points(np.array([space.origin])), None, len(series) - 1)
-    shares = series / np.sqrt(harmonic_counts(space.dimension, len(series) - 1))
-    shares[0] = 1.0
-    return Density(space, space.convolve(shares, dirac))
+    return Density(space, space.convolve(series, dirac))

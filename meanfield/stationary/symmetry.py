@@ -14,13 +14,15 @@ every weight is right to rounding, however small.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
 
-# Nodes beyond exactness for the basis, for fields like exp(V) that are no polynomials.
+# Nodes beyond exactness for the basis: broad fields exp(V) are polynomials of low degree but for
+# rounding. Sharp ones need more, see `stationary_symmetry`.
 _SPARE_NODES = 32
 
 
@@ -38,31 +40,53 @@ class Symmetry:
         Given. Degree of each basis function, not decreasing.
     values : ndarray, shape (q, n)
         Given. Basis functions at the nodes, orthonormal: weights @ (p_j p_k) = delta_jk.
-    weights : ndarray, shape (q,)
-        Given. Quadrature weights for sigma, with sum 1.
+    log_weights : ndarray, shape (q,)
+        Given. Logarithms of the quadrature weights for sigma, which underflow for d in the
+        hundreds.
     angles : ndarray, shape (q,), or None
         Given. Polar angle theta of each node, radians; None if the fields are not axisymmetric.
-    log_weights : ndarray, shape (q,)
-        Given, by default log(weights). They go on where weights underflow (d in the hundreds).
     """
 
     name: str
     dimension: int
     degrees: IntArray
     values: FloatArray
-    weights: FloatArray
+    log_weights: FloatArray
     angles: FloatArray | None = None
-    log_weights: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
-        """Take logarithms, and refuse a basis without functions."""
+        """Refuse a basis without functions."""
         if len(self.degrees) == 0:
             raise ValueError(
                 f"symmetry {self.name!r} has no harmonic of degree >= 1 up to its max_degree: "
                 "raise max_degree."
             )
-        if len(self.log_weights) == 0:
-            object.__setattr__(self, "log_weights", np.log(self.weights))
+
+    @property
+    def weights(self) -> FloatArray:
+        """Quadrature weights for sigma, with sum 1, shape (q,)."""
+        with np.errstate(under="ignore"):
+            return np.exp(self.log_weights)
+
+    @property
+    def is_axisymmetric(self) -> bool:
+        """Whether fields depend on the polar angle alone; k-fold ones on the circle too."""
+        return self.angles is not None
+
+    @cached_property
+    def dirac(self) -> FloatArray:
+        """Moments p_j(1) = sqrt(N_l) of a Dirac at the pole, or of its k copies, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If the fields are not axisymmetric: they have no pole.
+        """
+        if not self.is_axisymmetric:
+            raise ValueError(f"symmetry {self.name!r} has no pole: take an axisymmetric one.")
+        # Roots first: the counts overflow in high dimension.
+        ratios = np.sqrt(_count_ratios(self.dimension, int(self.degrees[-1])))
+        return np.asarray(np.cumprod(ratios)[self.degrees])
 
 
 def axisymmetric(
@@ -127,11 +151,7 @@ def axisymmetric(
     else:
         values = gegenbauer(dimension / 2 - 0.5, np.cos(angles), max_degree)[degrees].T
     name = "axisymmetric" if fold == 1 else f"{fold}-fold"
-    with np.errstate(under="ignore"):
-        weights = np.exp(log_weights)
-    return Symmetry(
-        name, dimension, degrees, np.ascontiguousarray(values), weights, angles, log_weights
-    )
+    return Symmetry(name, dimension, degrees, np.ascontiguousarray(values), log_weights, angles)
 
 
 def polar_rule(dimension: int, nodes: int) -> tuple[FloatArray, FloatArray]:
@@ -156,10 +176,15 @@ def polar_rule(dimension: int, nodes: int) -> tuple[FloatArray, FloatArray]:
         log_weights, power = np.log(ducc0.misc.GL_weights(nodes, 1)), dimension - 2
     # The sine is taken from the nearer end.
     log_weights += power * np.log(np.sin(np.minimum(angles, np.pi - angles)))
-    largest = log_weights.max()
+    return angles, log_weights - log_mean(np.zeros(nodes), log_weights)
+
+
+def log_mean(exponents: FloatArray, log_weights: FloatArray) -> float:
+    """Logarithm of the mean sum_q w_q exp(x_q), however large or small its terms."""
+    terms = exponents + log_weights
+    largest = terms.max()
     with np.errstate(under="ignore"):
-        log_weights -= largest + np.log(np.exp(log_weights - largest).sum())
-    return angles, log_weights
+        return float(largest + np.log(np.exp(terms - largest).sum()))
 
 
 def gegenbauer(

@@ -9,7 +9,7 @@ equal: the transition is discontinuous.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,23 +18,12 @@ import numpy as np
 from meanfield.problem import Problem
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
-from meanfield.stationary.families import dirac_moments
-from meanfield.stationary.transition import (
-    branch_direction,
-    critical_degree,
-    near_tricritical,
-    tricritical_beta,
-)
-from meanfield.theory.stability import critical_diffusivity
+from meanfield.theory.onset import branch_direction, tricritical_beta
 
 Order = Literal["continuous", "discontinuous"]
 
-# Below this B the fold is nearer to uniform than continuation resolves, and the expansion about
-# the tricritical point is exact to about 1e-5 of D_SN - D_#.
-_WEAK = 4e-6
-_NEARLY_CRITICAL = 0.9
-# Moments between which the branch shows its next coefficient: above rounding, before higher ones.
-_SMALL_MOMENTS = (0.02, 0.3)
+# Relative error of diffusivities: a branch that overhangs by less does so by rounding.
+_PROMISED = 1e-10
 
 
 @dataclass(frozen=True)
@@ -55,8 +44,9 @@ class PhasePoint:
     order : {"continuous", "discontinuous"}
         Derived.
     order_parameter_at_transition : float or None
-        Derived. |int x dmu| of the ordered state at the transition, 0 if continuous; None if the
-        transition is not known.
+        Derived. Moment of the critical degree at the transition as a share of that of a Dirac,
+        |int x dmu| for degree 1; 0 if continuous or below 1e-3; None if the transition is not
+        known.
     """
 
     beta: float
@@ -129,46 +119,41 @@ def phase_point(problem: Problem) -> PhasePoint:
     >>> point.order, round(point.critical_diffusivity / point.transition_diffusivity, 8)
     ('discontinuous', 0.99122557)
     """
-    critical, direction = critical_diffusivity(problem), branch_direction(problem)
-    known = not (problem.flow.normalized and problem.kernel.name == "exponential")
-    weak = 0.0 < direction < _WEAK
-    if direction > 0.0 and known and not weak:
-        # Below D_# the ordered state has won: no need to go there.
-        branch = primary_branch(problem, smallest=_NEARLY_CRITICAL, stop=lambda energy: energy < 0)
-    else:
-        branch = primary_branch(problem)
-    beta, turns = problem.kernel.beta, _specials(branch, "saddle_node")
-    turn = max((each.value for each in turns), default=0.0)
-    if weak and turn < critical * (1.0 + _WEAK):
-        onset = near_tricritical(direction, _quartic(branch, direction))
-        return PhasePoint(
-            beta,
-            critical,
-            critical * onset.transition if known else None,
-            critical * onset.saddle_node,
-            "discontinuous",
-            onset.moment / _dirac_moment(branch) if known else None,
-        )
-    if turn <= critical:
-        transition = critical if known else None
-        return PhasePoint(beta, critical, transition, None, "continuous", 0.0 if known else None)
-    if not known:
-        return PhasePoint(beta, critical, None, turn, "discontinuous", None)
-    equal = _specials(branch, "transition")
-    if not equal:
+    return onset(primary_branch(problem))
+
+
+def onset(branch: Branch) -> PhasePoint:
+    """Phase point of the problem of a primary branch.
+
+    Raises
+    ------
+    ContinuationError
+        If the branch overhangs and has no transition.
+    """
+    problem, critical = branch.problem, float(branch.values[0])
+    beta, known = problem.kernel.beta, problem.has_free_energy
+    transition, jump = (critical, 0.0) if known else (None, None)
+    turn, equal = _largest(branch, "saddle_node"), _largest(branch, "transition")
+    overhangs = turn is not None and turn.value > (1.0 + _PROMISED) * critical
+    if branch_direction(problem) <= 0.0 and not overhangs:
+        return PhasePoint(beta, critical, transition, None, "continuous", jump)
+    # Next to the tricritical point D_# is all three, to more digits than are promised.
+    saddle_node = critical if turn is None else max(turn.value, critical)
+    if equal is not None and equal.value > critical:
+        transition, jump = equal.value, equal.order_parameter
+    elif known and saddle_node > critical:
         raise ContinuationError(
-            f"the ordered branch at beta = {beta:g} never has the free energy of uniform: "
-            "follow it with primary_branch and look at it."
+            f"the ordered branch at beta = {beta:g} never has the free energy of uniform: look at "
+            "it with meanfield.stationary.branches.primary_branch."
         )
-    first = max(equal, key=lambda each: each.value)
-    return PhasePoint(beta, critical, first.value, turn, "discontinuous", first.order_parameter)
+    return PhasePoint(beta, critical, transition, saddle_node, "discontinuous", jump)
 
 
 def phase_diagram(
     problem_at: Callable[[float], Problem],
     betas: Sequence[float],
     *,
-    report: Callable[[PhasePoint], None] | None = None,
+    watch: Callable[[Iterable[Branch]], Iterable[Branch]] = iter,
 ) -> PhaseDiagram:
     """Phase diagram over inverse temperatures.
 
@@ -178,11 +163,14 @@ def phase_diagram(
         The problem at a beta; all on one manifold with one flow.
     betas : sequence of float
         At least one.
-    report : callable, optional
-        Called with each point as it is found.
+    watch : callable, optional
+        Passes the primary branches through as they are found, to show how far it is or to draw
+        them.
 
     Raises
     ------
+    TypeError
+        If a problem was given instead of a callable.
     ValueError
         If there are no betas; else as `phase_point`.
     ContinuationError
@@ -195,14 +183,15 @@ def phase_diagram(
     >>> [point.order for point in diagram.points], round(diagram.tricritical_beta, 6)
     (['continuous', 'discontinuous'], 2.446918)
     """
+    if not callable(problem_at):
+        raise TypeError(
+            f"problem_at must be a function beta -> Problem, got {type(problem_at).__name__}: "
+            "write lambda beta: Problem(manifold, exponential(beta))."
+        )
     if len(betas) == 0:
         raise ValueError("a phase diagram needs at least one beta, got none.")
     problems = [problem_at(float(beta)) for beta in betas]
-    points = []
-    for problem in problems:
-        points.append(phase_point(problem))
-        if report is not None:
-            report(points[-1])
+    points = tuple(onset(branch) for branch in watch(map(primary_branch, problems)))
     # The linear kernel is the exponential one of beta = 0.
     kernel = next((each.kernel for each in problems if each.kernel.name != "linear"), None)
     return PhaseDiagram(
@@ -210,28 +199,14 @@ def phase_diagram(
         kernel="linear" if kernel is None else kernel.name,
         normalized=problems[0].flow.normalized,
         tricritical_beta=_tricritical(problem_at, problems),
-        points=tuple(points),
+        points=points,
     )
 
 
-def _specials(branch: Branch, kind: Kind) -> list[SpecialPoint]:
-    return [each for each in branch.special if each.kind == kind]
-
-
-def _quartic(branch: Branch, direction: float) -> float:
-    """C in D = D_# (1 + B eps^2 - C eps^4 + ...), fitted to the branch."""
-    moments = branch.order_parameter * _dirac_moment(branch)
-    least, largest = _SMALL_MOMENTS
-    chosen = (moments > least) & (moments < largest)
-    squares = moments[chosen] ** 2
-    ratios = branch.values[chosen] / branch.values[0] - 1.0
-    return float(np.polyfit(squares, (direction - ratios / squares) / squares, 3)[-1])
-
-
-def _dirac_moment(branch: Branch) -> float:
-    """Moment of the critical degree of a Dirac, by which the order parameter is a share of it."""
-    degree = critical_degree(branch.problem)
-    return float(dirac_moments(branch.symmetry)[branch.symmetry.degrees == degree][0])
+def _largest(branch: Branch, kind: Kind) -> SpecialPoint | None:
+    """Of the special points of a kind the one at the largest diffusivity."""
+    found = [each for each in branch.special if each.kind == kind]
+    return max(found, key=lambda each: each.value, default=None)
 
 
 def _tricritical(

@@ -16,12 +16,40 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.kernels.exponential import bessel_ratio
+from meanfield.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.problem import Problem
 
-_NEWTON_STEPS = 40
-_NEWTON_TOLERANCE = 1e-8
+# Multipliers that differ by rounding of a quadrature are equal.
+_TIE = 1e-12
+
+
+def couplings(problem: Problem, max_degree: int) -> FloatArray:
+    """Couplings A_l = strength w_l / z, z = 1 or a_0: diffusivities at which degrees turn stable.
+
+    Parameters
+    ----------
+    problem : Problem
+        Manifold, kernel and flow are used, its diffusivity is not.
+    max_degree : int
+        Largest degree.
+
+    Returns
+    -------
+    ndarray, shape (max_degree + 1,)
+        Degree 0 moves nothing and is 0.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> couplings(mf.Problem(mf.Circle(), mf.linear()), 2)
+    array([0. , 0.5, 0. ])
+    """
+    kernel, flow = problem.kernel, problem.flow
+    multipliers = kernel.normalized_multipliers if flow.normalized else kernel.potential_multipliers
+    coupling = flow.strength * multipliers(problem.manifold.dimension, max_degree)
+    coupling[0] = 0.0
+    return np.asarray(coupling)
 
 
 def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
@@ -54,7 +82,7 @@ def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
     if max_degree is None:
         max_degree = max(12, 2 * (dominant_degree(problem) or 0) + 4)
     eigenvalues = laplacian_eigenvalues(problem.manifold.dimension, max_degree)
-    return eigenvalues * (_coupling(problem, max_degree) - problem.flow.diffusivity)
+    return eigenvalues * (couplings(problem, max_degree) - problem.flow.diffusivity)
 
 
 def dominant_degree(problem: Problem) -> int | None:
@@ -85,7 +113,33 @@ def critical_diffusivity(problem: Problem) -> float:
     >>> mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.linear()))
     0.5
     """
-    return max(0.0, float(_coupling(problem, max(problem.kernel_degree, 1))[1:].max()))
+    return max(0.0, float(couplings(problem, max(problem.kernel_degree, 1))[1:].max()))
+
+
+def critical_degree(problem: Problem) -> int:
+    """Degree that loses stability at the critical diffusivity: the one of the largest coupling.
+
+    Of degrees that tie, the first.
+
+    Raises
+    ------
+    ValueError
+        If no degree grows at any diffusivity.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> critical_degree(mf.Problem(mf.Circle(), mf.exponential(-7.0), mf.Flow(strength=-1.0)))
+    2
+    """
+    critical = critical_diffusivity(problem)
+    if critical == 0:
+        raise ValueError(
+            "no transition: uniform is stable at every diffusivity, as no degree grows with "
+            f"strength = {problem.flow.strength:g}. Change the sign of the strength or of beta."
+        )
+    coupling = couplings(problem, max(problem.kernel_degree, 1))
+    return int(np.argmax(coupling >= (1.0 - _TIE) * critical))
 
 
 def onset_time(problem: Problem, tokens: int) -> float:
@@ -122,7 +176,7 @@ def switching_threshold(dimension: int, degree: int) -> float:
     >>> round(switching_threshold(1, 1), 12)
     1.044456862108
     """
-    return float(_thresholds(dimension, np.array([degree]))[0])
+    return float(inverse_bessel_ratio(*_switch(dimension, np.array([degree])))[0])
 
 
 def switching_thresholds(problem: Problem) -> list[float]:
@@ -134,54 +188,18 @@ def switching_thresholds(problem: Problem) -> list[float]:
     if problem.kernel.name != "exponential" or beta <= 0 or problem.flow.strength < 0:
         return []
     dimension, count = problem.manifold.dimension, 16
-    while _lower_bound(dimension, np.array([count]))[0] <= beta:
+    while bessel_ratio_argument(*_switch(dimension, np.array([count])))[0] <= beta:
         count *= 2
     degrees = np.arange(1, count + 1)
-    degrees = degrees[_lower_bound(dimension, degrees) <= beta]
+    degrees = degrees[bessel_ratio_argument(*_switch(dimension, degrees)) <= beta]
     if len(degrees) == 0:
         return []
-    thresholds = _thresholds(dimension, degrees)
+    thresholds = inverse_bessel_ratio(*_switch(dimension, degrees))
     return [float(threshold) for threshold in thresholds[thresholds <= beta]]
 
 
-def _target(dimension: int, degrees: npt.NDArray[np.int64]) -> FloatArray:
-    d = dimension + 1
-    return np.asarray(degrees * (degrees + d - 2) / ((degrees + 1) * (degrees + d - 1)))
-
-
-def _lower_bound(dimension: int, degrees: npt.NDArray[np.int64]) -> FloatArray:
-    """Beta below the threshold: I_nu / I_{nu-1} <= beta / (a + sqrt(a^2 + beta^2)), a = nu - 1.
-
-    Amos, Math. Comp. 28 (1974), eq. 11, solved for beta.
-    """
-    target = _target(dimension, degrees)
-    return np.asarray(2.0 * (degrees + (dimension - 1) / 2) * target / (1.0 - target**2))
-
-
-def _thresholds(dimension: int, degrees: npt.NDArray[np.int64]) -> FloatArray:
-    """Newton's method for all degrees at once.
-
-    The ratio r obeys r' = 1 - (2 nu - 1) r / beta - r^2 (DLMF 10.29.2) and is concave, so
-    that from below the iteration rises to the root without passing it.
-    """
-    order = np.asarray(degrees + (dimension + 1) / 2, dtype=np.float64)
-    target = _target(dimension, degrees)
-    beta = _lower_bound(dimension, degrees)
-    for _ in range(_NEWTON_STEPS):
-        ratio = bessel_ratio(order, beta)
-        slope = 1.0 - (2.0 * order - 1.0) * ratio / beta - ratio**2
-        step = (target - ratio) / slope
-        beta = beta + step
-        # Quadratic convergence: after a step this small the next is rounding.
-        if np.all(np.abs(step) <= _NEWTON_TOLERANCE * beta):
-            break
-    return beta
-
-
-def _coupling(problem: Problem, max_degree: int) -> FloatArray:
-    """Strength * w_l / z; degree 0 moves nothing and is set to 0."""
-    kernel, flow = problem.kernel, problem.flow
-    multipliers = kernel.normalized_multipliers if flow.normalized else kernel.potential_multipliers
-    coupling = flow.strength * multipliers(problem.manifold.dimension, max_degree)
-    coupling[0] = 0.0
-    return coupling
+def _switch(dimension: int, degrees: npt.NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    """Order nu and the ratio I_nu / I_{nu-1} at which a degree is overtaken by the next."""
+    l, d = degrees, dimension + 1
+    target = l * (l + d - 2) / ((l + 1) * (l + d - 1))
+    return np.asarray(l + d / 2, dtype=np.float64), target

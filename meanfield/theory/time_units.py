@@ -1,4 +1,4 @@
-"""Scaled, paper and growth time: the one place that converts.
+"""Scaled, paper and growth time, and the papers' noise: the one place that converts.
 
 paper time  = scaled time * exp(-|beta|)    unnormalised exponential kernel; else equal
 growth time = scaled time * max_l lambda_l
@@ -17,6 +17,22 @@ TIME_UNITS = ("scaled", "paper", "growth")
 def paper_time_factor(problem: Problem) -> float:
     """Paper time per scaled time; underflows to 0 for |beta| above 745."""
     return float(np.exp(-problem.kernel.log_scale)) if not problem.flow.normalized else 1.0
+
+
+def papers_kappa(problem: Problem, diffusivity: float) -> float | None:
+    """Noise parameter of the papers, 1 / (diffusivity in their time); None beyond range.
+
+    Their noise is Laplacian / kappa beside the kernel e^{beta s}, so that
+    kappa = e^{-|beta|} / D for USA with the exponential kernel, and 1 / D else.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> papers_kappa(mf.Problem(mf.Circle(), mf.linear()), 0.5)
+    2.0
+    """
+    kappa = paper_time_factor(problem) / diffusivity
+    return kappa if np.finfo(float).tiny <= kappa < np.inf else None
 
 
 def time_unit(problem: Problem, unit: str) -> float:

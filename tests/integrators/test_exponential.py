@@ -37,6 +37,23 @@ def fixed_steps(stepper: ExponentialStepper, step: float, count: int) -> None:
         assert stepper.time - stepper.previous_time == step
 
 
+def test_tolerance_is_absolute_below_one() -> None:
+    """States of size 1e-3 would be followed to 1e-3 of the tolerance, in five times the steps."""
+    steps = []
+    for size in (1.0, 1e-3):
+        start = np.full(2, 0.5 * size)
+        stepper = exponential(
+            lambda t, u, size=size: -u * u[-1] / size, np.ones(2), 0.0, start, tolerance=1e-9
+        )
+        count = 0
+        while stepper.time < 3.0:
+            assert stepper.step()
+            count += 1
+        steps.append(count)
+    # Steps go like the fourth root of the tolerance over the size: 5.6 times fewer.
+    assert steps[1] < 0.4 * steps[0]
+
+
 def test_order_is_four_however_stiff() -> None:
     """Rates up to 1e6 at steps up to 1/4: classical order would collapse to one or two."""
     counts = np.array([8, 16, 32, 64, 128])

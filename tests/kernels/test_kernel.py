@@ -93,3 +93,17 @@ def test_kernel_shows_name_and_beta() -> None:
     """Functions printed by address would say nothing."""
     assert repr(exponential(2.5)) == "Kernel('exponential', beta=2.5)"
     assert repr(zonal(np.exp, beta=4.0, name="mine")) == "Kernel('mine', beta=4)"
+
+
+@pytest.mark.parametrize("kernel", [exponential(-30.0), exponential(1e6), linear()], ids=repr)
+def test_largest_attention_of_the_table_is_one(kernel: Kernel) -> None:
+    """Steps and widths of states are measured by it; scaled kernels are made for that."""
+    assert kernel.largest_attention == 1.0
+
+
+def test_largest_attention_is_found_between_the_ends() -> None:
+    """An own kernel may be largest, in modulus, anywhere: here at s = 0.3."""
+    kernel = zonal(lambda s: -2.0 * np.exp(-8.0 * (s - 0.3) ** 2))
+    # The nearest of 1,001 angles is 1.6e-3 off at most.
+    assert kernel.largest_attention == pytest.approx(2.0, rel=8 * 1.6e-3**2)
+    assert kernel.largest_attention <= 2.0

@@ -81,6 +81,16 @@ def test_largest_step_is_the_courant_limit(flow: mf.Flow) -> None:
     assert wide.largest_step(wide.state) == pytest.approx(0.8 * expected, rel=2e-3)
 
 
+def test_largest_step_with_diffusion_is_an_e_fold_of_the_growth() -> None:
+    """What grows from below the tolerance would be missed by steps of many e-folds."""
+    flow = mf.Flow(diffusivity=1e-3)
+    carrier = represented(64, flow=flow)
+    near = carrier.state.copy()
+    near[1] = 1e-6
+    expected = 1.0 / mf.growth_rate_max(carrier.problem)
+    assert carrier.largest_step(near) == pytest.approx(expected, rel=1e-12)
+
+
 def test_uniform_density_has_no_largest_step() -> None:
     """Nothing moves."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0))

@@ -80,6 +80,16 @@ def test_tokens_that_have_met_stay_together() -> None:
     assert abs(first - second) < 1e-12
 
 
+def test_noise_depends_on_the_seed_and_on_nothing_else() -> None:
+    """Runs from the same tokens would otherwise be one run told many times."""
+    problem = problem_of(mf.from_points([0.0, 1.0, 2.0]), mf.Flow(diffusivity=0.05))
+    ends = [
+        mf.simulate(problem, until=1.0, save=2, step=0.1, seed=seed).measures[-1].points
+        for seed in (3, 4, 3)
+    ]
+    assert np.array_equal(ends[0], ends[2]) and not np.any(np.isclose(ends[0], ends[1]))
+
+
 def test_noisy_particles_need_a_step() -> None:
     """There is no error control to choose one."""
     problem = problem_of(LAW, mf.Flow(diffusivity=0.05))

@@ -9,6 +9,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.stationary.beta_branch import beta_branch
+from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, SpecialPoint, primary_branch
 
 DIFFUSIVITY = 0.066
@@ -60,7 +61,7 @@ def test_stability_is_exchanged_at_the_fold() -> None:
     """The ordered side is stable, the side that merges with uniform is not."""
     branch = beta_branch(problem_at(3.0), GUESS, (2.0, 5.0))
     fold = only(branch, "saddle_node").order_parameter
-    np.testing.assert_array_equal(branch.stable, branch.order_parameter > fold)
+    np.testing.assert_array_equal(branch.stable_within_symmetry, branch.order_parameter > fold)
 
 
 def test_branch_ends_on_its_lower_bound() -> None:
@@ -77,6 +78,27 @@ def test_negative_beta_is_followed_in_its_modulus() -> None:
     branch = beta_branch(problem, GUESS, (-4.0, -2.0))
     assert branch.values[0] == pytest.approx(-2.0, rel=1e-14)
     assert branch.values[-1] == pytest.approx(-4.0, rel=1e-14)
+
+
+def test_too_many_moments_are_refused() -> None:
+    """NumPy would complain of shapes that nobody chose."""
+    with pytest.raises(ValueError, match=r"guess has shape \(500,\), expected at most"):
+        beta_branch(problem_at(3.0), np.zeros(500), (2.0, 5.0))
+
+
+def test_states_have_their_own_beta() -> None:
+    """A state of a branch over beta would be one of the problem it started from."""
+    branch = beta_branch(problem_at(3.0), GUESS, (2.0, 5.0))
+    state = branch.state(0)
+    assert state.problem.kernel.beta == branch.values[0]
+    assert state.residual < 1e-13
+
+
+def test_guesses_far_from_any_state_are_told_in_beta(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message would speak of p = 0, which no user knows."""
+    monkeypatch.setattr("meanfield.stationary.bordered._NEWTON_STEPS", 1)
+    with pytest.raises(ContinuationError, match="near the guess at beta = 3"):
+        beta_branch(problem_at(3.0), GUESS, (2.0, 5.0))
 
 
 def test_other_kernels_are_refused() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from meanfield.stationary.bordered import ContinuationError, System, first_point
+from meanfield.stationary.bordered import FARTHEST, ContinuationError, System, first_point
 
 CIRCLE = System(
     lambda x, p: x**2 + p**2 - 1.0,
@@ -38,7 +38,21 @@ def test_several_unknowns_agree_with_the_logarithm_of_the_determinant() -> None:
     np.testing.assert_allclose(point.determinant, np.linalg.slogdet(bordered), atol=1e-13)
 
 
+def test_newton_does_not_jump_to_other_parameters() -> None:
+    """A step of Newton's method may go anywhere, and functions of exp(p) overflow there."""
+    seen: list[float] = []
+
+    def residual(x: np.ndarray, p: float) -> np.ndarray:
+        seen.append(p)
+        return x - np.exp(-p) * 1e-6
+
+    growing = System(residual, lambda x, p: np.eye(1), lambda x, p: np.exp([-p]) * 1e-6)
+    with pytest.raises(ContinuationError):
+        first_point(growing, np.array([1.0]), 0.0, np.array([1.0, 0.0]))
+    assert max(abs(p) for p in seen) <= FARTHEST
+
+
 def test_no_point_near_the_guess_is_an_error() -> None:
     """x^2 + p^2 = 1 has no point with p = 2."""
-    with pytest.raises(ContinuationError, match="no point of the curve near p = 2"):
+    with pytest.raises(ContinuationError, match="no point of the curve near the guess at p = 2"):
         first_point(CIRCLE, np.array([0.3]), 2.0, np.array([0.0, 1.0]))

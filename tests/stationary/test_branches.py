@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from scipy.special import ive
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
+from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, primary_branch
-from meanfield.stationary.families import dirac_moments
+from meanfield.stationary.continuation import Pace
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.stability import stationary_growth_rates
 from meanfield.stationary.states import stationary_state
@@ -26,10 +28,7 @@ def special(branch: Branch, kind: str) -> list[float]:
 
 def residuals(branch: Branch) -> FloatArray:
     """Largest residual of every state, as a share of the moments of a Dirac."""
-    equation, dirac = (
-        SelfConsistency(branch.problem, branch.symmetry),
-        dirac_moments(branch.symmetry),
-    )
+    equation, dirac = SelfConsistency(branch.problem, branch.symmetry), branch.symmetry.dirac
     return np.array(
         [
             np.abs(equation.residual(m, D) / dirac).max()
@@ -46,7 +45,7 @@ def test_kuramoto_is_followed_exactly(dimension: int) -> None:
     assert special(branch, "bifurcation") == [pytest.approx(1.0 / d, rel=1e-15)]
     r, x = branch.order_parameter[1:], branch.order_parameter[1:] / branch.values[1:]
     np.testing.assert_allclose(ive(d / 2, x) / ive(d / 2 - 1, x), r, rtol=0, atol=1e-13)
-    assert branch.stable.all()
+    assert branch.stable_within_symmetry.all()
     assert r.max() > 0.85
 
 
@@ -96,7 +95,7 @@ def test_stability_agrees_with_the_linearised_evolution(
     for i in range(8, len(branch.values), 9):
         rates = stationary_growth_rates(equation, branch.moments[i], branch.values[i], 6)
         leading = max(rate.rate for rate in rates if rate.order == 0)
-        assert (leading < 0) == branch.stable[i]
+        assert (leading < 0) == branch.stable_within_symmetry[i]
 
 
 def test_free_energy_changes_by_the_entropy() -> None:
@@ -121,7 +120,7 @@ def test_transition_has_the_free_energy_of_uniform() -> None:
 def test_stable_part_is_found_by_iteration_too() -> None:
     """States found from the most ordered one, without any branch."""
     branch = primary_branch(JUMP)
-    for i in np.flatnonzero(branch.stable)[::3]:
+    for i in np.flatnonzero(branch.stable_within_symmetry)[::3]:
         flow = mf.Flow(diffusivity=float(branch.values[i]))
         state = stationary_state(replace(JUMP, flow=flow))
         assert state.order_parameter == pytest.approx(branch.order_parameter[i], abs=1e-12)
@@ -161,11 +160,63 @@ def test_branch_ends_at_its_share() -> None:
     assert branch.values[-1] == pytest.approx(0.3, rel=1e-14)
 
 
-def test_stop_sees_free_energies_of_falling_diffusivity() -> None:
-    """Stopped where the free energy falls below 0, the branch ends just past the transition."""
-    branch = primary_branch(JUMP, stop=lambda energy: energy < 0)
-    assert branch.free_energy[-1] < 0 < branch.free_energy[-2]
-    assert len(special(branch, "transition")) == 1
+def test_branch_goes_beyond_its_transition() -> None:
+    """At large beta states are almost Diracs long before they win over uniform."""
+    branch = primary_branch(mf.Problem(mf.Sphere(), mf.exponential(beta=60.0)))
+    (transition,) = [point for point in branch.special if point.kind == "transition"]
+    assert transition.order_parameter > 0.98
+    assert branch.order_parameter[-1] > transition.order_parameter
+    assert branch.free_energy[-1] < -branch.values[-1]
+
+
+@pytest.mark.parametrize("beta", [-7.0, -20.0, -50.0])
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere(), mf.Hypersphere(5)])
+def test_softmax_is_followed_as_far_as_moments_hold_it(
+    manifold: mf.Circle | mf.Sphere, beta: float
+) -> None:
+    """Newton's method went to absurd diffusivities, or stalled where a*f is rounding."""
+    branch = primary_branch(mf.Problem(manifold, mf.exponential(beta), mf.SA))
+    assert branch.order_parameter[-1] > 0.6
+    assert residuals(branch).max() < 1e-8
+
+
+def test_states_of_a_branch_are_stationary_states() -> None:
+    """A point of a branch would have to be put together by hand."""
+    branch = primary_branch(JUMP)
+    state = branch.state(-1)
+    assert state.residual < 1e-13
+    assert state.diffusivity == branch.values[-1]
+    assert state.order_parameter == pytest.approx(branch.order_parameter[-1], rel=1e-14)
+    assert state.is_stable and not branch.state(5).is_stable
+
+
+def test_special_points_know_their_free_energy() -> None:
+    """A figure would have to solve for it again."""
+    branch = primary_branch(JUMP)
+    energies = {point.kind: point.free_energy for point in branch.special}
+    equation = SelfConsistency(JUMP, branch.symmetry)
+    for point in branch.special:
+        assert point.free_energy == equation.free_energy(point.moments, point.value)
+    assert abs(energies["transition"]) < 1e-16 < 1e-5 < energies["saddle_node"]
+
+
+def test_branch_is_written_in_a_line() -> None:
+    """Thousands of numbers would be printed at a prompt."""
+    text = repr(primary_branch(JUMP))
+    assert len(text) < 600 and "\n" not in text and "saddle_node" in text
+
+
+def test_too_narrow_kernels_are_refused() -> None:
+    """Hours would pass without a word, or a diffusivity be blamed that nobody chose."""
+    with pytest.raises(ValueError, match=r"beta=1e\+06\) is too narrow: .* Take a smaller beta"):
+        primary_branch(mf.Problem(mf.Circle(), mf.exponential(1e6)))
+
+
+def test_lost_branches_are_told_in_diffusivities(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message would speak of p, which no user knows."""
+    monkeypatch.setattr("meanfield.stationary.branches.Pace", partial(Pace, points=5))
+    with pytest.raises(ContinuationError, match="after 5 points, at diffusivity = 0.0656"):
+        primary_branch(JUMP)
 
 
 def test_normalised_branch_has_no_free_energy() -> None:

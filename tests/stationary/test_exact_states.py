@@ -93,8 +93,9 @@ def test_state_is_stationary_for_the_equation(manifold: object, normalized: bool
     diffusion = manifold.convolve(-problem.flow.diffusivity * eigenvalues, f)
     assert manifold.order_parameter(f) > 0.3
     assert np.abs(diffusion).max() > 0.1
-    # The rounding of f, on the sphere 1e-14 near the pole, is multiplied by D l (l + d - 2) = 100.
-    assert np.abs(diffusion - flux).max() < 3e-12
+    # The rounding of f, on the sphere 1e-14 near the pole, and what is cut off as rounding are
+    # multiplied by D l (l + d - 2) = 200; where it is cut is chance: 1e-12 to 4e-12 were measured.
+    assert np.abs(diffusion - flux).max() < 8e-12
 
 
 @pytest.mark.parametrize("normalized", [False, True])

@@ -10,7 +10,7 @@ import pytest
 import meanfield as mf
 from meanfield.stationary.bordered import CurvePoint
 from meanfield.stationary.families import Family, beta_family, diffusivity_family
-from meanfield.stationary.self_consistency import stationary_symmetry
+from meanfield.stationary.resolution import stationary_symmetry
 
 FLOWS = [mf.Flow(diffusivity=0.08), mf.Flow(normalized=True, strength=2.0, diffusivity=0.3)]
 
@@ -31,7 +31,7 @@ def family_of(name: str, flow: mf.Flow) -> Family:
 def test_derivatives_are_those_of_the_residual(name: str, flow: mf.Flow) -> None:
     """Against central differences: a wrong scale would spoil Newton's order without an error."""
     family = family_of(name, flow)
-    system, n = family.system, len(family.dirac)
+    system, n = family.system, len(family.symmetry.degrees)
     x, p, h = 0.5 ** np.arange(1.0, n + 1.0), -0.01, 1e-6
     step = np.eye(n) * h
     columns = [system.residual(x + e, p) - system.residual(x - e, p) for e in step]
@@ -51,12 +51,21 @@ def test_parameters_are_logarithms(name: str) -> None:
 def test_a_dirac_is_as_sharp_as_the_kernel_allows() -> None:
     """There sum_l A_l l (l + 1) p_l(1)^2 / 2 is -W'' of the angle at 0, that is a(1) = 1."""
     family = family_of("diffusivity", FLOWS[0])
-    dirac = CurvePoint(np.ones(len(family.dirac)), 0.0, np.zeros(1), (1.0, 0.0))
+    dirac = CurvePoint(np.ones(len(family.symmetry.degrees)), 0.0, np.zeros(1), (1.0, 0.0))
     assert family.sharpness(dirac) == pytest.approx(FLOWS[0].diffusivity, rel=1e-12)
+
+
+def test_moments_hold_states_of_attractive_softmax() -> None:
+    """There a*f vanishes where the state does, and no digits of it are asked for."""
+    for beta, lost in ((60.0, False), (-60.0, True)):
+        problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
+        family = diffusivity_family(problem, stationary_symmetry(problem, 0.01), 0.01)
+        dirac = CurvePoint(np.ones(len(family.symmetry.degrees)), 0.0, np.zeros(1), (1.0, 0.0))
+        assert family.is_lost(dirac) == lost
 
 
 def test_uniform_is_not_sharp() -> None:
     """Its density has no width: any quadrature will do."""
     family = family_of("diffusivity", FLOWS[0])
-    uniform = CurvePoint(np.zeros(len(family.dirac)), 0.0, np.zeros(1), (1.0, 0.0))
+    uniform = CurvePoint(np.zeros(len(family.symmetry.degrees)), 0.0, np.zeros(1), (1.0, 0.0))
     assert family.sharpness(uniform) > 1e200

@@ -12,7 +12,8 @@ import meanfield as mf
 from meanfield.representations.density import density as density_representation
 from meanfield.stationary import linearised
 from meanfield.stationary.coordinates import coordinates
-from meanfield.stationary.linearised import LinearisedEquation, leading_growth_rates
+from meanfield.stationary.linearised import leading_growth_rates
+from meanfield.stationary.linearised_equation import LinearisedEquation
 from meanfield.stationary.states import stationary_state
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
@@ -124,13 +125,6 @@ def test_leading_rates_come_as_complex_pairs():
     assert np.abs(found.imag).max() > 1e-5
     assert np.abs(found[:, None] - eigenvalues[None]).min(axis=1).max() < 1e-12
     assert np.all(np.diff(found.real) <= 0)
-
-
-def test_operator_is_the_matrix():
-    """SciPy's iterative solvers would see another operator than the dense ones."""
-    equation = LinearisedEquation(noisy(SPHERE), lopsided(SPHERE), 5)
-    vector = np.random.default_rng(2).standard_normal(equation.size)
-    np.testing.assert_allclose(equation.operator() @ vector, equation.matrix() @ vector, atol=1e-14)
 
 
 @MANIFOLDS

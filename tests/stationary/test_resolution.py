@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.stationary.resolution import carrying_degree, stationary_symmetry
+from meanfield.stationary.resolution import (
+    carrying_degree,
+    narrowest_width,
+    stationary_symmetry,
+    steepest,
+)
 from meanfield.stationary.self_consistency import SelfConsistency
+from meanfield.stationary.states import stationary_state
 from meanfield.stationary.symmetry import axisymmetric, gegenbauer, harmonic_counts
 
 
@@ -52,6 +58,49 @@ def test_carrying_degree_of_a_narrow_kernel_in_high_dimension() -> None:
     assert degrees == sorted(degrees)
     # The kernel has the width 1/sqrt(beta): its degrees go like exp(-l^2 / (2 beta)) or faster.
     assert degrees[-1] < 9 * np.sqrt(1000.0) + 1000.0
+
+
+@pytest.mark.parametrize("strength", [1.0, -0.5])
+@pytest.mark.parametrize("beta", [-30.0, -5.0, -1.0, -0.2, 0.2, 1.0, 5.0, 30.0])
+@pytest.mark.parametrize("normalized", [False, True], ids=["USA", "SA"])
+def test_no_measure_bends_its_potential_more(
+    normalized: bool, beta: float, strength: float
+) -> None:
+    """A state could be narrower than the quadrature that is to resolve it.
+
+    D V = strength W * f or strength log(a * f) / beta of one, two, three tokens, by differences.
+    """
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.Flow(normalized, strength))
+    rng, angles, h = np.random.default_rng(0), np.linspace(0.0, 2 * np.pi, 4001), 1e-3
+    largest = 0.0
+    for trial in range(60):
+        tokens = rng.uniform(0.0, 2 * np.pi, trial % 3 + 1)
+        bend = 0.0
+        for shift, factor in ((-h, 1.0), (0.0, -2.0), (h, 1.0)):
+            s = np.cos(angles[:, None] + shift - tokens)
+            kernel = problem.kernel.attention if normalized else problem.kernel.potential
+            field = kernel(s).mean(axis=1)
+            bend = bend + factor * (np.log(field) / beta if normalized else field) / h**2
+        largest = max(largest, float((-strength * bend).max()))
+    # Differences of logarithms of 1e-26 and of exponents of 60, divided by h^2.
+    bound = steepest(problem)
+    assert largest < bound * (1 + 1e-5)
+    assert largest > 0.3 * bound
+
+
+def test_narrowest_width_bounds_a_state_of_anti_attention() -> None:
+    """SA with beta < 0 bends more than one token does: 1 / sqrt(-V'') is 0.3 here, not 0.4."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(-5.0), mf.SA)
+    diffusivity = 0.9 * mf.critical_diffusivity(problem)
+    state = stationary_state(
+        mf.Problem(mf.Circle(), mf.exponential(-5.0), mf.Flow(True, diffusivity=diffusivity))
+    )
+    angles, log_f = state.symmetry.angles, np.log(state.nodal_density)
+    bend = np.gradient(np.gradient(log_f, angles), angles)[2:-2]
+    width = 1.0 / np.sqrt(-bend.min())
+    # One token gives sqrt(D): the example tells the two bounds apart.
+    assert width < 0.8 * np.sqrt(diffusivity)
+    assert narrowest_width(problem, diffusivity) < width
 
 
 def test_unsuitable_diffusivities_are_refused() -> None:

@@ -10,7 +10,8 @@ from scipy.special import ive
 
 import meanfield as mf
 from meanfield.kernels import Kernel
-from meanfield.stationary.self_consistency import SelfConsistency, stationary_symmetry
+from meanfield.stationary.resolution import stationary_symmetry
+from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.states import stationary_state
 from meanfield.stationary.symmetry import axisymmetric
 
@@ -210,9 +211,30 @@ def test_unsuitable_problems_are_refused() -> None:
     own = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(s - 1)), mf.SA)
     with pytest.raises(ValueError, match="kernel 'zonal' with a normalised flow: its velocity is"):
         SelfConsistency(own, axisymmetric(1, 40))
+
+
+def test_free_energy_that_is_not_known_is_nan() -> None:
+    """Arrays of energies along a branch need a number."""
     equation, moments, diffusivity = example(mf.Circle(), mf.SA)
-    with pytest.raises(ValueError, match="no free energy is known .* normalized = false"):
-        equation.free_energy(moments, diffusivity)
+    assert math.isnan(equation.free_energy(moments, diffusivity))
+
+
+@pytest.mark.parametrize("beta", [-7.0, -4.0, 3.0, 9.0])
+def test_rounding_bounds_what_a_bit_changes(beta: float) -> None:
+    """Newton's method would stop early, or try for digits that SA with beta < 0 does not have."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
+    diffusivity = 0.5 * mf.critical_diffusivity(problem)
+    noisy = mf.Flow(True, diffusivity=diffusivity)
+    state = stationary_state(mf.Problem(mf.Circle(), mf.exponential(beta), noisy))
+    # A rule with other nodes sums in another order; both resolve the state.
+    nodes = len(state.symmetry.weights)
+    changes = []
+    for more in range(5, 50, 5):
+        finer = axisymmetric(1, int(state.symmetry.degrees[-1]), nodes=nodes + more)
+        equation = SelfConsistency(problem, finer)
+        changes.append(np.abs(equation.residual(state.moments, diffusivity)).max())
+    bound = state.equation.rounding(state.moments, diffusivity)
+    assert 1e-3 * bound < max(changes) < 8.0 * bound
 
 
 def test_own_kernel_has_the_states_of_the_exponential_one() -> None:

@@ -152,8 +152,7 @@ def test_rates_do_not_depend_on_the_first_degree(monkeypatch: pytest.MonkeyPatch
     """Started too low, the degree must rise until the rates agree."""
     state = stationary_state(noisy(mf.Sphere(), 2.0, 0.5))
     usual = state.growth_rates(4)
-    monkeypatch.setattr(stability, "_SPARE_DEGREES", 1)
-    monkeypatch.setattr(stability, "_DEGREES_PER_WIDTH", 0.0)
+    monkeypatch.setattr(stability, "density_degree", lambda degree, width: degree + 1)
     other = stability.stationary_growth_rates(state.equation, state.moments, state.diffusivity, 4)
     for first, second in zip(usual, other, strict=True):
         assert first.order == second.order
@@ -164,8 +163,7 @@ def test_rates_that_do_not_settle_are_said(monkeypatch: pytest.MonkeyPatch) -> N
     """Unconverged rates would be taken for rates."""
     state = stationary_state(noisy(mf.Circle(), 1.0, 0.001))
     monkeypatch.setattr(stability, "_ROUNDS", 2)
-    monkeypatch.setattr(stability, "_SPARE_DEGREES", 1)
-    monkeypatch.setattr(stability, "_DEGREES_PER_WIDTH", 0.0)
+    monkeypatch.setattr(stability, "density_degree", lambda degree, width: degree + 1)
     with pytest.raises(RuntimeError, match="growth rates have not converged at degree"):
         stability.stationary_growth_rates(state.equation, state.moments, state.diffusivity, 4)
 

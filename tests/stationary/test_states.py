@@ -9,7 +9,9 @@ import pytest
 
 import meanfield as mf
 from meanfield.kernels import Kernel
-from meanfield.stationary.self_consistency import SelfConsistency, stationary_symmetry
+from meanfield.stationary.polyhedral import polyhedral
+from meanfield.stationary.resolution import stationary_symmetry
+from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.states import StationaryState, stationary_state
 from meanfield.stationary.symmetry import axisymmetric
 
@@ -138,6 +140,68 @@ def test_given_symmetry_with_too_few_nodes_is_refined() -> None:
     assert len(state.symmetry.weights) > 24
     exact = stationary_state(problem)
     assert state.order_parameter == pytest.approx(exact.order_parameter, rel=1e-13)
+
+
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=lambda m: m.name)
+@pytest.mark.parametrize("share", [0.9, 0.3, 0.05])
+def test_softmax_of_anti_attention_orders(manifold: object, share: float) -> None:
+    """At beta = -7 the state exists, but ten digits of it at most: no reason to refuse it.
+
+    Against f = (a*f)^{1/(c D)} with a*f summed over the kernel, where no digits are lost.
+    """
+    problem = noisy(manifold, mf.exponential(-7.0), share, normalized=True)
+    state = stationary_state(problem)
+    assert state.order_parameter > 0.9
+    assert state.residual < 1e-9
+    if manifold.dimension == 1:
+        angles, f = state.symmetry.angles, state.nodal_density
+        masses = 0.5 * state.symmetry.weights * f
+        partition = sum(
+            problem.kernel.attention(np.cos(angles[:, None] - sign * angles)) @ masses
+            for sign in (1, -1)
+        )
+        log_power = np.log(partition) / (-7.0 * state.diffusivity)
+        power = np.exp(log_power - log_power.max())
+        power /= state.symmetry.weights @ power
+        np.testing.assert_allclose(f, power, rtol=0, atol=1e-7 * f.max())
+
+
+@pytest.mark.parametrize("share", [0.9, 0.3, 0.05])
+def test_lost_digits_are_said(share: float) -> None:
+    """At beta = -20 attention falls to e^-40 of its largest where the tokens are.
+
+    The diffusivity is below the critical one already: lowering it was the wrong advice.
+    """
+    problem = noisy(mf.Circle(), mf.exponential(-20.0), share, normalized=True)
+    with pytest.raises(ValueError, match="at beta = -20 attention is so weak .* nearer to 0"):
+        stationary_state(problem)
+
+
+def test_state_that_was_not_found_below_the_critical_diffusivity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There an ordered state exists: `lower it` would be the wrong advice."""
+    monkeypatch.setattr("meanfield.stationary.newton._ATTEMPTS", 0)
+    with pytest.raises(ValueError, match="though uniform is unstable below .*: pass a guess"):
+        stationary_state(noisy(mf.Circle(), mf.exponential(3.0), 0.9))
+
+
+def test_state_is_written_in_one_line() -> None:
+    """Thousands of numbers would scroll by."""
+    state = stationary_state(mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.4)))
+    start = "StationaryState(Problem(circle, Kernel('linear', beta=0), "
+    assert repr(state).startswith(start)
+    assert repr(state).endswith(f"axisymmetric, order_parameter={state.order_parameter:.6g})")
+
+
+def test_given_polyhedral_symmetry_with_too_few_nodes_is_refined() -> None:
+    """A coarse grid would give another state, silently."""
+    problem = noisy(mf.Sphere(), mf.exponential(8.0), 0.1)
+    coarse = polyhedral("octahedral", problem.kernel_degree)
+    state = stationary_state(problem, coarse)
+    assert len(state.symmetry.weights) > len(coarse.weights)
+    exact = stationary_state(problem, "octahedral")
+    np.testing.assert_array_equal(state.moments, exact.moments)
 
 
 def test_no_ordered_state_is_said() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import gammaln
 
 from meanfield.stationary.symmetry import (
-    Symmetry,
     axisymmetric,
     gegenbauer,
     harmonic_counts,
+    log_mean,
     polar_rule,
 )
 
@@ -103,7 +105,31 @@ def test_impossible_symmetries_are_refused() -> None:
         axisymmetric(1, 2, fold=3)
 
 
-def test_symmetry_takes_logarithms_of_its_weights() -> None:
-    """Symmetries without underflow need not give both."""
-    symmetry = Symmetry("two points", 1, np.array([1]), np.array([[1.0], [-1.0]]), np.full(2, 0.5))
-    np.testing.assert_array_equal(symmetry.log_weights, np.log([0.5, 0.5]))
+@pytest.mark.parametrize(("dimension", "fold"), [(1, 1), (1, 3), (2, 1), (2, 2), (7, 1), (99, 1)])
+def test_dirac_has_the_values_at_the_pole(dimension: int, fold: int) -> None:
+    """Moments as shares of a Dirac's would not reach 1; by another recurrence."""
+    symmetry = axisymmetric(dimension, 12, fold=fold)
+    at_pole = gegenbauer(dimension / 2 - 0.5, np.array([1.0]), 12)[:, 0]
+    np.testing.assert_allclose(symmetry.dirac, at_pole[symmetry.degrees], rtol=1e-13)
+
+
+def test_dirac_does_not_overflow() -> None:
+    """N_l is above every float for d = 1,000 and l = 500, its root is not."""
+    assert np.isfinite(axisymmetric(999, 500).dirac).all()
+
+
+def test_fields_without_axis_have_no_dirac_at_the_pole() -> None:
+    """Polyhedral symmetries would get the moments of something else."""
+    bare = replace(axisymmetric(1, 4), angles=None)
+    assert not bare.is_axisymmetric
+    with pytest.raises(ValueError, match="symmetry 'axisymmetric' has no pole"):
+        _ = bare.dirac
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e4, -1e4])
+def test_log_mean_of_shifted_exponents_is_shifted(shift: float) -> None:
+    """Exponents beyond those of floats would give infinity, or log(0)."""
+    exponents, weights = np.array([0.0, 1.0, -2.0]), np.array([0.5, 0.2, 0.3])
+    exact = np.log(weights @ np.exp(exponents))
+    # Rounding of 1e4.
+    assert log_mean(exponents + shift, np.log(weights)) == pytest.approx(exact + shift, abs=4e-12)

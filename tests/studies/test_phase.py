@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +12,9 @@ from scipy.special import ive
 
 import meanfield as mf
 from meanfield.stationary.bordered import ContinuationError
-from meanfield.stationary.branches import primary_branch
-from meanfield.stationary.transition import branch_direction, near_tricritical, tricritical_beta
-from meanfield.studies.phase import PhasePoint, phase_diagram, phase_point
+from meanfield.stationary.branches import Branch, primary_branch
+from meanfield.studies.phase import PhasePoint, onset, phase_diagram, phase_point
+from meanfield.theory.onset import branch_direction, tricritical_beta
 
 REPULSIVE = mf.Flow(strength=-1.0)
 
@@ -81,22 +82,51 @@ def test_order_changes_at_the_tricritical_beta(d: int) -> None:
 
 @pytest.mark.parametrize("above", [1e-5, 5e-5, 3e-4])
 def test_jump_sets_in_as_the_expansion_says(above: float) -> None:
-    """From the expansion alone (1e-5) to the located points; C = 0.09218 of the circle is fitted.
+    """D = D_# (1 + B eps^2 - C eps^4) turns at eps^2 = B / 2C, and wins at eps^2 = 3B / 4C.
 
-    Higher terms are a share of |m_1|^2 or less, here 1e-4.
+    C = 0.09218 of the circle is fitted. Higher terms are a share of |m_1|^2 or less, here 1e-4; the
+    diffusivities differ by a share of 5e-12 at 1e-5 only, of which 5e-14 is rounding.
     """
-    beta = tricritical_beta(1) + above
-    onset = near_tricritical(
-        branch_direction(mf.Problem(mf.Circle(), mf.exponential(beta))), 0.09218
-    )
+    beta, quartic = tricritical_beta(1) + above, 0.09218
+    direction = branch_direction(mf.Problem(mf.Circle(), mf.exponential(beta)))
     point = point_at(2, beta)
     assert point.saddle_node_diffusivity is not None
     assert point.saddle_node_diffusivity / point.critical_diffusivity - 1.0 == pytest.approx(
-        onset.saddle_node - 1.0, rel=5e-4
+        direction**2 / (4.0 * quartic), rel=5e-4, abs=2e-13
     )
+    # |m_1| is eps / sqrt(d).
     assert point.order_parameter_at_transition == pytest.approx(
-        onset.moment / math.sqrt(2.0), rel=5e-4
+        math.sqrt(0.75 * direction / quartic / 2.0), rel=2e-3
     )
+
+
+def test_next_to_the_tricritical_point_the_three_are_one() -> None:
+    """Rounding would be told as a transition, or beta = beta_* + 1e-7 as continuous."""
+    point = point_at(2, tricritical_beta(1) + 1e-7)
+    assert point.order == "discontinuous"
+    assert point.transition_diffusivity == pytest.approx(point.critical_diffusivity, rel=1e-12)
+    assert point.saddle_node_diffusivity == pytest.approx(point.critical_diffusivity, rel=1e-12)
+    assert (point.order_parameter_at_transition or 0.0) < 1e-3
+
+
+@pytest.mark.parametrize("beta", [-7.0, -20.0])
+@pytest.mark.parametrize("d", [2, 3])
+def test_softmax_with_negative_beta_has_an_answer(d: int, beta: float) -> None:
+    """The branch went to absurd diffusivities, and ended in a traceback."""
+    point = point_at(d, beta, mf.SA)
+    assert (point.order, point.saddle_node_diffusivity) == ("continuous", None)
+
+
+def test_order_parameter_is_that_of_the_critical_degree() -> None:
+    """Even states on the sphere have no mean: |int x dmu| is 0 at their jump."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(-40.0), REPULSIVE)
+    branch = primary_branch(problem)
+    point, (transition,) = onset(branch), [s for s in branch.special if s.kind == "transition"]
+    assert point.order_parameter_at_transition == transition.order_parameter > 0.9
+    assert transition.moments[0] / math.sqrt(5.0) == pytest.approx(
+        transition.order_parameter, rel=1e-14
+    )
+    assert branch.degree == 2 and branch.state(-1).order_parameter == 0.0
 
 
 @pytest.mark.parametrize(("d", "beta"), [(2, 100.0), (3, 30.0), (4, 5.0), (8, 5.0), (8, 60.0)])
@@ -170,14 +200,20 @@ def test_own_kernel_that_overhangs_is_discontinuous() -> None:
     assert (point.transition_diffusivity or 0.0) > point.critical_diffusivity
 
 
-def test_diagram_has_the_points_and_reports_them() -> None:
+def test_diagram_has_the_points_and_shows_its_branches() -> None:
     """Order, facts and progress."""
-    seen: list[PhasePoint] = []
+    seen: list[Branch] = []
+
+    def watch(branches: Iterable[Branch]) -> Iterator[Branch]:
+        for branch in branches:
+            seen.append(branch)
+            yield branch
+
     diagram = phase_diagram(
-        lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta)), [3.0, 2.0], report=seen.append
+        lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta)), [3.0, 2.0], watch=watch
     )
     assert [point.beta for point in diagram.points] == [3.0, 2.0]
-    assert tuple(seen) == diagram.points
+    assert tuple(onset(branch) for branch in seen) == diagram.points
     assert (diagram.manifold, diagram.kernel, diagram.normalized) == (
         "circle",
         "exponential",
@@ -230,11 +266,16 @@ def test_no_betas_is_an_error() -> None:
         phase_diagram(lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta)), [])
 
 
-def test_no_transition_on_the_branch_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_transition_on_the_branch_is_an_error() -> None:
     """A branch that overhangs without equal free energies has lost one of its states."""
     branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(3.0)))
     kept = tuple(each for each in branch.special if each.kind != "transition")
-    lacking = replace(branch, special=kept)
-    monkeypatch.setattr("meanfield.studies.phase.primary_branch", lambda *_, **__: lacking)
     with pytest.raises(ContinuationError, match="beta = 3 never has the free energy of uniform"):
-        point_at(2, 3.0)
+        onset(replace(branch, special=kept))
+
+
+def test_problem_is_no_function_of_beta() -> None:
+    """Python would say that a Problem is not callable."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0))
+    with pytest.raises(TypeError, match="must be a function beta -> Problem, got Problem: write"):
+        phase_diagram(problem, [1.0])  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.theory.stability import growth_rate_max
-from meanfield.theory.time_units import TIME_UNITS, paper_time_factor, time_unit
+from meanfield.theory.time_units import TIME_UNITS, paper_time_factor, papers_kappa, time_unit
 
 
 def circle(kernel: mf.Kernel, flow: mf.Flow = mf.USA) -> mf.Problem:
@@ -77,3 +77,14 @@ def test_time_unit_refuses_unknown_names() -> None:
     with pytest.raises(ValueError, match="unit 'seconds' is not known. Known: scaled, paper, gro"):
         time_unit(circle(mf.linear()), "seconds")
     assert TIME_UNITS == ("scaled", "paper", "growth")
+
+
+def test_kappa_is_that_of_the_papers() -> None:
+    """The column would be off by e^beta."""
+    # Mun and Rosenzweig's threshold: kappa = beta / I_1(beta) in d = 2.
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0))
+    kappa = papers_kappa(problem, mf.critical_diffusivity(problem))
+    assert kappa == pytest.approx(0.7588462084, rel=1e-9)
+    assert papers_kappa(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA), 0.25) == 4.0
+    # e^{-800} is 0 in floating point, which is not what the papers' noise is.
+    assert papers_kappa(mf.Problem(mf.Circle(), mf.exponential(800.0)), 1e-4) is None

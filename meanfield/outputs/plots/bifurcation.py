@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from meanfield.arrays import FloatArray
+from meanfield.outputs.plots.branch_pieces import ENERGY, ORDER, VALUE, Pieces, branch_pieces
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
 from meanfield.outputs.plots.phase import BOTH, CRITICAL, SADDLE_NODE, TRANSITION
 from meanfield.outputs.plots.style import INK, MUTED, facts_title, style, title_above
 from meanfield.run import problem_attributes
+from meanfield.stationary.branches import Branch
 from meanfield.studies.phase import PhasePoint
-
-if TYPE_CHECKING:
-    from meanfield.stationary.branches import Branch, SpecialPoint
-
-# Parts of a branch: stable or not, and states (n, 3): order parameter, diffusivity, free energy.
-_Pieces = list[tuple[bool, FloatArray]]
-_ORDER, _VALUE, _ENERGY = range(3)
 
 _SIZE = (9.6, 5.8)
 _UNIFORM, _ORDERED = MUTED, INK
@@ -44,8 +38,8 @@ _BEYOND = 1.25
 _TICKS = 5
 # Longer numbers than this would lie on each other; the axis has them.
 _MOST_DIGITS = 8
-# Points of a drawn piece.
-_DENSE = 300
+# Share of the axis that the legend needs.
+_LEGEND_SHARE = 0.4
 # Room above the curves for words.
 _HEADROOM = 1.3
 
@@ -77,7 +71,7 @@ def bifurcation_figure(point: PhasePoint, branch: Branch) -> Figure:
     window = _window(point, whole)
     magnified = window != whole
     energy = bool(np.all(np.isfinite(branch.free_energy)))
-    pieces = _pieces(branch, energy)
+    pieces = branch_pieces(branch)
     rows: list[Any] = [["order"], ["energy"]] if energy else [["order"]]
     ratios: dict[str, Any] = {"height_ratios": [1.6, 1.0]} if energy else {}
     if magnified:
@@ -104,15 +98,20 @@ def bifurcation_figure(point: PhasePoint, branch: Branch) -> Figure:
         if window[1] - window[0] < _OFFSET_SHARE * whole[1]:
             last.ticklabel_format(axis="x", useOffset=True)
         last.set_xlabel("diffusivity $D$")
-        _legend(first, "center right" if point.saddle_node_diffusivity is None else "center left")
+        for panel in (first, axes["order"]):
+            panel.set_ylabel(_order_label(branch.degree))
+        # Where the branch is not.
+        left = branch.values.min() > _LEGEND_SHARE * whole[1]
+        _legend(first, branch.symmetry.name, "center left" if left else "center right")
     return figure
 
 
-def _legend(axes: Axes, place: Literal["center left", "center right"]) -> None:
+def _legend(axes: Axes, symmetry: str, place: Any) -> None:
     """Stable before unstable, order before uniform: in the alphabet's order, as it happens."""
     handles, labels = axes.get_legend_handles_labels()
     chosen = sorted(zip(labels, handles, strict=True), key=lambda entry: entry[0])
-    axes.legend([handle for _, handle in chosen], [label for label, _ in chosen], loc=place)
+    handles, labels = [handle for _, handle in chosen], [label for label, _ in chosen]
+    axes.legend(handles, labels, loc=place, title=f"stability among\n{symmetry} states:")
 
 
 def _window(point: PhasePoint, whole: tuple[float, float]) -> tuple[float, float]:
@@ -126,25 +125,30 @@ def _window(point: PhasePoint, whole: tuple[float, float]) -> tuple[float, float
     return (low, high) if _LEAST_SHARE < share < _WORTH_A_PANEL else whole
 
 
-def _states(axes: Axes, point: PhasePoint, pieces: _Pieces, window: tuple[float, float]) -> None:
+def _states(axes: Axes, point: PhasePoint, pieces: Pieces, window: tuple[float, float]) -> None:
     """Uniform and the branch, full lines where stable and dashed where not."""
     _shade(axes, point)
     _uniform(axes, point, window)
-    top = _HEADROOM * _draw(axes, pieces, _ORDER, window)[1]
+    top = _HEADROOM * _draw(axes, pieces, ORDER, window)[1]
     axes.set_xlim(*window)
     axes.set_ylim(-0.04 * top, top)
     # The headroom holds words; there is nothing above 1.
     axes.set_yticks([tick for tick in axes.get_yticks() if 0.0 <= tick < min(top, 1.0 + 1e-9)])
-    axes.set_ylabel(r"order parameter $|\int x\, d\mu|$")
+
+
+def _order_label(degree: int) -> str:
+    """What the order parameter is."""
+    mean = r"order parameter $|\int x\, d\mu|$"
+    return mean if degree == 1 else f"moment of degree {degree}\nas a share of a Dirac's"
 
 
 def _free_energy(
-    axes: Axes, point: PhasePoint, pieces: _Pieces, window: tuple[float, float]
+    axes: Axes, point: PhasePoint, pieces: Pieces, window: tuple[float, float]
 ) -> None:
     """Free energy of the branch over that of uniform: the lower one wins."""
     _shade(axes, point)
     _uniform(axes, point, window)
-    least, most = _draw(axes, pieces, _ENERGY, window)
+    least, most = _draw(axes, pieces, ENERGY, window)
     margin = 0.1 * (most - least)
     axes.set_xlim(*window)
     axes.set_ylim(least - margin, most + margin)
@@ -170,21 +174,13 @@ def _shade(axes: Axes, point: PhasePoint) -> None:
         axes.axvspan(*interval, color=BOTH, linewidth=0, label="both stable: hysteresis")
 
 
-def _energy_at(branch: Branch, turn: SpecialPoint) -> float:
-    """Free energy of a special point, above that of uniform."""
-    from meanfield.stationary.self_consistency import SelfConsistency
-
-    states = SelfConsistency(branch.problem, branch.symmetry)
-    return states.free_energy(turn.moments, turn.value)
-
-
 def _draw(
-    axes: Axes, pieces: _Pieces, height: int, window: tuple[float, float]
+    axes: Axes, pieces: Pieces, height: int, window: tuple[float, float]
 ) -> tuple[float, float]:
     """Branch in pieces of one stability; least and largest height in the window, 0 included."""
     named, shown = set(), [np.zeros(1)]
     for stable, points in pieces:
-        values, heights = points[:, _VALUE], points[:, height]
+        values, heights = points[:, VALUE], points[:, height]
         axes.plot(
             values, heights, color=_ORDERED, linestyle="-" if stable else _DASHES,
             label="_" if stable in named else f"order, {'stable' if stable else 'unstable'}",
@@ -193,52 +189,6 @@ def _draw(
         shown.append(heights[(values >= window[0]) & (values <= window[1])])
     extent = np.concatenate(shown)
     return float(extent.min()), float(extent.max())
-
-
-def _pieces(branch: Branch, energy: bool) -> _Pieces:
-    """Pieces of a branch between the points where it turns."""
-    energies = branch.free_energy if energy else np.zeros_like(branch.values)
-    points = np.column_stack([branch.order_parameter, branch.values, energies])
-    turns = [special for special in branch.special if special.kind == "saddle_node"]
-    ends = [0, *(np.flatnonzero(np.diff(branch.stable.astype(int))) + 1), len(points)]
-    pieces = []
-    joint: FloatArray = np.empty((0, 3))
-    for begin, end in zip(ends[:-1], ends[1:], strict=True):
-        before, joint = joint, np.empty((0, 3))
-        if end < len(points):
-            low, high = sorted(branch.order_parameter[end - 1 : end + 1])
-            here = [turn for turn in turns if low <= turn.order_parameter <= high]
-            joint = points[end - 1 : end]
-            if here:
-                height = _energy_at(branch, here[0]) if energy else 0.0
-                joint = np.array([[here[0].order_parameter, here[0].value, height]])
-        pieces.append((bool(branch.stable[begin]), np.vstack([before, points[begin:end], joint])))
-    return _smooth(pieces)
-
-
-def _smooth(pieces: _Pieces) -> _Pieces:
-    """Denser points of pieces: a few dozen states are too far apart for a magnified turn.
-
-    Diffusivity and free energy are smooth in the square of the order parameter, whose sign means
-    nothing, as long as it grows along the branch.
-    """
-    from scipy.interpolate import CubicSpline
-
-    points = np.concatenate([piece for _, piece in pieces])
-    square = points[:, _ORDER] ** 2
-    knots, first = np.unique(square, return_index=True)
-    if len(knots) < 4 or np.any(np.diff(square) < 0):
-        return pieces
-    curve = CubicSpline(knots, points[first, _VALUE:])
-    dense = []
-    for stable, piece in pieces:
-        ends = piece[0, _ORDER], piece[-1, _ORDER]
-        order = np.linspace(*ends, _DENSE)
-        if ends[0] > 0.0:
-            # A turn at small order parameter is magnified: equal ratios from there on, too.
-            order = np.union1d(order, np.geomspace(*ends, _DENSE))
-        dense.append((stable, np.column_stack([order, curve(order**2)])))
-    return dense
 
 
 def _marked(point: PhasePoint) -> list[tuple[float, str]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -33,8 +34,12 @@ _ROOM = 0.07
 
 @dataclass(frozen=True)
 class _Curves:
-    """Columns of a diagram, NaN where there is none; (n,) each, beta increasing."""
+    """Columns of a diagram, NaN where there is none; (n,) each, beta increasing.
 
+    Dots are where something was computed, which the tricritical point, put in between, was not.
+    """
+
+    dots: list[int]
     beta: FloatArray
     critical: FloatArray
     transition: FloatArray
@@ -94,7 +99,7 @@ def _curves(diagram: PhaseDiagram) -> _Curves:
         for point in sorted(diagram.points, key=lambda point: point.beta)
     ]
     table = np.array(rows, dtype=np.float64)
-    at = _tricritical_inside(diagram)
+    computed, at = set(table[:, 0]), _tricritical_inside(diagram)
     if at is not None:
         i = int(np.searchsorted(table[:, 0], at))
         share = (at - table[i - 1, 0]) / (table[i, 0] - table[i - 1, 0])
@@ -102,7 +107,9 @@ def _curves(diagram: PhaseDiagram) -> _Curves:
         level = table[i - 1, 1] ** (1 - share) * table[i, 1] ** share
         known = level if np.any(np.isfinite(table[:, 2])) else np.nan
         table = np.insert(table, i, [at, level, known, level, 0.0 * known], axis=0)
-    return _Curves(*table.T)
+    dots = [i for i, beta in enumerate(table[:, 0]) if beta in computed]
+    # Many dots are a line.
+    return _Curves(dots if len(dots) <= _DOTS else [], *table.T)
 
 
 def _tricritical_inside(diagram: PhaseDiagram) -> float | None:
@@ -133,7 +140,7 @@ def _regions(axes: Axes, diagram: PhaseDiagram, curves: _Curves) -> None:
     )
     for values, colour, label in lines:
         if np.any(np.isfinite(values)):
-            axes.plot(beta, values, color=colour, label=label, marker=_marker(beta), markersize=3)
+            _plot(axes, curves, values, color=colour, label=label)
     _names(axes, curves, edge, low, high)
     at = diagram.tricritical_beta
     if at is not None and beta[0] <= at <= beta[-1]:
@@ -165,8 +172,8 @@ def _names(axes: Axes, curves: _Curves, edge: FloatArray, low: float, high: floa
 
 def _jump(axes: Axes, diagram: PhaseDiagram, curves: _Curves) -> None:
     """Order parameter of the ordered state at the transition."""
-    beta, jump = curves.beta, curves.jump
-    axes.plot(beta, jump, color=TRANSITION, marker=_marker(beta), markersize=3)
+    beta = curves.beta
+    _plot(axes, curves, curves.jump, color=TRANSITION)
     axes.set_ylim(0.0, 1.0)
     axes.set_ylabel("order parameter\nat the transition")
     at = diagram.tricritical_beta
@@ -176,13 +183,11 @@ def _jump(axes: Axes, diagram: PhaseDiagram, curves: _Curves) -> None:
 
 def _critical(axes: Axes, curves: _Curves) -> None:
     """The unit of the first panel."""
-    axes.plot(
-        curves.beta, curves.critical, color=CRITICAL, marker=_marker(curves.beta), markersize=3
-    )
+    _plot(axes, curves, curves.critical, color=CRITICAL)
     axes.set_yscale("log")
     axes.set_ylabel("critical diffusivity\n" + r"$D_\#$ (scaled time)")
 
 
-def _marker(beta: FloatArray) -> str:
-    """Points show what was computed; many of them are a line."""
-    return "o" if len(beta) <= _DOTS else ""
+def _plot(axes: Axes, curves: _Curves, values: FloatArray, **how: Any) -> None:
+    """A line with its dots."""
+    axes.plot(curves.beta, values, marker="o", markersize=3, markevery=curves.dots, **how)

@@ -11,11 +11,11 @@ import pytest
 from matplotlib.axes import Axes
 
 import meanfield as mf
-from meanfield.outputs.plots import bifurcation
 from meanfield.outputs.plots.bifurcation import bifurcation_figure, save_bifurcation
 from meanfield.studies.phase import PhasePoint
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(3.0))
+AXIS = SimpleNamespace(name="axisymmetric")
 
 
 def folded(overhang: float, flow: mf.Flow = mf.USA) -> tuple[PhasePoint, Any]:
@@ -30,7 +30,9 @@ def folded(overhang: float, flow: mf.Flow = mf.USA) -> tuple[PhasePoint, Any]:
         values=1 + overhang * (4 * order**2 - 4 * order**4),
         order_parameter=order,
         free_energy=known * overhang * (2 * order**4 - 8 / 3 * order**6),
-        stable=order**2 > 0.5,
+        stable_within_symmetry=order**2 > 0.5,
+        symmetry=AXIS,
+        degree=1,
         special=(
             SimpleNamespace(kind="bifurcation", value=1.0, order_parameter=0.0, free_energy=0.0),
             SimpleNamespace(
@@ -43,12 +45,6 @@ def folded(overhang: float, flow: mf.Flow = mf.USA) -> tuple[PhasePoint, Any]:
     return PhasePoint(3.0, 1.0, transition, 1 + overhang, "discontinuous", jump), branch
 
 
-@pytest.fixture(autouse=True)
-def energy_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Branches made by hand know their free energy where they turn."""
-    monkeypatch.setattr(bifurcation, "_energy_at", lambda branch, turn: turn.free_energy)
-
-
 def pitchfork() -> tuple[PhasePoint, Any]:
     """Branch D = 1 - r^2 / 2."""
     order = np.linspace(0.01, 1.0, 30)
@@ -57,7 +53,9 @@ def pitchfork() -> tuple[PhasePoint, Any]:
         values=1 - order**2 / 2,
         order_parameter=order,
         free_energy=-(order**4) / 4,
-        stable=np.ones(30, dtype=bool),
+        stable_within_symmetry=np.ones(30, dtype=bool),
+        symmetry=AXIS,
+        degree=1,
         special=(),
     )
     return PhasePoint(3.0, 1.0, 1.0, None, "continuous", 0.0), branch
@@ -185,6 +183,25 @@ def test_normalised_flow_has_no_free_energy() -> None:
     figure = bifurcation_figure(point, branch)
     assert len(figure.axes) == 1
     assert set(marks(figure.axes[0])) == {"critical", "saddle node"}
+
+
+def test_stability_is_said_to_be_that_of_the_symmetry() -> None:
+    """A full line would be taken for stability against everything."""
+    (point, branch), titles = folded(0.4), []
+    for name in ("axisymmetric", "2-fold"):
+        branch.symmetry = SimpleNamespace(name=name)
+        legend = bifurcation_figure(point, branch).axes[0].get_legend()
+        assert legend is not None
+        titles.append(legend.get_title().get_text())
+    assert titles == ["stability among\naxisymmetric states:", "stability among\n2-fold states:"]
+
+
+def test_order_parameter_is_named_by_its_degree() -> None:
+    """The moment of another degree would be called the mean vector, which is 0."""
+    point, branch = folded(0.4)
+    assert r"\int x" in bifurcation_figure(point, branch).axes[0].get_ylabel()
+    branch.degree = 2
+    assert "degree 2" in bifurcation_figure(point, branch).axes[0].get_ylabel()
 
 
 def test_diagram_is_written_and_the_same_every_time(tmp_path: Path) -> None:

@@ -58,6 +58,15 @@ def test_jump_starts_at_the_tricritical_point() -> None:
     assert jump.tolist() == [[1.0, 0.0], [2.0, 0.0], [2.5, 0.0], [3.0, 0.5], [4.0, 0.5]]
 
 
+def test_dots_are_where_something_was_computed() -> None:
+    """The tricritical point, put in between, has an interpolated critical diffusivity."""
+    for axes in phase_diagram_figure(DIAGRAM).axes:
+        assert axes.get_lines()[0].get_markevery() == [0, 1, 3, 4]
+    many = tuple(continuous(beta) for beta in np.linspace(1.0, 2.0, 50))
+    figure = phase_diagram_figure(replace(DIAGRAM, points=many))
+    assert figure.axes[0].get_lines()[0].get_markevery() == []
+
+
 def test_critical_diffusivity_is_drawn_as_it_is() -> None:
     """The unit of the first panel would be another one."""
     axes = phase_diagram_figure(DIAGRAM).axes[2]

@@ -11,12 +11,8 @@ from scipy.special import ive
 
 import meanfield as mf
 from meanfield.stationary.branches import primary_branch
-from meanfield.stationary.transition import (
-    branch_direction,
-    critical_degree,
-    near_tricritical,
-    tricritical_beta,
-)
+from meanfield.theory.onset import branch_direction, tricritical_beta
+from meanfield.theory.stability import critical_degree
 
 REPULSIVE = mf.Flow(strength=-1.0)
 
@@ -122,18 +118,6 @@ def test_resonance_leaves_linearly() -> None:
     assert branch_direction(mf.Problem(mf.Circle(), kernel)) == math.inf
 
 
-def test_near_tricritical_solves_the_landau_equations() -> None:
-    """At the transition the free energy and its derivative vanish, at the fold dD/deps."""
-    b, c = 0.02, 0.3
-    onset = near_tricritical(b, c)
-    eps, delta = onset.moment, onset.transition - 1.0
-    assert delta - b * eps**2 + c * eps**4 == pytest.approx(0.0, abs=1e-15)
-    energy = delta * eps**2 / 2 - b * eps**4 / 4 + c * eps**6 / 6
-    assert energy == pytest.approx(0.0, abs=1e-17)
-    squares = np.linspace(0.0, 0.1, 100_001)
-    assert onset.saddle_node - 1.0 == pytest.approx((b * squares - c * squares**2).max(), rel=1e-6)
-
-
 def test_nothing_grows_is_an_error() -> None:
     """A repulsive flow keeps uniform at every diffusivity."""
     problem = mf.Problem(mf.Circle(), mf.exponential(2.0), REPULSIVE)
@@ -160,10 +144,3 @@ def test_spheres_have_a_dimension() -> None:
     """The condition has no meaning below the circle."""
     with pytest.raises(ValueError, match="dimension must be at least 1, got 0"):
         tricritical_beta(0)
-
-
-@pytest.mark.parametrize(("direction", "quartic"), [(-1.0, 1.0), (1.0, -1.0)])
-def test_weak_onset_needs_positive_coefficients(direction: float, quartic: float) -> None:
-    """Otherwise the branch does not turn near uniform."""
-    with pytest.raises(ValueError, match="needs B > 0 and C > 0"):
-        near_tricritical(direction, quartic)

@@ -21,18 +21,13 @@ point: for USA on S^{d-1}, q = I_{d/2+1}(beta) / I_{d/2}(beta) = 1/d.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-
-import numpy as np
 
 from meanfield.kernels import KERNELS
-from meanfield.kernels.exponential import bessel_ratio
+from meanfield.kernels.exponential import inverse_bessel_ratio
 from meanfield.problem import Problem
-from meanfield.stationary.self_consistency import couplings
+from meanfield.theory.stability import couplings, critical_degree
 
-_NEWTON_STEPS = 40
-_NEWTON_TOLERANCE = 1e-8
-# Multipliers that differ by rounding of a quadrature are equal.
+# Ratios of multipliers that differ from 1 by rounding of a quadrature are 1.
 _TIE = 1e-12
 
 
@@ -69,42 +64,7 @@ def tricritical_beta(dimension: int) -> float:
     if dimension < 1:
         raise ValueError(f"dimension must be at least 1, got {dimension}.")
     d = dimension + 1
-    order, target = d / 2 + 1.0, 1.0 / d
-    # r = I_nu / I_{nu-1} is concave, r' = 1 - (2 nu - 1) r / beta - r^2 (DLMF 10.29.2), and the
-    # start lies below the root by Amos's bound, so that the iteration rises without passing it.
-    beta = d**2 / (d**2 - 1.0)
-    for _ in range(_NEWTON_STEPS):
-        ratio = float(bessel_ratio(order, beta))
-        step = (target - ratio) / (1.0 - (2.0 * order - 1.0) * ratio / beta - ratio**2)
-        beta += step
-        # Quadratic convergence: after a step this small the next is rounding.
-        if abs(step) <= _NEWTON_TOLERANCE * beta:
-            break
-    return beta
-
-
-def critical_degree(problem: Problem) -> int:
-    """Degree that loses stability first as diffusivity falls: the largest strength w_l / z.
-
-    Raises
-    ------
-    ValueError
-        If no degree grows at any diffusivity.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> critical_degree(mf.Problem(mf.Circle(), mf.exponential(-7.0), mf.Flow(strength=-1.0)))
-    2
-    """
-    coupling = couplings(problem, max(problem.kernel_degree, 1))[1:]
-    if coupling.max() <= 0:
-        raise ValueError(
-            "no transition: uniform is stable at every diffusivity, as no degree grows with "
-            f"strength = {problem.flow.strength:g}. Change the sign of the strength or of beta."
-        )
-    # Of degrees that tie, the first.
-    return int(np.argmax(coupling >= (1.0 - _TIE) * coupling.max())) + 1
+    return float(inverse_bessel_ratio(d / 2 + 1.0, 1.0 / d))
 
 
 def branch_direction(problem: Problem) -> float:
@@ -170,50 +130,4 @@ def branch_direction(problem: Problem) -> float:
         kappa * (q * mu - first * kappa / 2.0 - second * mu)
         + first**2 * (1.0 + squared) / 3.0
         + (squared - 2.0) / 6.0
-    )
-
-
-@dataclass(frozen=True)
-class WeakOnset:
-    """Onset of order with a small jump: diffusivities as shares of D_#, and the moment there."""
-
-    saddle_node: float
-    transition: float
-    moment: float
-
-
-def near_tricritical(direction: float, quartic: float) -> WeakOnset:
-    """Onset of order with a jump as B -> 0, from D = D_# (1 + B eps^2 - C eps^4).
-
-    The branch turns at eps^2 = B / (2 C). The free energy is proportional to the integral of
-    eps (D / D_# - 1 - B eps^2 + C eps^4), and that of uniform again at eps^2 = 3 B / (4 C):
-
-        D_SN / D_# = 1 + B^2 / (4 C),    D_c / D_# = 1 + 3 B^2 / (16 C),
-
-    up to a share of order eps^2 of B^2 / C.
-
-    Parameters
-    ----------
-    direction, quartic : float
-        B and C, both positive.
-
-    Raises
-    ------
-    ValueError
-        If B or C is not positive: there is then no saddle node near uniform.
-
-    Examples
-    --------
-    >>> near_tricritical(0.01, 0.25)
-    WeakOnset(saddle_node=1.0001, transition=1.000075, moment=0.17320508075688773)
-    """
-    if not (direction > 0.0 and quartic > 0.0):
-        raise ValueError(
-            f"a weak onset needs B > 0 and C > 0, got B = {direction:g} and C = {quartic:g}."
-        )
-    depth = direction**2 / (4.0 * quartic)
-    return WeakOnset(
-        saddle_node=1.0 + depth,
-        transition=1.0 + 0.75 * depth,
-        moment=math.sqrt(0.75 * direction / quartic),
     )
