@@ -14,11 +14,13 @@ from meanfield.config import Config
 from meanfield.config.difference import check_continues
 from meanfield.observables import observe
 from meanfield.observables.clusters import cluster_radius
+from meanfield.outputs.provenance import provenance
 from meanfield.outputs.recorder import RUNNING, OutputError, record, set_status, writer_lock
 from meanfield.outputs.run_file import load, read_checkpoint
+from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, hand_over_rule, represent
-from meanfield.run import COMPLETED, problem_attributes
+from meanfield.run import COMPLETED, Run, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.theory.stability import growth_rates
 from meanfield.trajectory import trajectory
@@ -70,15 +72,21 @@ def execute(
             raise OutputError(
                 f"{config.output.path} exists: use --overwrite to replace it or --resume to go on."
             )
-        start, times = _continuation(config, path) if exists and resume else (None, config.times)
-        if len(times) == 0:
-            return
-        if start is None:
-            checkpoint, representation = None, represent(problem, options)
-        else:
-            checkpoint, name = start
-            family = REPRESENTATIONS[name]
-            representation = family.resume(problem, options, checkpoint.state, checkpoint.fixed)
+        spent = WallTime()
+        with spent.during("setup"):
+            continued = _continuation(config, path) if exists and resume else None
+            if continued is None:
+                checkpoint, times, facts = None, config.times, provenance()
+                representation = represent(problem, options)
+            else:
+                (checkpoint, name), times, stored = continued
+                if len(times) == 0:
+                    return
+                facts = provenance(stored.attributes, f"from t = {stored.time[-1]:.6g} on")
+                spent.add(seconds_by_phase(stored.attributes))
+                family = REPRESENTATIONS[name]
+                representation = family.resume(problem, options, checkpoint.state, checkpoint.fixed)
+            rates = growth_rates(problem)
         stream: Iterable[Snapshot] = trajectory(
             problem,
             representation,
@@ -89,25 +97,30 @@ def execute(
             hand_over=hand_over_rule(problem, options),
         )
         if config.stop == "one_cluster":
-            stream = until_one_cluster(problem, stream)
+            stream = until_one_cluster(problem, stream, spent)
         yield from record(
             path,
             stream,
-            attributes=_attributes(config),
-            growth_rates=growth_rates(problem),
+            attributes=_attributes(config) | facts,
+            growth_rates=rates,
             observe=lambda s: observe(problem, s.measure, s.moments, config.output.observables),
             keep_state=config.output.state,
-            resume=start is not None,
+            resume=continued is not None,
             events=0 if checkpoint is None else checkpoint.events,
+            spent=spent,
         )
 
 
-def until_one_cluster(problem: Problem, stream: Iterable[Snapshot]) -> Iterator[Snapshot]:
+def until_one_cluster(
+    problem: Problem, stream: Iterable[Snapshot], spent: WallTime
+) -> Iterator[Snapshot]:
     """Pass snapshots through up to the first that is a single cluster."""
     for snapshot in stream:
         yield snapshot
-        found = observe(problem, snapshot.measure, snapshot.moments, ())
-        if is_one_cluster(problem, snapshot.moments, float(found["clusters/count"])):
+        with spent.during("observing"):
+            found = observe(problem, snapshot.measure, snapshot.moments, ())
+            single = is_one_cluster(problem, snapshot.moments, float(found["clusters/count"]))
+        if single:
             return
 
 
@@ -134,13 +147,18 @@ def _attributes(config: Config) -> dict[str, Any]:
     }
 
 
-def _continuation(config: Config, path: Path) -> tuple[tuple[Checkpoint, str] | None, FloatArray]:
-    """Where to go on from, and the times that remain; what was saved stays as it is."""
+def _continuation(
+    config: Config, path: Path
+) -> tuple[tuple[Checkpoint, str], FloatArray, Run] | None:
+    """Where to go on from, the times that remain, and what was saved, which stays as it is.
+
+    None where nothing was saved.
+    """
     run = load(path, states="none")
     stored = str(run.attributes.get("config", ""))
     check_continues(config, stored, config.output.path, _FREE_KEYS)
     if len(run.time) == 0:
-        return None, config.times
+        return None
     remaining = config.times[config.times > run.time[-1]]
     count = float(run.observables["clusters/count"][-1])
     moments = config.problem.space.packed(run.moments[-1])
@@ -149,4 +167,4 @@ def _continuation(config: Config, path: Path) -> tuple[tuple[Checkpoint, str] | 
     if len(remaining) == 0 and run.status.startswith((RUNNING, "interrupted")):
         # Everything was saved; only the last word was missing.
         set_status(path, COMPLETED)
-    return read_checkpoint(path), remaining
+    return read_checkpoint(path), remaining, run

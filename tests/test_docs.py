@@ -19,10 +19,12 @@ from meanfield.commands.comparison_report import report_json
 from meanfield.commands.ensemble_report import report_json as ensemble_json
 from meanfield.commands.main import main, parser
 from meanfield.commands.prediction_report import report_json as prediction_json
+from meanfield.commands.provenance_report import report_json as provenance_json
 from meanfield.commands.stability import analysis
 from meanfield.config import config, sections
 from meanfield.config.tables import REQUIRED, Key
 from meanfield.outputs.plots import PLOTS
+from meanfield.outputs.study_file import STUDY_COMMANDS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -167,6 +169,29 @@ def test_commands_page_has_the_keys_of_predict_json() -> None:
     none = meanfield.predict_clusters(still, 10, **options)
     keys = set(json.loads(prediction_json(given))) | set(json.loads(prediction_json(none)))
     assert json_keys("predict") == keys
+
+
+def test_commands_page_has_the_keys_of_provenance() -> None:
+    """A script would look for a key that is not there."""
+    assert json_keys("info") == set(provenance_json({}, ""))
+
+
+@pytest.mark.parametrize("kind", ["comparison", "ensemble"])
+def test_file_format_page_names_provenance_of_studies(kind: str, tmp_path: Path) -> None:
+    """A reader of files would find an attribute that nothing explains."""
+    import h5py
+
+    (tmp_path / "x.toml").write_text(
+        'problem = { manifold = "circle", beta = 2.0 }\ntime = { end = 1.0, save = 2 }\n'
+        "compare = { tokens = [5, 8], repetitions = 2 }\n"
+        "ensemble = { tokens = [5], runs = 1 }\n"
+    )
+    command = STUDY_COMMANDS[kind]  # type: ignore[index]
+    options = ["--quiet", "--workers", "1", "-o", str(tmp_path / "x.h5")]
+    assert main([command, str(tmp_path / "x.toml"), *options]) == 0
+    words = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`(.*?)`", page("file-format.md")))))
+    with h5py.File(tmp_path / "x.h5") as file:
+        assert "result_hash" in file.attrs and set(file.attrs) <= words
 
 
 @pytest.mark.parametrize(

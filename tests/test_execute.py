@@ -35,6 +35,11 @@ REPRESENTATIONS = {
     "normalized": ["problem.normalized=true", "time.end=6"],
     "particles": ["representation.name=particles", "representation.tokens=30"],
     "many": ["representation.name=particles", "representation.tokens=1000"],
+    "noisy": [
+        "problem.diffusivity=0.05",
+        "representation={name='particles', tokens=30, seed=3}",
+        "time.step=0.25",
+    ],
     "characteristics": ["representation.name=characteristics"],
     # density, characteristics and atoms, with hand-overs between the saved times
     "auto": ["problem.normalized=true", "time.end=1e6", "time.save=9", *LOGARITHMIC],
@@ -77,6 +82,7 @@ def assert_equal_runs(first: Run, second: Run) -> None:
     """Equal to the bit, in everything that is computed."""
     assert np.array_equal(first.time, second.time)
     assert np.array_equal(first.moments, second.moments)
+    assert first.attributes["result_hash"] == second.attributes["result_hash"]
     assert first.representation == second.representation
     # NaN is not equal to itself.
     assert repr(first.events) == repr(second.events)

@@ -24,6 +24,7 @@ from meanfield.config.difference import check_continues
 from meanfield.config.errors import located
 from meanfield.outputs.atomic import OutputError, writer_lock
 from meanfield.outputs.comparison_file import load_comparison, record_comparison
+from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors.finished import finished
@@ -65,12 +66,15 @@ def _run(
     config: Config, path: Path, stored: ConvergenceStudy | None, options: argparse.Namespace
 ) -> None:
     """Run what is missing and record it."""
+    spent = WallTime()
     left = len(config.compare.tokens) * config.compare.repetitions
     if stored is not None:
+        spent.add(seconds_by_phase(stored.attributes))
         left -= int(np.isfinite(stored.distances).all(axis=2).sum())
     # The pool first: a cluster that is not there must not be found missing after the density run.
     with pool(options, left) as executor:
-        plan = _plan(config)
+        with spent.during("setup"):
+            plan = _plan(config)
         found = plan.empty()
         if stored is not None:
             kept = np.stack([stored.distances, stored.widths], axis=-1)
@@ -82,7 +86,7 @@ def _run(
         attributes = study_attributes(config, None if stored is None else stored.attributes)
         results = finished(system_distances, missing, executor)
         run_through(
-            record_comparison(path, plan, found, results, attributes),
+            record_comparison(path, plan, found, results, attributes, spent),
             config,
             path,
             missing,

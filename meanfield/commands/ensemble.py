@@ -23,6 +23,7 @@ from meanfield.config.difference import check_continues
 from meanfield.config.errors import located
 from meanfield.outputs.atomic import writer_lock
 from meanfield.outputs.ensemble_file import load_ensemble, record_ensemble
+from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.cluster_runs import block_clusters
 from meanfield.studies.ensemble import EnsemblePlan, block_work, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
@@ -47,10 +48,12 @@ def execute(options: argparse.Namespace) -> int:
     config = load_config(options.config, [*options.set, *runs], timed=False)
     check_study_memory(config, "ensemble", max(config.ensemble.tokens))
     path = study_output(options, config, "ensemble")
-    plan = _plan(config)
+    spent = WallTime()
+    with spent.during("setup"):
+        plan = _plan(config)
     with writer_lock(path):
         stored = _stored(config, plan, path) if options.resume and path.exists() else None
-        _run(config, plan, path, stored, options)
+        _run(config, plan, path, stored, options, spent)
     made = load_ensemble(path)
     if options.plot is not None:
         from meanfield.outputs.plots.ensemble import save_ensemble_plot
@@ -66,6 +69,7 @@ def _run(
     path: Path,
     stored: Ensemble | None,
     options: argparse.Namespace,
+    spent: WallTime,
 ) -> None:
     """Run what is missing and record it."""
     found = plan.empty() if stored is None else plan.resumed(stored)
@@ -74,12 +78,13 @@ def _run(
         if not options.quiet:
             say(f"{path} holds all the runs asked for: nothing to do.")
         return
+    if stored is not None:
+        spent.add(seconds_by_phase(stored.attributes))
     attributes = study_attributes(config, None if stored is None else stored.attributes)
     with pool(options, len(missing)) as executor:
+        results = finished(block_clusters, missing, executor)
         run_through(
-            record_ensemble(
-                path, plan, found, finished(block_clusters, missing, executor), attributes
-            ),
+            record_ensemble(path, plan, found, results, attributes, spent),
             config,
             path,
             missing,

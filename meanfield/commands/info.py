@@ -1,16 +1,21 @@
-"""`meanfield info`: what a run file holds, as text, JSON or CSV."""
+"""`meanfield info`: what a file holds and where it comes from, as text, JSON or CSV."""
 
 from __future__ import annotations
 
 import argparse
 import csv
 import sys
+from typing import Any
 
 import numpy as np
 
 from meanfield.commands.arguments import add_json
 from meanfield.commands.happenings import happenings, happenings_json
+from meanfield.commands.provenance_report import mismatch, report, report_json
+from meanfield.commands.streams import say
 from meanfield.commands.tables import facts, table, to_json
+from meanfield.outputs.provenance import read_provenance
+from meanfield.outputs.result_hash import result_hash, run_results
 from meanfield.outputs.run_file import load
 from meanfield.run import Run
 
@@ -23,19 +28,42 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     form = command.add_mutually_exclusive_group()
     add_json(form)
     form.add_argument("--csv", action="store_true", help="observables against time")
+    command.add_argument(
+        "--provenance",
+        action="store_true",
+        help="only where it comes from: versions, machine, wall time, hash of the results",
+    )
 
 
 def execute(options: argparse.Namespace) -> int:
     """Print it."""
+    if options.provenance:
+        if options.csv:
+            raise ValueError("--provenance is no table: use it with --json, or without --csv.")
+        attributes, found = read_provenance(options.file)
+        told = report_json(attributes, found)
+        print(to_json(told) if options.json else report(attributes, found))
+        return _checked(options.file, attributes, found)
     run = load(options.file, states="none")
+    found = result_hash(run_results(run.time, run.moments, run.observables))
     if options.json:
         series = {"time": run.time, "observables": run.observables}
-        print(to_json({**run.attributes, **series, **happenings_json(run.events)}))
+        origin = {"provenance": report_json(run.attributes, found)}
+        print(to_json({**run.attributes, **series, **happenings_json(run.events), **origin}))
     elif options.csv:
         _write_csv(run)
     else:
         print(_text(run))
-    return 0
+    return _checked(options.file, run.attributes, found)
+
+
+def _checked(path: str, attributes: dict[str, Any], found: str) -> int:
+    """Exit status: 1, and a line on standard error, if the numbers are not those written."""
+    line = mismatch(path, attributes, found)
+    if line is None:
+        return 0
+    say(f"meanfield: {line}")
+    return 1
 
 
 def _columns(run: Run) -> dict[str, np.ndarray]:

@@ -19,6 +19,7 @@ from meanfield.config import Config, ConfigError
 from meanfield.config.output import output_path
 from meanfield.config.sections import read_problem
 from meanfield.outputs.atomic import OutputError
+from meanfield.outputs.provenance import provenance
 from meanfield.studies.sources import ProblemSource
 
 Task = TypeVar("Task")
@@ -85,6 +86,7 @@ def study_attributes(config: Config, stored: Mapping[str, Any] | None) -> dict[s
         "config": config.text,
         "title": config.title,
         "created": now if stored is None else stored["created"],
+        **provenance(stored),
     }
 
 

@@ -10,7 +10,8 @@
     /exponent, /prefactor, /linear_amplification        (n_times,)
     /exponent_interval       (n_times, 2) 95 % confidence
     attributes               comparison_format_version, meanfield_version, config, created, status,
-                             metric, seed, note, headline_time, and the facts of the problem
+                             result_hash, metric, seed, note, headline_time, and the facts of
+                             origin and problem
 
 Everything but distances and onset times follows from these and is there for other readers.
 Every axis has its dimension scale. The file is small and written anew each time.
@@ -28,6 +29,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.study_file import read_study, taken_down, write_study
+from meanfield.outputs.wall_time import WallTime
 from meanfield.studies.convergence import Comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.particle_systems import System
@@ -54,6 +56,7 @@ def record_comparison(
     found: FloatArray,
     results: Iterable[tuple[System, FloatArray]],
     attributes: dict[str, Any],
+    spent: WallTime | None = None,
 ) -> Generator[System, None, None]:
     """Take down results as they come, into `found` and into the file.
 
@@ -69,6 +72,8 @@ def record_comparison(
         From `finished`.
     attributes : dict
         Attributes of the file beyond the facts of the problem.
+    spent : WallTime, optional
+        Where the time goes; told in the file, as far as it is known when the file is written.
 
     Yields
     ------
@@ -80,12 +85,12 @@ def record_comparison(
     OutputError
         If the file cannot be written.
     """
+    spent = spent or WallTime()
 
     def flush(status: str) -> None:
         study = plan.study(found)
-        write_comparison(
-            path, replace(study, attributes=study.attributes | attributes | {"status": status})
-        )
+        told = attributes | spent.attributes() | {"status": status}
+        write_comparison(path, replace(study, attributes=study.attributes | told))
 
     def progress() -> str:
         done = int(np.isfinite(found).all(axis=(2, 3)).sum())
@@ -95,7 +100,7 @@ def record_comparison(
     def take(system: System, row: FloatArray) -> None:
         plan.place(found, system, row)
 
-    yield from taken_down(results, take, flush, progress)
+    yield from taken_down(results, take, flush, progress, spent)
 
 
 def write_comparison(path: Path, study: ConvergenceStudy) -> None:

@@ -14,7 +14,8 @@
     /count                   (most + 1,) numbers of clusters, 0 first
     /distribution            (n_sizes, n_times, most + 1) share of the runs with each count
     attributes               ensemble_format_version, meanfield_version, config, created, status,
-                             carrier, seed, tolerance, title, and the facts of the problem
+                             result_hash, carrier, seed, tolerance, title, and the facts of
+                             origin and problem
 
 Means, errors and distributions follow from the counts and are there for other readers. Every axis
 has its dimension scale. The file is written anew each time.
@@ -32,6 +33,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.study_file import read_study, taken_down, write_study
+from meanfield.outputs.wall_time import WallTime
 from meanfield.studies.cluster_runs import RunBlock
 from meanfield.studies.cluster_table import ClusterTable
 from meanfield.studies.ensemble import EnsemblePlan
@@ -57,6 +59,7 @@ def record_ensemble(
     found: ClusterTable,
     results: Iterable[tuple[RunBlock, ClusterTable]],
     attributes: dict[str, Any],
+    spent: WallTime | None = None,
 ) -> Generator[RunBlock, None, None]:
     """Take down results as they come, and write them into the file.
 
@@ -72,6 +75,8 @@ def record_ensemble(
         From `finished`.
     attributes : dict
         Attributes of the file beyond the facts of the problem and of the runs.
+    spent : WallTime, optional
+        Where the time goes; told in the file, as far as it is known when the file is written.
 
     Yields
     ------
@@ -83,6 +88,7 @@ def record_ensemble(
     OutputError
         If the file cannot be written.
     """
+    spent = spent or WallTime()
 
     def take(block: RunBlock, part: ClusterTable) -> None:
         nonlocal found
@@ -90,15 +96,14 @@ def record_ensemble(
 
     def write(status: str) -> None:
         made = plan.ensemble(found)
-        write_ensemble(
-            path, replace(made, attributes=made.attributes | attributes | {"status": status})
-        )
+        told = attributes | spent.attributes() | {"status": status}
+        write_ensemble(path, replace(made, attributes=made.attributes | told))
 
     def progress() -> str:
         done = (found.counts >= 0).all(axis=2)
         return f"{done.sum()} of {done.size} runs"
 
-    yield from taken_down(results, take, write, progress)
+    yield from taken_down(results, take, write, progress, spent)
 
 
 def write_ensemble(path: Path, made: Ensemble) -> None:

@@ -15,6 +15,10 @@ from meanfield.arrays import FloatArray
 from meanfield.events import Event
 from meanfield.outputs import run_writer
 from meanfield.outputs.atomic import OutputError, replace_file, uninterrupted, writer_lock
+from meanfield.outputs.provenance import FACTS
+from meanfield.outputs.result_hash import result_hash
+from meanfield.outputs.run_file import file_results
+from meanfield.outputs.wall_time import WallTime
 from meanfield.run import COMPLETED, RUNNING
 from meanfield.snapshot import Snapshot
 from meanfield.trajectory import SimulationError
@@ -23,6 +27,8 @@ __all__ = ["RUNNING", "OutputError", "record", "set_status", "writer_lock"]
 
 _FLUSH_SECONDS = 1.0
 _FLUSH_SHARE = 10.0
+# Attributes that may change when a run is resumed.
+_OF_THE_SESSION = {"config", "title", *FACTS}
 # States waiting to be written, in bytes; or half the file, so that all copies together cost a
 # few times the file.
 PENDING_BYTES = 2**28
@@ -40,6 +46,7 @@ def record(
     keep_state: str = "all",
     resume: bool = False,
     events: int = 0,
+    spent: WallTime | None = None,
 ) -> Iterator[Snapshot]:
     """Pass snapshots through and record them.
 
@@ -62,6 +69,8 @@ def record(
         Continue the file.
     events : int
         How many of the file's events stay: those before the checkpoint it is continued from.
+    spent : WallTime, optional
+        Where the time goes; told in the file, as far as it is known when the file is written.
 
     Yields
     ------
@@ -80,8 +89,10 @@ def record(
     happened: list[Event] = []
     last: Snapshot | None = None
     written = RUNNING
+    spent = spent or WallTime()
     if not resume:
-        replace_file(path, None, lambda file: run_writer.create(file, attributes, growth_rates))
+        with spent.during("writing"):
+            replace_file(path, None, lambda file: run_writer.create(file, attributes, growth_rates))
 
     def flush(status: str) -> float:
         nonlocal written, events
@@ -95,14 +106,16 @@ def record(
                 if status != RUNNING and keep_state == "last":
                     run_writer.drop_states(file)
                     run_writer.append_states(file, [(len(file["time"]) - 1, last.measure)])
-            for key in {"config", "title"} & attributes.keys():
+            for key in _OF_THE_SESSION & attributes.keys():
                 file.attrs[key] = attributes[key]
-            file.attrs["status"] = status
+            _conclude(file, status)
+            # Last: what follows, until the file is in its place, cannot be told in it.
+            file.attrs.update(spent.attributes())
 
         room = run_writer.room(pending)
         room += 0 if last is None else 2 * run_writer.checkpoint_bytes(last.checkpoint)
         # Rows must not be written twice: an interrupt waits until they are forgotten here.
-        with uninterrupted():
+        with uninterrupted(), spent.during("writing"):
             try:
                 replace_file(path, path, write, room)
             except OutputError as error:
@@ -116,8 +129,9 @@ def record(
 
     flushed, cost, size = clock.perf_counter(), 0.0, 0
     try:
-        for snapshot in stream:
-            row = run_writer.row(snapshot, observe(snapshot), keep_state == "all")
+        for snapshot in spent.over(stream, "stepping"):
+            with spent.during("observing"):
+                row = run_writer.row(snapshot, observe(snapshot), keep_state == "all")
             last = snapshot
             pending.append(row)
             happened.extend(snapshot.events)
@@ -142,8 +156,16 @@ def record(
 
 
 def set_status(path: Path, status: str) -> None:
-    """Change nothing but the status of a run file."""
-    replace_file(path, path, lambda file: file.attrs.__setitem__("status", status))
+    """Change nothing but the status of a run file, and the hash that belongs to it."""
+    replace_file(path, path, lambda file: _conclude(file, status))
+
+
+def _conclude(file: Any, status: str) -> None:
+    """Write how the run ended, and the hash of its results; while it runs there is none."""
+    file.attrs["status"] = status
+    file.attrs.pop("result_hash", None)
+    if status != RUNNING:
+        file.attrs["result_hash"] = result_hash(file_results(file))
 
 
 def _status(error: SimulationError) -> str:

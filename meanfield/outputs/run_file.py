@@ -17,7 +17,9 @@
     /checkpoint/state       where to go on from, one-dimensional; epoch, clock (time is their sum),
                             unit, step and counts as attributes; checkpoint/fixed/<name> what the
                             representation needs besides
-    attributes              format_version, meanfield_version, config, seed, created, status, ...
+    attributes              format_version, meanfield_version, config, seed, created, status,
+                            result_hash (not while running), those of `provenance` and
+                            `wall_time`, ...
 
 Every axis has its dimension scale, so that xarray opens the file with engine="h5netcdf"; time is
 linked into the groups of series. A checksum over the whole file follows its end (`seal`).
@@ -38,6 +40,7 @@ from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
 from meanfield.measures import Density, Measure
 from meanfield.outputs.reading import FormatError, opened, plain_attributes
+from meanfield.outputs.result_hash import run_results
 from meanfield.outputs.study_file import STUDY_COMMANDS, study_kind
 from meanfield.representations import REPRESENTATIONS
 from meanfield.run import Run
@@ -54,6 +57,7 @@ EVENT_NUMBERS = ("time", "first_cluster", "second_cluster", "first_mass", "secon
 """Columns of /events that are numbers, in the order of an `Event`'s."""
 
 _SLAB_BYTES = 2**25
+_NO_MOMENTS = np.zeros((0, 1), complex)
 
 
 def load(path: str | os.PathLike[str], states: str = "all") -> Run:
@@ -79,7 +83,7 @@ def load(path: str | os.PathLike[str], states: str = "all") -> Run:
     meanfield.outputs.reading.FormatError: nothing.h5: no such file.
     """
     with opened(path) as file:
-        _check_format(path, file)
+        check_format(path, file)
         return _read(file, states)
 
 
@@ -92,7 +96,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
         If it is not a run file, or damaged.
     """
     with opened(path) as file:
-        _check_format(path, file)
+        check_format(path, file)
         group = file["checkpoint"]
         step = float(group.attrs["step"])
         checkpoint = Checkpoint(
@@ -110,7 +114,20 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
         return checkpoint, _known(group.attrs["representation"])
 
 
-def _check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
+def file_results(file: h5py.File) -> dict[str, Any]:
+    """Datasets of an open run file that its hash covers, see `result_hash`."""
+    moments = file.get("moments", _NO_MOMENTS)
+    return run_results(file["time"], moments, _observables(file))
+
+
+def check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
+    """Refuse an open file that is not a run file of this format.
+
+    Raises
+    ------
+    FormatError
+        With what it is, and what to do with it.
+    """
     version = file.attrs.get("format_version")
     kind = study_kind(file)
     if kind is not None:
@@ -129,21 +146,15 @@ def _check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
 def _read(file: h5py.File, states: str) -> Run:
     time = file["time"][()]
     attributes = plain_attributes(file)
-    observables: dict[str, FloatArray] = {}
-
-    def visit(name: str, item: Any) -> None:
-        if hasattr(item, "shape") and not item.is_scale:
-            observables[name] = item[()]
-
-    if "observables" in file:
-        file["observables"].visititems(visit)
+    observables: dict[str, FloatArray]
+    observables = {name: item[()] for name, item in _observables(file).items()}
     diagnostics = {
         name: item[()]
         for name, item in file.get("diagnostics", {}).items()
         if item.dtype.kind == "f" and not item.is_scale
     }
     names = file["diagnostics/representation"].asstr()[()] if len(time) else []
-    moments = file["moments"][()] if len(time) else np.zeros((0, 1), complex)
+    moments = file["moments"][()] if len(time) else _NO_MOMENTS
     for name, series in [*observables.items(), *diagnostics.items(), ("moments", moments)]:
         if len(series) != len(time):
             raise ValueError(f"{name} has {len(series)} rows, expected {len(time)}")
@@ -158,6 +169,18 @@ def _read(file: h5py.File, states: str) -> Run:
         growth_rates=file["stability/growth_rates"][()],
         events=_read_events(file),
     )
+
+
+def _observables(file: h5py.File) -> dict[str, h5py.Dataset]:
+    found: dict[str, h5py.Dataset] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if hasattr(item, "shape") and not item.is_scale:
+            found[name] = item
+
+    if "observables" in file:
+        file["observables"].visititems(visit)
+    return found
 
 
 def _read_events(file: h5py.File) -> tuple[Event, ...]:

@@ -1,6 +1,7 @@
 """Files of studies (HDF5): what those of `compare` and `ensemble` have in common.
 
-    attributes       KIND_format_version, then what the study knows of itself
+    attributes       KIND_format_version, then what the study knows of itself, `provenance` and
+                     `wall_time`; result_hash, over every array of the file, unless it is running
     /AXIS            the scale of each axis
     /VALUE           every axis of it with its dimension scale attached
     units            an attribute of those that have one
@@ -22,6 +23,8 @@ import numpy as np
 
 from meanfield.outputs.atomic import replace_file
 from meanfield.outputs.reading import FormatError, opened, plain_attributes
+from meanfield.outputs.result_hash import result_hash
+from meanfield.outputs.wall_time import WallTime
 from meanfield.run import COMPLETED, RUNNING
 
 if TYPE_CHECKING:
@@ -85,6 +88,10 @@ def write_study(
                 dimension.attach_scale(file[axis])
         for name, unit in units.items():
             file[name].attrs["units"] = unit
+        # A study that was read has the hash of its day; while it runs there is none.
+        file.attrs.pop("result_hash", None)
+        if attributes.get("status", RUNNING) != RUNNING:
+            file.attrs["result_hash"] = result_hash(file)
 
     replace_file(path, None, write, sum(np.asarray(value).nbytes for value in values.values()))
 
@@ -131,6 +138,7 @@ def taken_down(
     take: Callable[[Task, Result], None],
     write: Callable[[str], None],
     progress: Callable[[], str],
+    spent: WallTime,
 ) -> Generator[Task, None, None]:
     """Keep results as they come and write them about every second.
 
@@ -144,6 +152,8 @@ def taken_down(
         Writes the file anew, with this status: "running" while there is more to come.
     progress : callable () -> str
         What is done, of how many, for the status of a study that ends early.
+    spent : WallTime
+        Where the time goes: results count as running, the rest as writing.
 
     Yields
     ------
@@ -158,26 +168,33 @@ def taken_down(
     ...     lambda task, result: done.append(result),
     ...     lambda status: print(status, done),
     ...     lambda: f"{len(done)} of 2",
+    ...     WallTime(),
     ... )
     >>> list(stream)
     running []
     completed ['a', 'b']
     [1, 2]
     """
-    write(RUNNING)
+
+    def put_down(status: str) -> None:
+        with spent.during("writing"):
+            write(status)
+
+    put_down(RUNNING)
     written = clock.perf_counter()
     try:
-        for task, result in results:
-            take(task, result)
+        for task, result in spent.over(results, "running"):
+            with spent.during("writing"):
+                take(task, result)
             if clock.perf_counter() - written > _FLUSH_SECONDS:
-                write(RUNNING)
+                put_down(RUNNING)
                 written = clock.perf_counter()
             yield task
     except BaseException as error:
         cause = "interrupted" if isinstance(error, KeyboardInterrupt | GeneratorExit) else "failed"
-        write(f"{cause} with {progress()} finished")
+        put_down(f"{cause} with {progress()} finished")
         raise
-    write(COMPLETED)
+    put_down(COMPLETED)
 
 
 def _version_name(kind: Kind) -> str:

@@ -87,7 +87,9 @@ def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> Non
     assert compare(config, "-o", str(a), "--resume", *more) == 0
     assert compare(config, "-o", str(b), *more) == 0
     np.testing.assert_array_equal(distances(a), distances(b))
-    assert load_comparison(a).attributes["status"] == "completed"
+    first, second = load_comparison(a).attributes, load_comparison(b).attributes
+    assert first["result_hash"] == second["result_hash"]
+    assert first["status"] == "completed" and first["sessions"] == 2
 
 
 def test_resume_runs_only_what_is_missing(

@@ -47,6 +47,7 @@ def assert_same(first: Path, second: Path) -> None:
     a, b = load_ensemble(first), load_ensemble(second)
     for name in ("tokens", "counts", "mass", "centre"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    assert a.attributes["result_hash"] == b.attributes["result_hash"]
 
 
 def test_file_holds_what_the_function_finds(config: Path) -> None:

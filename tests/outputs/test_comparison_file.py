@@ -15,6 +15,7 @@ from meanfield.outputs.comparison_file import (
     record_comparison,
     write_comparison,
 )
+from meanfield.outputs.wall_time import WallTime
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors.finished import finished
@@ -106,8 +107,11 @@ def test_finished_study_is_completed(plan: Comparison, tmp_path: Path) -> None:
     """A finished file would be resumed for ever."""
     found = plan.empty()
     results = finished(system_distances, plan.missing(found))
-    list(record_comparison(tmp_path / "c.h5", plan, found, results, {}))
-    assert load_comparison(tmp_path / "c.h5").attributes["status"] == "completed"
+    spent = WallTime({"running": 100.0})
+    list(record_comparison(tmp_path / "c.h5", plan, found, results, {}, spent))
+    attributes = load_comparison(tmp_path / "c.h5").attributes
+    assert attributes["status"] == "completed"
+    assert attributes["seconds_running"] > 100.0 and attributes["seconds_writing"] > 0.0
     assert plan.missing(found) == []
 
 

@@ -72,6 +72,7 @@ AUTO += ["--set", "time.first=2"]
 REPRESENTATIONS = {
     "density": [],
     "particles": PARTICLES,
+    "noisy particles": [*PARTICLES, "--set", "problem.diffusivity=0.05", "--set", "time.step=0.25"],
     "auto": AUTO,
     "density on the sphere": SPHERE,
     "particles on the sphere": SPHERE + PARTICLES,
@@ -140,6 +141,7 @@ def check(folder: Path, number: int, count: int, representation: str) -> None:
     assert len(final.time) == len(reference.time)
     assert final.status == "completed"
     assert_rows_equal(final, reference)
+    assert final.attributes["result_hash"] == reference.attributes["result_hash"]
     assert repr(final.events) == repr(reference.events)
     leftovers = {path.suffix for path in folder.iterdir()} & {".partial", ".lock"}
     assert not leftovers

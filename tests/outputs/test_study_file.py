@@ -10,6 +10,7 @@ import pytest
 
 from meanfield.outputs import study_file
 from meanfield.outputs.study_file import Kind, read_study, study_kind, taken_down, write_study
+from meanfield.outputs.wall_time import WallTime
 
 
 def results(error: BaseException | None = None) -> Iterator[tuple[int, int]]:
@@ -26,6 +27,7 @@ class Notes:
     def __init__(self) -> None:
         self.taken: list[int] = []
         self.written: list[tuple[str, int]] = []
+        self.spent = WallTime()
 
     def stream(self, source: Iterator[tuple[int, int]]) -> Iterator[int]:
         """Stream that leaves its notes here."""
@@ -34,6 +36,7 @@ class Notes:
             lambda task, result: self.taken.append(result),
             lambda status: self.written.append((status, len(self.taken))),
             lambda: f"{len(self.taken)} of 3 tasks",
+            self.spent,
         )
 
 

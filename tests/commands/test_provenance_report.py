@@ -1,0 +1,193 @@
+"""`meanfield info --provenance`: where runs and studies come from, and whether they are whole."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.commands.provenance_report import report, report_json
+from meanfield.compute.threads import set_threads, threads
+from meanfield.outputs import recorder
+from meanfield.outputs.run_file import load
+
+TEXT = """\
+problem = { manifold = "circle", beta = 4.0 }
+initial = { name = "perturbed_uniform", modes = [[1, 0.1, 0.0]] }
+time = { end = 2.0, save = 6 }
+representation = { seed = 7 }
+compare = { tokens = [5, 8], repetitions = 2 }
+ensemble = { tokens = [10], runs = 2 }
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run, a comparison and an ensemble."""
+    path = tmp_path_factory.mktemp("origin")
+    (path / "x.toml").write_text(TEXT)
+    assert main(["run", str(path / "x.toml"), "--quiet", "-o", str(path / "x-run.h5")]) == 0
+    for command in ("compare", "ensemble"):
+        options = ["--workers", "1", "--quiet"]
+        assert main([command, str(path / "x.toml"), *options]) == 0
+    return path
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> tuple[str, str]:
+    """What `meanfield info` writes to standard output and error."""
+    capsys.readouterr()
+    assert main(["info", *arguments]) == status
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+PHASES = {
+    "run": {"setup", "stepping", "observing", "writing"},
+    "compare": {"setup", "running", "writing"},
+    "ensemble": {"setup", "running", "writing"},
+}
+
+
+@pytest.mark.parametrize("kind", PHASES)
+def test_object_holds_all_facts(
+    folder: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program could not tell what computed a file."""
+    out, err = told(capsys, str(folder / f"x-{kind}.h5"), "--provenance", "--json")
+    answer = json.loads(out)
+    assert err == ""
+    assert answer["meanfield_version"] == answer["versions"]["meanfield"] == mf.__version__
+    assert answer["versions"]["numpy"] == np.__version__
+    assert (answer["threads"], answer["sessions"], answer["changes"]) == (threads(), 1, [])
+    assert answer["seed"] == (7 if kind == "run" else 0)
+    assert set(answer["seconds"]) == PHASES[kind]
+    assert all(seconds > 0.0 for seconds in answer["seconds"].values())
+    assert re.fullmatch("[0-9a-f]{64}", answer["result_hash"])
+    assert answer["result_hash"] == answer["result_hash_found"]
+    assert answer["result_hash_fits"] is True
+
+
+@pytest.mark.parametrize("kind", PHASES)
+def test_block_holds_the_same(folder: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader would have to know JSON."""
+    file = str(folder / f"x-{kind}.h5")
+    lines = told(capsys, file, "--provenance")[0].splitlines()
+    facts = dict(re.split(r" {2,}", line, maxsplit=1) for line in lines)
+    answer = json.loads(told(capsys, file, "--provenance", "--json")[0])
+    for name in ("created", "platform", "processor"):
+        assert facts[name] == answer[name]
+    assert facts["threads"] == str(answer["threads"])
+    assert facts["result hash"] == answer["result_hash"]
+    assert f"numpy {np.__version__}, scipy" in facts["versions"]
+    total = sum(answer["seconds"].values())
+    assert facts["wall time"].startswith(f"{total:.2f} s: setup {answer['seconds']['setup']:.2f}, ")
+
+
+def test_info_of_a_run_holds_it_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A program that reads the whole file would have to ask twice."""
+    file = str(folder / "x-run.h5")
+    whole = json.loads(told(capsys, file, "--json")[0])
+    assert whole["provenance"] == json.loads(told(capsys, file, "--provenance", "--json")[0])
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--csv"], ["--provenance"]])
+def test_changed_bit_is_one_line(
+    folder: Path, form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Numbers that somebody changed would be taken for those of the run."""
+    path = tmp_path / "changed.h5"
+    path.write_bytes((folder / "x-run.h5").read_bytes())
+    with h5py.File(path, "r+") as file:
+        row = file["moments"][3]
+        row.view(np.int64)[2] ^= 1
+        file["moments"][3] = row
+    out, err = told(capsys, str(path), *form, status=1)
+    assert out
+    assert err.startswith(f"meanfield: {path}: the numbers are not those that were written")
+    assert err.count("\n") == 1
+
+
+def test_changed_study_is_one_line(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Counts that somebody changed would be taken for those of the ensemble."""
+    path = tmp_path / "changed.h5"
+    path.write_bytes((folder / "x-ensemble.h5").read_bytes())
+    with h5py.File(path, "r+") as file:
+        file["counts"][0, 0, 0] += 1
+    out, err = told(capsys, str(path), "--provenance", "--json", status=1)
+    assert json.loads(out)["result_hash_fits"] is False
+    assert "the numbers are not those that were written" in err and err.count("\n") == 1
+
+
+def test_sessions_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A resumed run would look like one of the last session alone."""
+    config, output = str(tmp_path / "x.toml"), str(tmp_path / "x.h5")
+    Path(config).write_text(TEXT)
+    before = threads()
+    try:
+        command = ["run", config, "-o", output, "--quiet"]
+        assert main([*command, "--set", "time.end=0.8", "--set", "time.save=3"]) == 0
+        first = json.loads(told(capsys, output, "--provenance", "--json")[0])
+        assert main([*command, "--resume", "--threads", str(before + 1)]) == 0
+    finally:
+        set_threads(before)
+    second = json.loads(told(capsys, output, "--provenance", "--json")[0])
+    assert (second["sessions"], second["threads"]) == (2, before + 1)
+    assert second["changes"] == [f"from t = 0.8 on: threads {before} -> {before + 1}"]
+    assert second["created"] != "" and second["result_hash"] != first["result_hash"]
+    assert all(second["seconds"][phase] > first["seconds"][phase] for phase in PHASES["run"])
+    block = told(capsys, output, "--provenance")[0]
+    assert " s in 2 sessions: " in block
+    assert f"changed      from t = 0.8 on: threads {before} -> {before + 1}\n" in block
+
+
+def test_run_that_goes_on_has_no_hash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that is being written would be called changed, or keep the hash of its last stop."""
+    config, output = tmp_path / "x.toml", tmp_path / "x.h5"
+    config.write_text(TEXT)
+    command = ["run", str(config), "-o", str(output), "--quiet"]
+    assert main([*command, "--set", "time.end=0.8", "--set", "time.save=3"]) == 0
+    assert "result_hash" in load(output).attributes
+    monkeypatch.setattr(recorder, "_FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(recorder, "_FLUSH_SHARE", 0.0)
+    between: list[dict[str, Any]] = []
+    real = recorder.replace_file
+
+    def looking(*arguments: Any) -> None:
+        real(*arguments)
+        between.append(load(output).attributes)
+
+    monkeypatch.setattr(recorder, "replace_file", looking)
+    assert main([*command, "--resume"]) == 0
+    assert [facts["status"] for facts in between] == ["running"] * 3 + ["completed"]
+    assert ["result_hash" in facts for facts in between] == [False] * 3 + [True]
+
+
+def test_file_of_an_earlier_version_is_told_as_far_as_it_goes() -> None:
+    """A file without these attributes could not be looked at."""
+    old = {"meanfield_version": "0.0.9", "created": "2026-01-01T00:00:00+00:00", "beta": 4.0}
+    assert report(old, "ab" * 32).splitlines() == [
+        "created      2026-01-01T00:00:00+00:00",
+        "versions     meanfield 0.0.9",
+        f"result hash  {'ab' * 32} (not in the file)",
+    ]
+    answer = report_json(old, "ab" * 32)
+    assert answer["versions"] is answer["result_hash"] is answer["result_hash_fits"] is None
+    assert (answer["seconds"], answer["changes"]) == ({}, [])
+    assert report({}, "cd") == "result hash  cd (not in the file)"
+
+
+def test_table_of_provenance_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A spreadsheet would get words."""
+    _, err = told(capsys, str(folder / "x-run.h5"), "--provenance", "--csv", status=2)
+    assert err == "meanfield: --provenance is no table: use it with --json, or without --csv.\n"
