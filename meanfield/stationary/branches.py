@@ -43,7 +43,7 @@ _ALMOST_DIRAC = 0.98
 _SPARE = 0.8
 # A branch has 40 to 80 points then: turns are not stepped over, and splines through them exact.
 LARGEST_STEP = 0.15
-# The work grows as the fourth power of the degree: some ten minutes here, hours at twice as much.
+# The work grows as the fourth power of the degree: minutes here, hours at three times as much.
 _LARGEST_DEGREE = 1000
 
 
