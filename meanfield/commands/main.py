@@ -36,7 +36,7 @@ COMMANDS = {
     "compare": "particle systems against their mean-field limit, in Wasserstein distance",
     "ensemble": "many runs from sampled tokens, and how many clusters they make",
     "plot": "figures and films from a run file",
-    "info": "what a run file holds, as text, JSON or CSV",
+    "info": "what a file holds and where it comes from, as text, JSON or CSV",
 }
 """Commands, each a module of this package with `add_arguments` and `execute`."""
 

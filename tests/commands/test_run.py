@@ -210,6 +210,7 @@ def test_large_run_file_fits_the_output(config: Path) -> None:
     config.write_text(
         '[problem]\nmanifold = "circle"\nbeta = 4.0\n'
         f'[initial]\nname = "atoms"\nangles = {angles}\n[time]\nend = 0.1\nsave = 2\n'
+        '[representation]\nname = "particles"\n'
     )
     assert run(config, "--quiet") == 0
     with h5py.File(config.with_suffix(".h5")) as file:

@@ -78,6 +78,9 @@ REPRESENTATIONS = {
     "particles on the sphere": SPHERE + PARTICLES,
 }
 
+# Half a minute each on a busy machine.
+DEAR = ("auto", "density on the sphere")
+
 
 def signalled_runs(
     folder: Path, number: int, count: int, options: list[str]
@@ -147,7 +150,13 @@ def check(folder: Path, number: int, count: int, representation: str) -> None:
     assert not leftovers
 
 
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize(
+    "representation",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in DEAR else name
+        for name in REPRESENTATIONS
+    ],
+)
 def test_killed_runs_go_on_to_the_same_bits(tmp_path: Path, representation: str) -> None:
     """A power cut would cost the run, or change its result."""
     check(tmp_path, signal.SIGKILL, 15, representation)

@@ -116,6 +116,7 @@ def test_atoms_that_part_again_have_not_met() -> None:
     assert masses == [pytest.approx(m) for m in ([0.01, 0.49], [0.01, 0.49], [0.5, 0.5])]
 
 
+@pytest.mark.slow
 def test_every_merge_of_a_dense_cloud_is_told_once() -> None:
     """The clusters that are left have the masses that the merges leave."""
     rng = np.random.default_rng(3)

@@ -70,7 +70,7 @@ def test_one_cluster_is_left(run: mf.Run) -> None:
     assert run.observables["energy"][-1] == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+@pytest.mark.parametrize("flow", [pytest.param(mf.USA, marks=pytest.mark.slow), mf.SA])
 def test_auto_agrees_with_each_representation_in_its_own_range(flow: mf.Flow) -> None:
     """To 1e-9: density while resolved, characteristics through the collapse, atoms after it."""
     problem = problem_of(flow=flow)

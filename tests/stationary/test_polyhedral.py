@@ -173,6 +173,7 @@ def test_turning_a_polyhedral_state_changes_nothing():
     assert np.abs(equation.derivative(turned)).max() < 1e-10
 
 
+@pytest.mark.slow
 def test_polyhedral_state_has_its_clusters_at_the_vertices():
     """Found from a Dirac and its copies, without a guess: the moments of the vertices, blurred."""
     state = state_of("octahedral")

@@ -16,10 +16,10 @@ import meanfield as mf
 MODES = [[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05], [5, 0.0, 0.1]]
 # (normalized, beta, end in units of growth): the density then needs 200 to 2,000 degrees.
 CASES = [
-    (False, 1.0, 2.5),
+    pytest.param(False, 1.0, 2.5, marks=pytest.mark.slow),
     (False, 5.0, 2.4),
-    (False, 25.0, 2.8),
-    (False, 100.0, 4.0),
+    pytest.param(False, 25.0, 2.8, marks=pytest.mark.slow),
+    pytest.param(False, 100.0, 4.0, marks=pytest.mark.slow),
     (True, 1.0, 2.5),
     (True, 5.0, 2.0),
     (True, 25.0, 2.6),
