@@ -49,7 +49,7 @@ def execute(options: argparse.Namespace) -> int:
         ("problem", repr(problem)),
         ("representation", f"{representation.name}, {_size(config, representation)}"),
         ("dominant degree", dominant_degree(problem)),
-        ("end", f"t = {end:.6g} scaled ({end * rate:.3g} growth times)"),
+        ("end", f"t = {end:.6g} scaled ({_growth_times(end, rate)})"),
         ("saves", len(config.times)),
         ("output", f"{config.output.path} (state: {config.output.state})"),
         ("memory", f"about {estimated_memory(config) / 2**20:.0f} MiB"),
@@ -58,6 +58,10 @@ def execute(options: argparse.Namespace) -> int:
         pairs.append(("time", _estimated_time(config, representation)))
     print(facts(pairs))
     return 0
+
+
+def _growth_times(end: float, rate: float) -> str:
+    return f"{end * rate:.3g} growth times" if rate > 0 else "nothing grows"
 
 
 def _size(config: Config, representation: Representation) -> str:
@@ -83,7 +87,7 @@ def _estimated_time(config: Config, representation: Representation) -> str:
 
     def watch() -> None:
         check_interrupt()
-        if logarithmic and clock.perf_counter() > began + _LONG_TRIAL_SECONDS:
+        if clock.perf_counter() > began + _LONG_TRIAL_SECONDS:
             raise TimeoutError
 
     stream = trajectory(

@@ -24,7 +24,13 @@ from meanfield.problem import Problem
 from meanfield.representations.meeting import SAME, gathered, groups, reach
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.representation import Watched
-from meanfield.representations.step_limits import NOISY, STABLE, check_movable, check_no_diffusion
+from meanfield.representations.step_limits import (
+    NOISY,
+    NOISY_POINTS,
+    STABLE,
+    check_movable,
+    check_no_diffusion,
+)
 from meanfield.theory.cluster_rates import cluster_rates
 from meanfield.theory.pair_attention import attention_and_slope
 
@@ -221,13 +227,13 @@ def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> 
     ValueError
         If the flow diffuses, or the kernel has degrees above what the manifold allows.
     """
+    check_no_diffusion(problem, "atoms", NOISY if isinstance(measure, Density) else NOISY_POINTS)
     if isinstance(measure, Density):
         raise TypeError(
             "representation 'atoms' needs points, got an initial density. Use 'auto', which turns "
             "it into atoms once clusters have formed."
         )
     check_movable(problem)
-    check_no_diffusion(problem, "atoms", NOISY)
     found = groups(problem, measure, SAME)
     points, weights, _ = gathered(measure, found)
     notes = [

@@ -21,7 +21,8 @@ several e-folds. On steps of a third of one DOP853 follows e^{lambda t} to 1e-10
 """
 
 NOISY = 'Use representation "density" or "particles".'
-"""What carries diffusion."""
+NOISY_POINTS = 'Use representation "particles", with a step.'
+"""What carries diffusion: of any measure, and of points."""
 
 # The midpoint rule is stable on the negative axis down to -2, and damps best at -1.
 _MIDPOINT = 1.0

@@ -91,7 +91,10 @@ def from_guess(equation: SelfConsistency, diffusivity: float, guess: FloatArray)
             "this guess: give a closer one, or none."
         )
     if _is_uniform(found):
-        raise _no_ordered_state(equation, found, diffusivity)
+        raise ValueError(
+            f"Newton's method fell to uniform at diffusivity = {diffusivity:g} from this guess: "
+            "give one nearer to an ordered state, or none."
+        )
     return found
 
 
@@ -127,7 +130,8 @@ def _no_ordered_state(
             f"{found}, though uniform is unstable below {critical:g}: pass a guess near it."
         )
     return ValueError(
-        f"{found} (critical: {critical:g}): lower it, or pass guess = [0.0] for the uniform state."
+        f"{found} (critical: {critical:g}; order lasts to the saddle node, see phase_point): lower "
+        "it, or pass guess = [0.0] for the uniform state."
     )
 
 

@@ -105,14 +105,14 @@ class StationaryState:
         last = int(carried[-1]) + 1 if len(carried) else 1
         return _axial_density(space, wide.degrees[:last], shares[:last])
 
-    def growth_rates(self, count: int = 6) -> list[GrowthRate]:
+    def growth_rates(self, count: int = 6, max_degree: int | None = None) -> list[GrowthRate]:
         """Leading growth rates of small perturbations, whatever their symmetry.
 
         By order for axisymmetric states (`stationary_growth_rates`); one by one, without an order,
-        for others (`leading_growth_rates`).
+        for others (`leading_growth_rates`, with its `max_degree`).
         """
         if not self.symmetry.is_axisymmetric:
-            found = leading_growth_rates(self.problem, self.density(), count)
+            found = leading_growth_rates(self.problem, self.density(), count, max_degree)
             return [GrowthRate(None, float(rate.real), float(rate.imag)) for rate in found]
         return stationary_growth_rates(self.equation, self.moments, self.diffusivity, count)
 

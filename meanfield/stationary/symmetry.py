@@ -54,6 +54,10 @@ class Symmetry:
     log_weights: FloatArray
     angles: FloatArray | None = None
 
+    def __repr__(self) -> str:
+        """Name and size, without the arrays."""
+        return f"Symmetry({self.name} on S^{self.dimension}, {len(self.degrees)} functions)"
+
     def __post_init__(self) -> None:
         """Refuse a basis without functions."""
         if len(self.degrees) == 0:

@@ -21,6 +21,7 @@ point: for USA on S^{d-1}, q = I_{d/2+1}(beta) / I_{d/2}(beta) = 1/d.
 from __future__ import annotations
 
 import math
+import operator
 
 from meanfield.kernels import KERNELS
 from meanfield.kernels.exponential import inverse_bessel_ratio
@@ -49,8 +50,10 @@ def tricritical_beta(dimension: int) -> float:
 
     Raises
     ------
+    TypeError
+        If the dimension is no integer.
     ValueError
-        If the dimension is below 1.
+        If it is below 1.
 
     References
     ----------
@@ -61,6 +64,12 @@ def tricritical_beta(dimension: int) -> float:
     >>> round(tricritical_beta(1), 11), round(tricritical_beta(2), 11)
     (2.44691831129, 1.81615452544)
     """
+    try:
+        dimension = operator.index(dimension)
+    except TypeError:
+        raise TypeError(
+            f"dimension is {dimension!r}, expected that of a sphere: 1 for the circle, 2 for S^2."
+        ) from None
     if dimension < 1:
         raise ValueError(f"dimension must be at least 1, got {dimension}.")
     d = dimension + 1

@@ -229,7 +229,7 @@ def test_polyhedral_basis_refuses_a_coarse_grid():
 def test_polyhedral_density_refuses_what_does_not_fit(monkeypatch):
     """A density cut off at its highest degrees would be no fixed point."""
     # The package has a function of the module's name.
-    module = import_module("meanfield.stationary.polyhedral")
+    module, state = import_module("meanfield.stationary.polyhedral"), state_of("octahedral")
     monkeypatch.setattr(module, "_LARGEST", 1.0)
     with pytest.raises(ValueError, match="needs a grid finer than degree"):
-        state_of("octahedral").density()
+        state.density()

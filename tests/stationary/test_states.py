@@ -219,7 +219,7 @@ def test_no_ordered_state_is_said() -> None:
     )
     with pytest.raises(ValueError, match=message):
         stationary_state(repulsive)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="fell to uniform at diffusivity = 0.75 from this guess"):
         stationary_state(noisy(mf.Circle(), mf.linear(), 1.5), guess=[0.3])
 
 

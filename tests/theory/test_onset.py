@@ -140,6 +140,13 @@ def test_odd_degrees_on_the_sphere_are_refused() -> None:
         branch_direction(mf.Problem(mf.Sphere(), kernel))
 
 
+@pytest.mark.parametrize("dimension", ["circle", 2.5, mf.Circle()])
+def test_dimensions_are_integers(dimension: object) -> None:
+    """2.5 was taken for a sphere, and a manifold compared with 1."""
+    with pytest.raises(TypeError, match="expected that of a sphere: 1 for the circle, 2 for S"):
+        tricritical_beta(dimension)
+
+
 def test_spheres_have_a_dimension() -> None:
     """The condition has no meaning below the circle."""
     with pytest.raises(ValueError, match="dimension must be at least 1, got 0"):

@@ -38,8 +38,6 @@ _BEYOND = 1.25
 _TICKS = 5
 # Longer numbers than this would lie on each other; the axis has them.
 _MOST_DIGITS = 8
-# Share of the axis that the legend needs.
-_LEGEND_SHARE = 0.4
 # Room above the curves for words.
 _HEADROOM = 1.3
 
@@ -100,18 +98,16 @@ def bifurcation_figure(point: PhasePoint, branch: Branch) -> Figure:
         last.set_xlabel("diffusivity $D$")
         for panel in (first, axes["order"]):
             panel.set_ylabel(_order_label(branch.degree))
-        # Where the branch is not.
-        left = branch.values.min() > _LEGEND_SHARE * whole[1]
-        _legend(first, branch.symmetry.name, "center left" if left else "center right")
+        _legend(first, branch.symmetry.name)
     return figure
 
 
-def _legend(axes: Axes, symmetry: str, place: Any) -> None:
+def _legend(axes: Axes, symmetry: str) -> None:
     """Stable before unstable, order before uniform: in the alphabet's order, as it happens."""
     handles, labels = axes.get_legend_handles_labels()
     chosen = sorted(zip(labels, handles, strict=True), key=lambda entry: entry[0])
     handles, labels = [handle for _, handle in chosen], [label for label, _ in chosen]
-    axes.legend(handles, labels, loc=place, title=f"stability among\n{symmetry} states:")
+    axes.legend(handles, labels, loc="best", title=f"stability among\n{symmetry} states:")
 
 
 def _window(point: PhasePoint, whole: tuple[float, float]) -> tuple[float, float]:

@@ -125,6 +125,11 @@ def _interpolated(
 
 def _draw_paths(run: Run, axes: Axes) -> None:
     times, angles = token_paths(run, _PATHS, _PATH_POINTS)
+    if float(run.attributes.get("diffusivity", 0.0)):
+        # Where noisy tokens went between two saves nobody knows.
+        seen = (angles + np.pi) % (2 * np.pi) - np.pi
+        axes.plot(times, seen, ".", color="white", markersize=2.0, alpha=0.55, scaley=False)
+        return
     lines = []
     for path in angles.T:
         # A path that winds is drawn once a turn; the axes cut each copy at the seam.
