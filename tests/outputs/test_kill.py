@@ -79,7 +79,7 @@ REPRESENTATIONS = {
 }
 
 # Half a minute each on a busy machine.
-DEAR = ("auto", "density on the sphere")
+DEAR = ("auto", "density on the sphere", "particles on the sphere")
 
 
 def signalled_runs(

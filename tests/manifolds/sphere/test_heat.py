@@ -96,9 +96,9 @@ def test_frame_is_orthonormal_everywhere(sign: float) -> None:
     angle = heat.angles(np.ones(1), 0.3)[0][0]
     moves = [heat.diffuse(points, 0.3, np.tile(unit, (2000, 1))) for unit in units]
     tangents = np.stack([(m - np.cos(angle) * points) / np.sin(angle) for m in moves])
-    gram = np.einsum("anc,bnc->nab", tangents, tangents)
+    gram = np.einsum("aic,bic->iab", tangents, tangents)
     assert np.abs(gram - units @ units.T).max() < 1e-11  # the table's
-    assert np.abs(np.einsum("anc,nc->an", tangents, points)).max() < 1e-11
+    assert np.abs(np.einsum("aic,ic->ai", tangents, points)).max() < 1e-11
 
 
 def test_only_directions_count() -> None:
