@@ -1,14 +1,20 @@
 # make run    set up a virtual environment and run the main job with its figure
 # make test   set it up and run the everyday tests
-# Both do their whole set-up on a fresh machine that has Python 3.11 or newer.
+# make verify set it up, run every check, slow ones too, and write docs/verification.md
+# All do their whole set-up on a fresh machine that has Python 3.11 or newer.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MAIN := experiments/circle_clusters
 SHORT :=
+# What the checks find, a line of JSON each; an absolute path, for tests may change folders.
+VERIFIED := $(CURDIR)/build/verification.jsonl
+# Tests that take the fixture `verified`, and their neighbours.
+VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circle.py \
+	tests/integrators/test_stochastic_order.py tests/studies/test_convergence.py
 
-.PHONY: run test slow lint types docs experiments benchmarks clean
+.PHONY: run test slow verify mutations lint types docs experiments benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
@@ -19,6 +25,18 @@ test: $(VENV)/.test
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto -m slow
+
+# The page shows what failed, too.
+verify: $(VENV)/.test
+	mkdir -p $(dir $(VERIFIED)) && rm -f $(VERIFIED)
+	export MEANFIELD_VERIFICATION=$(VERIFIED); status=0; \
+	$(BIN)/python -m pytest -q -n auto $(VERIFICATION) || status=1; \
+	$(BIN)/python tests/verification/mutations.py || status=1; \
+	$(BIN)/python tests/verification/report.py $(VERIFIED) || status=1; exit $$status
+
+# Does the verification see deliberate mistakes in a copy of the package?
+mutations: $(VENV)/.test
+	$(BIN)/python tests/verification/mutations.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

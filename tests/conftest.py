@@ -13,7 +13,60 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Asserts that an error is within its tolerance, and writes both down for the report.
+
+    Lines of JSON go to the file that the environment variable MEANFIELD_VERIFICATION names, if it
+    is set; `tests/verification/report.py` makes a page of them (`make verify`).
+    """
+
+    test: str
+
+    def __call__(
+        self,
+        section: str,
+        what: str,
+        error: Any,
+        tolerance: float,
+        *,
+        found: float | None = None,
+        curve: tuple[Any, Any] | None = None,
+    ) -> None:
+        """Check the largest modulus of an error, a number or an array.
+
+        `section` is one of the report's, `what` names the check without its parameters: of all
+        cases of one name the report shows the worst. `found` is the number that was measured, such
+        as an order, where the error is its difference from what theory says, and `curve` sizes and
+        errors for the figures.
+        """
+        largest = float(np.max(np.abs(error)))
+        record = {
+            "section": section,
+            "what": what,
+            "error": largest,
+            "tolerance": float(tolerance),
+            "test": self.test,
+            "found": None if found is None else float(found),
+            "curve": None if curve is None else [[float(x) for x in axis] for axis in curve],
+        }
+        file = os.environ.get("MEANFIELD_VERIFICATION")
+        if file:
+            # One write, appended: lines of several processes do not mix.
+            with open(file, "ab", buffering=0) as out:
+                out.write((json.dumps(record) + "\n").encode())
+        assert largest <= tolerance, f"{what}: error {largest:.3g}, tolerance {tolerance:.3g}"
+
+
+@pytest.fixture
+def verified(request: pytest.FixtureRequest) -> Verified:
+    """Check of one error, named for the report."""
+    path = request.path.relative_to(Path(__file__).parents[1]).as_posix()
+    return Verified(f"{path}::{request.function.__name__}")
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ of the exact generator. The code under test is the stepper and `Manifold.diffuse
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import pytest
 import scipy.linalg
 
 from meanfield.integrators.stochastic import StochasticStepper
@@ -103,7 +103,7 @@ def pair_generator() -> np.ndarray:
     return images @ waves.conj().T / count
 
 
-def test_weak_order_is_two_for_two_tokens_on_the_circle() -> None:
+def test_weak_order_is_two_for_two_tokens_on_the_circle(verified: Callable) -> None:
     """E cos k phi of two interacting tokens must err by h^2 at a fixed time."""
     exact = scipy.linalg.expm(TIME * pair_generator())
     start = np.exp(2.0j * np.arange(-PAIR_DEGREE, PAIR_DEGREE + 1))  # phi = 2
@@ -113,10 +113,12 @@ def test_weak_order_is_two_for_two_tokens_on_the_circle() -> None:
             power = np.linalg.matrix_power(pair_operator(step), round(TIME / step))
             errors.append(abs((power - exact)[PAIR_DEGREE + k] @ start))
         # The next term is of order four: slopes come within a quarter of h^2.
-        assert slope(np.array(errors))[-1] == pytest.approx(2.0, abs=0.05)
+        order = slope(np.array(errors))[-1]
+        what = f"splitting, noisy pair, E cos {k} phi, circle"
+        verified("order in time", what, order - 2.0, 0.05, found=order, curve=(STEPS, errors))
 
 
-def test_stationary_law_of_two_tokens_errs_by_order_two() -> None:
+def test_stationary_law_of_two_tokens_errs_by_order_two(verified: Callable) -> None:
     """The law in which two noisy tokens settle must be exp(W / 2 D) up to h^2."""
     phi = 2.0 * np.pi * np.arange(512) / 512
     density = np.exp(np.exp(BETA * (np.cos(phi) - 1.0)) / (2.0 * BETA * PAIR_DIFFUSIVITY))
@@ -125,7 +127,9 @@ def test_stationary_law_of_two_tokens_errs_by_order_two() -> None:
     for step in STEPS:
         settled = np.linalg.matrix_power(pair_operator(step), 4096)
         errors.append(abs(settled[PAIR_DEGREE + 1].sum() - exact))
-    assert slope(np.array(errors))[-1] == pytest.approx(2.0, abs=0.05)
+    order = slope(np.array(errors))[-1]
+    what = "splitting, noisy pair, stationary law, circle"
+    verified("order in time", what, order - 2.0, 0.05, found=order, curve=(STEPS, errors))
     assert errors[-1] < 1e-3
 
 
@@ -187,11 +191,13 @@ def pole_generator() -> np.ndarray:
     return images @ ((l + 0.5) * values * w[:, None])
 
 
-def test_weak_order_is_two_on_the_sphere() -> None:
+def test_weak_order_is_two_on_the_sphere(verified: Callable) -> None:
     """E P_l of a token drawn to another must err by h^2 at a fixed time."""
     exact = scipy.linalg.expm(TIME * pole_generator())
     start = legendre(np.array([0.4]), POLE_DEGREE)[0]
     powers = [np.linalg.matrix_power(pole_operator(h), round(TIME / h)) for h in STEPS]
     for l in (1, 2, 3):
         errors = np.array([abs((power - exact)[l] @ start) for power in powers])
-        assert slope(errors)[-1] == pytest.approx(2.0, abs=0.05)
+        order = slope(errors)[-1]
+        what = f"splitting, noisy token, E P_{l}, sphere"
+        verified("order in time", what, order - 2.0, 0.05, found=order, curve=(STEPS, errors))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
@@ -37,20 +38,22 @@ def synthetic(distances: np.ndarray, onset: float = np.inf) -> ConvergenceStudy:
     )
 
 
-def test_mean_distance_falls_like_the_root_of_the_size() -> None:
+def test_mean_distance_falls_like_the_root_of_the_size(verified: Callable) -> None:
     """Particles would not approach the density at the rate of independent tokens.
 
     40 systems a size: standard error of the exponent about 0.5 sqrt(2 / 40) / ln 100 = 0.024.
     """
     study = small(until=8.0, tokens=(30, 3000), repetitions=40)
     assert study.exponent_time == 8.0
-    assert abs(study.exponent + 0.5) < 3 * 0.024
+    exponent = study.exponent
+    what = "exponent of W1 from tokens to the density, circle"
+    verified("statistics", what, exponent + 0.5, 3 * 0.024, found=exponent)
     low, high = study.exponent_interval
     assert low < study.exponent < high < low + 0.15
 
 
 @pytest.mark.parametrize("tokens", [3, 50])
-def test_mean_square_w2_of_uniform_tokens_is_exact(tokens: int) -> None:
+def test_mean_square_w2_of_uniform_tokens_is_exact(tokens: int, verified: Callable) -> None:
     """E W_2^2 = pi^2 / (3 n) for n uniform tokens: draws or distances would be biased.
 
     The standard deviation of W_2^2 is about 0.65 of its mean; 400 systems, four standard errors.
@@ -59,7 +62,9 @@ def test_mean_square_w2_of_uniform_tokens_is_exact(tokens: int) -> None:
     study = small(problem, 1e-3, save=2, tokens=(tokens,), repetitions=400, metric="W2")
     squares = study.distances[0, :, 0] ** 2
     error = squares.std(ddof=1) / 20.0
-    assert abs(squares.mean() - np.pi**2 / (3 * tokens)) < 4.0 * error
+    deviation = (squares.mean() - np.pi**2 / (3 * tokens)) / error
+    what = "E W2^2 of uniform tokens, circle, in standard errors"
+    verified("statistics", what, deviation, 4.0)
 
 
 def test_systems_do_not_depend_on_what_else_is_asked() -> None:

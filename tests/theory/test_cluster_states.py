@@ -1,5 +1,7 @@
 """Rates of regular polygons of clusters against Jacobians of the particle velocity."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -120,7 +122,7 @@ PRINTED = [  # k, beta, normalized, largest escape rate, contraction rate; paper
 
 @pytest.mark.parametrize("k, beta, normalized, escape, contraction", PRINTED)
 def test_rates_equal_printed_values(
-    k: int, beta: float, normalized: bool, escape: str, contraction: str | None
+    k: int, beta: float, normalized: bool, escape: str, contraction: str | None, verified: Callable
 ) -> None:
     """Theory 1.5: the triangle at beta = 5, the square at beta = 7 with exactly 7."""
     found = polygon_rates(polygon(beta, mf.Flow(normalized)), k)
@@ -129,7 +131,9 @@ def test_rates_equal_printed_values(
         if text is not None:
             digits = len(text.partition(".")[2])
             # Half a unit of the last digit; e^beta multiplies the rounding of scaled rates.
-            assert abs(value * unit - float(text)) < 0.6 * 10.0**-digits + 1e-15 * unit
+            slack = 0.6 * 10.0**-digits + 1e-15 * unit
+            what = "escape and contraction rates of polygons of clusters, circle, as printed"
+            verified("exact solutions", what, value * unit - float(text), slack)
 
 
 @pytest.mark.parametrize("beta", [-5.0, -0.5, 1.0, 5.0, 9.0])
@@ -147,9 +151,10 @@ def test_rates_equal_closed_forms(beta: float) -> None:
     assert normalized == pytest.approx(beta / np.cosh(beta / 2) ** 2, abs=1e-14)
 
 
-def test_triangle_is_marginal_at_minus_two_thirds() -> None:
+def test_triangle_is_marginal_at_minus_two_thirds(verified: Callable) -> None:
     """The sharp constant of the synchronisation theorem: Lambda_1 = 0 exactly there."""
-    assert abs(polygon_rates(polygon(-2 / 3), 3).escape).max() < 1e-12
+    what = "escape rates of the triangle at beta = -2/3, circle"
+    verified("exact solutions", what, polygon_rates(polygon(-2 / 3), 3).escape, 1e-12)
     assert polygon_rates(polygon(-2 / 3 - 1e-9), 3).escape.max() < 0
     assert polygon_rates(polygon(-2 / 3 + 1e-9), 3).escape.min() > 0
 

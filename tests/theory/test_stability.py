@@ -1,5 +1,7 @@
 """What follows from growth rates: the dominant degree, onset time, critical diffusivity."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -84,12 +86,13 @@ def test_critical_diffusivity_makes_the_first_degree_marginal(
     ],
 )
 def test_critical_diffusivity_equals_the_noisy_papers(
-    dimension: int, beta: float, kappa: float
+    dimension: int, beta: float, kappa: float, verified: Callable
 ) -> None:
     """The papers' threshold kappa_# = beta / a_1: noise 1/kappa is diffusivity e^beta (2.7)."""
     problem = mf.Problem(mf.Hypersphere(dimension), mf.exponential(beta))
     found = 1.0 / (mf.critical_diffusivity(problem) * np.exp(beta))
-    assert found == pytest.approx(kappa, rel=6e-10)
+    what = "critical diffusivity as printed, circle and sphere, relative"
+    verified("exact solutions", what, found / kappa - 1, 6e-10)
 
 
 def test_critical_diffusivity_is_zero_under_repulsion() -> None:

@@ -1,5 +1,7 @@
 """The mean field of finitely many atoms is the particle system itself."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,9 @@ def plain_velocity(x: np.ndarray, w: np.ndarray, beta: float, flow: mf.Flow) -> 
 @pytest.mark.parametrize("count", [2, 5, 37, 1000])
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("flow", FLOWS)
-def test_mean_field_on_atoms_is_the_particle_velocity(flow: str, beta: float, count: int) -> None:
+def test_mean_field_on_atoms_is_the_particle_velocity(
+    flow: str, beta: float, count: int, verified: Callable
+) -> None:
     """Moments, multipliers and gradient against sums over pairs; asked are 1e-10."""
     rng = np.random.default_rng(count)
     x, w = rng.uniform(-4, 9, count), rng.dirichlet(np.ones(count))
@@ -37,12 +41,15 @@ def test_mean_field_on_atoms_is_the_particle_velocity(flow: str, beta: float, co
     z = (np.exp(beta * np.cos(d) - abs(beta)) * w).sum(axis=1)
     # Moments carry 1e-16; where the partition function is small a quotient magnifies it.
     slack = 1e-15 / z.min() if problem.flow.normalized else 1e-14
-    np.testing.assert_allclose(found, expected, rtol=0, atol=slack + 1e-14)
+    what = "mean field of atoms against sums over pairs, circle"
+    verified("independent methods", what, found - expected, slack + 1e-14)
 
 
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("flow", FLOWS)
-def test_particle_velocity_does_not_depend_on_how_it_is_summed(flow: str, beta: float) -> None:
+def test_particle_velocity_does_not_depend_on_how_it_is_summed(
+    flow: str, beta: float, verified: Callable
+) -> None:
     """Compiled pairs, plain pairs and moments: three ways to one number."""
     x = np.random.default_rng(0).uniform(0, 2 * np.pi, 150)
     w = np.full(150, 1 / 150)
@@ -55,11 +62,14 @@ def test_particle_velocity_does_not_depend_on_how_it_is_summed(flow: str, beta: 
         strength * pairwise_velocity(kernel.attention, x, None, normalized),
         particles(problem, mf.Measure(mf.Circle(), x)).rhs(0.0, x),
     ):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+        what = "velocity of tokens by three ways of summing, circle"
+        verified("independent methods", what, found - expected, 1e-13)
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_runs_by_pairs_and_by_moments_agree(flow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_by_pairs_and_by_moments_agree(
+    flow: str, monkeypatch: pytest.MonkeyPatch, verified: Callable
+) -> None:
     """The same 150 tokens on both sides of the crossover."""
     x = np.random.default_rng(3).uniform(0, 2 * np.pi, 150)
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), FLOWS[flow], mf.from_points(x))
@@ -69,7 +79,8 @@ def test_runs_by_pairs_and_by_moments_agree(flow: str, monkeypatch: pytest.Monke
         carrier = particles(problem, problem.initial_measure())
         (last,) = trajectory(problem, carrier, [5.0], tolerance=1e-12)
         ends.append(last.measure.points)
-    np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-10)
+    what = "tokens moved by pairs and by moments, circle"
+    verified("independent methods", what, ends[0] - ends[1], 1e-10)
 
 
 def test_two_distant_clusters_keep_their_tiny_attraction() -> None:

@@ -1,6 +1,6 @@
 """Characteristics on the circle through the collapse to Dirac measures."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -85,7 +85,9 @@ def spread(measure: mf.Measure, beta: float) -> float:
 
 
 @pytest.mark.parametrize("beta, normalized", STEEP)
-def test_characteristics_agree_with_the_density(beta: float, normalized: bool) -> None:
+def test_characteristics_agree_with_the_density(
+    beta: float, normalized: bool, verified: Callable
+) -> None:
     """Two methods without a common line, 1e-11 apart in every stored moment while both resolve."""
     problem = near_uniform(beta, normalized)
     times = np.linspace(0.0, STEEP[beta, normalized], 4)
@@ -94,7 +96,8 @@ def test_characteristics_agree_with_the_density(beta: float, normalized: bool) -
     expected = np.array([s.moments for s in trajectory(problem, other, times, tolerance=1e-13)])
     found = np.array([s.moments for s in snapshots(problem, times, 1e-13)])
     assert np.abs(expected[-1, 1:13]).max() > 0.2
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+    what = "characteristics against density in steep runs, circle"
+    verified("independent methods", what, found - expected, 1e-11)
 
 
 def test_characteristics_go_on_from_a_running_density() -> None:
@@ -120,7 +123,7 @@ def test_moments_converge_through_the_collapse() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("beta, normalized", COLLAPSED)
 def test_moments_converge_until_clusters_are_points(
-    beta: float, normalized: bool, monkeypatch: pytest.MonkeyPatch
+    beta: float, normalized: bool, monkeypatch: pytest.MonkeyPatch, verified: Callable
 ) -> None:
     """To 1e-10 against ten times the tolerance; to 1e-11 against cells that split far earlier."""
     problem = near_uniform(beta, normalized)
@@ -136,7 +139,8 @@ def test_moments_converge_until_clusters_are_points(
     nodes = [max(s.diagnostics["nodes"] for s in run) for run in (fine, finer)]
     assert nodes[1] > 1.1 * nodes[0]
     found = np.array([s.moments[:13] for s in finer])
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+    what = "characteristics against finer cells until clusters are points, circle"
+    verified("independent methods", what, found - expected, 1e-11)
 
 
 @pytest.mark.parametrize(
@@ -151,16 +155,18 @@ def test_moments_converge_until_clusters_are_points(
     ],
 )
 def test_symmetric_trajectory_equals_the_table(
-    normalized: bool, time: float, degree: int, expected: float
+    normalized: bool, time: float, degree: int, expected: float, verified: Callable
 ) -> None:
     """Printed to 12 digits, from 1 + 0.1 cos 3 theta at beta = 5."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(normalized), law)
     scaled = time * (1.0 if normalized else np.exp(5.0))
-    assert abs(moments(problem, [scaled], 1e-13)[0, degree] - expected) < 1e-12
+    found = moments(problem, [scaled], 1e-13)[0, degree]
+    what = "printed moments, carried by characteristics, circle, symmetric start"
+    verified("exact solutions", what, found - expected, 1e-12)
 
 
-def test_asymmetric_trajectory_equals_the_table() -> None:
+def test_asymmetric_trajectory_equals_the_table(verified: Callable) -> None:
     """Printed to 11 digits; a density of degree 4096 does not resolve it to 1e-12."""
     law = mf.perturbed_uniform(
         [[1, 0.1, 0.0], [2, 0.0, 0.05], [3, -0.08 * np.cos(0.5), 0.08 * np.sin(0.5)]]
@@ -174,7 +180,8 @@ def test_asymmetric_trajectory_equals_the_table() -> None:
     ]
     found = moments(problem, [0.2 * np.exp(5.0)], 1e-13)[0, 1:5]
     # Half a unit of the last digit of each part.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+    what = "printed moments, carried by characteristics, circle, asymmetric start"
+    verified("exact solutions", what, np.subtract(found, expected), 1e-11)
 
 
 def poisson(flow: mf.Flow) -> tuple[mf.Problem, CharacteristicsRepresentation]:
@@ -185,7 +192,7 @@ def poisson(flow: mf.Flow) -> tuple[mf.Problem, CharacteristicsRepresentation]:
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA], ids=["USA", "SA"])
-def test_exact_solution_through_the_collapse(flow: mf.Flow) -> None:
+def test_exact_solution_through_the_collapse(flow: mf.Flow, verified: Callable) -> None:
     """c_k = r^k while 1 - r falls from 0.9 to 5e-16, and f at the nodes is the Poisson kernel.
 
     Characteristics are x = 2 atan(s tan(label / 2)) with s the quotient of (1 - r) / (1 + r) now
@@ -196,7 +203,8 @@ def test_exact_solution_through_the_collapse(flow: mf.Flow) -> None:
     for snapshot in trajectory(problem, carrier, times, tolerance=1e-12):
         radius = float(poisson_radius(np.array([snapshot.time]), start=0.1)[0])
         exact = radius ** np.arange(13.0)
-        np.testing.assert_allclose(snapshot.moments[:13], exact, rtol=0, atol=1e-11)
+        what = "Poisson density as characteristics, circle, until 1 - r = 5e-16"
+        verified("exact solutions", what, snapshot.moments[:13] - exact, 1e-11)
         found = restored(problem, snapshot)
         time = snapshot.checkpoint.time
         grown = 99.0 * np.exp(-time)
@@ -225,7 +233,7 @@ def test_nodes_grow_like_the_logarithm_of_the_steepness() -> None:
     assert second < 1.1 * first
 
 
-def test_mean_of_the_unwrapped_angles_is_conserved() -> None:
+def test_mean_of_the_unwrapped_angles_is_conserved(verified: Callable) -> None:
     """USA pulls equally both ways; the masses remember where each node has gone. SA does not."""
     drifts = []
     for normalized in (False, True):
@@ -233,22 +241,24 @@ def test_mean_of_the_unwrapped_angles_is_conserved() -> None:
         end = COLLAPSED[4.0, True] if normalized else 60.0
         means = [s.measure.mass @ s.measure.points for s in snapshots(problem, [0.0, end], 1e-12)]
         drifts.append(abs(means[1] - means[0]))
-    assert drifts[0] < 1e-11
+    what = "mean unwrapped angle of characteristics without softmax, circle"
+    verified("invariants", what, drifts[0], 1e-11)
     assert drifts[1] > 1e-4
 
 
 @pytest.mark.parametrize("normalized", [False, True])
-def test_symmetry_survives_the_collapse(normalized: bool) -> None:
+def test_symmetry_survives_the_collapse(normalized: bool, verified: Callable) -> None:
     """From modes 3 and 6 nothing but multiples of 3 grows, though panels know no symmetry."""
     law = mf.perturbed_uniform([[3, 0.1, 0.02], [6, 0.0, 0.05]])
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.Flow(normalized), law)
     found = moments(problem, [12.0 if normalized else 60.0], 1e-12)[0]
     k = np.arange(13)
     assert np.abs(found[3]) > 0.85
-    assert np.abs(found[k % 3 != 0]).max() < 1e-11
+    what = "3-fold symmetry of characteristics, circle"
+    verified("symmetry", what, found[k % 3 != 0], 1e-11)
 
 
-def test_rotated_start_rotates_the_run() -> None:
+def test_rotated_start_rotates_the_run(verified: Callable) -> None:
     """Panels begin at angle 0 whatever the measure: moments must not know it."""
     turn, end = 1.234, [12.0]
     rotated = []
@@ -258,4 +268,5 @@ def test_rotated_start_rotates_the_run() -> None:
     problem = near_uniform(9.0, True)
     other = mf.Problem(problem.manifold, problem.kernel, mf.SA, mf.perturbed_uniform(rotated))
     expected = moments(problem, end, 1e-12) * np.exp(-1j * turn * np.arange(13))
-    np.testing.assert_allclose(moments(other, end, 1e-12), expected, rtol=0, atol=2e-11)
+    what = "rotated characteristics stay rotated, circle"
+    verified("symmetry", what, moments(other, end, 1e-12) - expected, 2e-11)

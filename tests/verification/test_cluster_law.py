@@ -9,6 +9,7 @@ further away, and the seeds are fixed.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -59,10 +60,11 @@ def run(problem: mf.Problem, runs: int, tokens: int = 1000) -> Ensemble:
     return mf.ensemble(problem, tokens=tokens, runs=runs, times=[2.0])
 
 
-def assert_mean(made: Ensemble, mean: float, error: float) -> None:
+def assert_mean(verified: Callable, made: Ensemble, mean: float, error: float) -> None:
     """Within three standard errors of the difference; equal where neither scatters."""
     both = math.hypot(error, float(made.standard_error[0, -1]))
-    assert abs(float(made.mean_count[0, -1]) - mean) <= 3.0 * both
+    what = f"mean number of clusters against runs of other code, {made.attributes['manifold']}"
+    verified("statistics", what, made.mean_count[0, -1] - mean, 3.0 * both)
 
 
 def assert_distribution(made: Ensemble, expected: dict[int, int]) -> None:
@@ -84,37 +86,37 @@ def assert_distribution(made: Ensemble, expected: dict[int, int]) -> None:
 
 
 @pytest.mark.parametrize("beta", [2, 5, 20])
-def test_few_runs_on_the_circle(beta: int) -> None:
+def test_few_runs_on_the_circle(beta: int, verified: Callable) -> None:
     """Tokens would make another number of clusters than those of other code."""
     mean, error, _ = ON_CIRCLE[beta]
-    assert_mean(run(exponential(CIRCLE, beta), 40), mean, error)
+    assert_mean(verified, run(exponential(CIRCLE, beta), 40), mean, error)
 
 
 @pytest.mark.parametrize(("beta", "runs"), [(2, 8), (8, 5)])
-def test_few_runs_on_the_sphere(beta: int, runs: int) -> None:
+def test_few_runs_on_the_sphere(beta: int, runs: int, verified: Callable) -> None:
     """The same on the sphere."""
     mean, error, _ = ON_SPHERE[beta]
-    assert_mean(run(exponential(SPHERE, beta), runs), mean, error)
+    assert_mean(verified, run(exponential(SPHERE, beta), runs), mean, error)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("beta", ON_CIRCLE)
-def test_table_of_the_circle(beta: int) -> None:
+def test_table_of_the_circle(beta: int, verified: Callable) -> None:
     """Mean, distribution, and a prediction that is within 10 % of the runs up to beta = 100."""
     mean, error, expected = ON_CIRCLE[beta]
     made = run(exponential(CIRCLE, beta), 100)
-    assert_mean(made, mean, error)
+    assert_mean(verified, made, mean, error)
     assert_distribution(made, expected)
     assert made.predicted[0] == pytest.approx(made.mean_count[0, 0], rel=0.1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("beta", ON_SPHERE)
-def test_table_of_the_sphere(beta: int) -> None:
+def test_table_of_the_sphere(beta: int, verified: Callable) -> None:
     """Mean, distribution, and a prediction that is within 10 % of the runs."""
     mean, error, expected = ON_SPHERE[beta]
     made = run(exponential(SPHERE, beta), 40)
-    assert_mean(made, mean, error)
+    assert_mean(verified, made, mean, error)
     assert_distribution(made, expected)
     assert made.predicted[0] == pytest.approx(made.mean_count[0, 0], rel=0.1)
 
@@ -123,11 +125,13 @@ def test_table_of_the_sphere(beta: int) -> None:
     ("space", "table"), [(CIRCLE, ON_CIRCLE), (SPHERE, ON_SPHERE)], ids=["circle", "sphere"]
 )
 def test_prediction_is_within_ten_per_cent(
-    space: Manifold, table: dict[int, tuple[float, float, dict[int, int]]]
+    space: Manifold, table: dict[int, tuple[float, float, dict[int, int]]], verified: Callable
 ) -> None:
     """A user would plan for clusters that do not come, at any beta of the tables."""
     for beta, (mean, _, _) in table.items():
-        assert mf.mean_clusters(exponential(space, beta), 1000) == pytest.approx(mean, rel=0.1)
+        found = mf.mean_clusters(exponential(space, beta), 1000)
+        what = f"predicted mean number of clusters against runs, {space.name}, relative"
+        verified("statistics", what, found / mean - 1, 0.1)
 
 
 def test_prediction_is_not_the_dominant_degree() -> None:
@@ -152,12 +156,13 @@ def test_prediction_is_not_the_dominant_degree() -> None:
     ],
     ids=["SA", "odd degrees", "even degrees", "zonal", "SA, sphere", "odd degrees, sphere"],
 )
-def test_law_holds_for_other_problems(problem: mf.Problem, runs: int) -> None:
+def test_law_holds_for_other_problems(problem: mf.Problem, runs: int, verified: Callable) -> None:
     """The law would be one of the attractive exponential kernel without softmax only."""
     made = run(problem, runs)
     # Three standard errors, and the 7 % by which wells that merge bring runs below the law.
     slack = 3.0 * float(made.standard_error[0, 0]) + 0.07 * made.predicted[0]
-    assert abs(made.mean_count[0, 0] - made.predicted[0]) < slack
+    what = "mean number of clusters against the law, other kernels and flows"
+    verified("statistics", what, made.mean_count[0, 0] - made.predicted[0], slack)
 
 
 @pytest.mark.parametrize(
@@ -193,10 +198,14 @@ def test_counted_maxima_agree_with_the_closed_form(
 @pytest.mark.parametrize(
     ("degree", "mean", "draws"), [(3, 3.711631, 1500), (4, 6.013774, 1000), (5, 8.897065, 700)]
 )
-def test_random_spherical_harmonics(degree: int, mean: float, draws: int) -> None:
+def test_random_spherical_harmonics(
+    degree: int, mean: float, draws: int, verified: Callable
+) -> None:
     """Kac-Rice and counted maxima of fields of one degree are two ways to one number."""
     counts = SPHERE.count_maxima(harmonics(degree, draws))
-    assert abs(counts.mean() - mean) < 3.0 * counts.std(ddof=1) / math.sqrt(draws)
+    error = counts.std(ddof=1) / math.sqrt(draws)
+    what = "maxima of random harmonics against Kac-Rice, sphere, in standard errors"
+    verified("statistics", what, (counts.mean() - mean) / error, 3.0)
 
 
 @pytest.mark.parametrize("degree", [1, 2])

@@ -1,6 +1,7 @@
 """Rigorous statements about the collapse: late rates, metastability, cones."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -29,15 +30,18 @@ def spread(measure: mf.Measure) -> float:
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("manifold", MANIFOLDS)
 @pytest.mark.parametrize("beta", [0.0, 2.0, 9.0])
-def test_spread_of_one_cluster_decays_at_rate_one(manifold, flow: mf.Flow, beta: float) -> None:
-    """Check 27: e^{-t} in scaled time (e^{-e^beta t} in paper time for USA), to 1e-3."""
+def test_spread_of_one_cluster_decays_at_rate_one(
+    manifold, flow: mf.Flow, beta: float, verified: Callable
+) -> None:
+    """Like e^{-t} in scaled time (e^{-e^beta t} in paper time for USA), to 1e-3."""
     law = mf.from_points(_near_the_pole(manifold, 40))
     kernel = mf.exponential(beta) if beta else mf.linear()
     problem = mf.Problem(manifold, kernel, flow, law)
     times = [8.0, 9.0, 10.0, 11.0]
     run = mf.simulate(problem, until=11.0, save=times, tolerance=1e-12, representation="particles")
     rates = -np.diff(np.log([spread(measure) for measure in run.measures]))
-    assert rates == pytest.approx(1.0, abs=1e-3)
+    what = f"decay rate of one cluster, {manifold.name}"
+    verified("exact solutions", what, rates - 1.0, 1e-3)
 
 
 def _near_the_pole(manifold, count: int) -> np.ndarray:
@@ -49,8 +53,10 @@ def _near_the_pole(manifold, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", [1.0, 4.0])
-def test_orthogonal_tokens_close_in_at_rate_two(flow: mf.Flow, beta: float) -> None:
-    """Check 27: three orthogonal tokens keep one cosine gamma, and 1 - gamma ~ e^{-2t}."""
+def test_orthogonal_tokens_close_in_at_rate_two(
+    flow: mf.Flow, beta: float, verified: Callable
+) -> None:
+    """Three orthogonal tokens keep one cosine gamma, and 1 - gamma ~ e^{-2t}."""
     problem = mf.Problem(
         mf.Sphere(), mf.exponential(beta), flow, mf.from_points(np.eye(3), name="atoms")
     )
@@ -64,14 +70,17 @@ def test_orthogonal_tokens_close_in_at_rate_two(flow: mf.Flow, beta: float) -> N
     # 1 - gamma = 2 sin^2(gap / 2), without its cancellation.
     late = (gaps[:, 0] < 0.01) & (gaps[:, 0] > 1e-7)
     assert late.sum() > 8
-    assert -np.diff(np.log(gaps[late, 0])) == pytest.approx(1.0, abs=1e-3)
+    what = "decay rate of the gap of orthogonal tokens, sphere"
+    verified("exact solutions", what, -np.diff(np.log(gaps[late, 0])) - 1.0, 1e-3)
 
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("manifold", MANIFOLDS)
 @pytest.mark.parametrize("beta", [12.0, 20.0])
-def test_separated_caps_stay_in_their_doubled_caps(manifold, flow: mf.Flow, beta: float) -> None:
-    """Check 33: up to (eps / k) e^{beta (1 - alpha - 8 eps)}; and not for ever."""
+def test_separated_caps_stay_in_their_doubled_caps(
+    manifold, flow: mf.Flow, beta: float, verified: Callable
+) -> None:
+    """Up to (eps / k) e^{beta (1 - alpha - 8 eps)}; and not for ever."""
     eps, k = 0.01, 3
     angles = 2.0 * np.pi * np.arange(k) / k + 0.1
     centres = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(k)])
@@ -96,7 +105,8 @@ def test_separated_caps_stay_in_their_doubled_caps(manifold, flow: mf.Flow, beta
     run = mf.simulate(problem, until=1e40, save=[*times, 1e40])
     for measure in run.measures[:-1]:
         nearest = np.max([similarities(measure, centre) for centre in centres], axis=0)
-        assert nearest.min() >= 1.0 - 2.0 * eps
+        what = f"separated caps stay in their doubled caps, {manifold.name}: 1 - <x, w>"
+        verified("invariants", what, 1.0 - nearest.min(), 2.0 * eps)
         assert len(run.events) >= k
     assert len(run.measures[-1].points) < k
 
@@ -104,8 +114,10 @@ def test_separated_caps_stay_in_their_doubled_caps(manifold, flow: mf.Flow, beta
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("manifold", MANIFOLDS)
 @pytest.mark.parametrize("beta", [0.5, 6.0])
-def test_measures_in_a_hemisphere_collapse_to_a_dirac(manifold, flow: mf.Flow, beta) -> None:
-    """Check 34: min_i <x_i, w> never falls, and one atom is left."""
+def test_measures_in_a_hemisphere_collapse_to_a_dirac(
+    manifold, flow: mf.Flow, beta, verified: Callable
+) -> None:
+    """The least <x_i, w> never falls, and one atom is left."""
     points = manifold.random_points(120, np.random.default_rng(7))
     pole = np.array([1.0, 0.0, 0.0])
     law = mf.from_points(points[similarities(mf.Measure(manifold, points), pole) > 0.02])
@@ -114,5 +126,6 @@ def test_measures_in_a_hemisphere_collapse_to_a_dirac(manifold, flow: mf.Flow, b
     run = mf.simulate(problem, until=end, save=[0.0, *np.geomspace(0.1, end, 40)[:-1], end])
     lowest = np.array([similarities(measure, pole).min() for measure in run.measures])
     # Hand-overs may move an atom by the mean of those that met, within their extent of 3e-7.
-    assert np.diff(lowest).min() > -1e-6
+    what = f"tokens in a hemisphere: the least <x_i, w> never falls, {manifold.name}"
+    verified("invariants", what, min(np.diff(lowest).min(), 0.0), 1e-6)
     assert len(run.measures[-1].points) == 1

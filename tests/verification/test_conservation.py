@@ -1,5 +1,7 @@
 """What the equation conserves: mass, mean angle, symmetry, equilibria."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -18,31 +20,33 @@ LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)])
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 100.0])
-def test_mass_of_a_density_is_exactly_one(flow: str, beta: float) -> None:
+def test_mass_of_a_density_is_exactly_one(flow: str, beta: float, verified: Callable) -> None:
     """The coefficient of degree 0 never changes, not by one bit, also when degrees double."""
     problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow], LAW)
     carrier = density(problem, problem.initial_measure(), tolerance=1e-10)
     assert carrier.rhs(0.0, carrier.state)[0] == 0.0
     run = mf.simulate(problem, until=2.0, save=5)
-    assert np.array_equal(run.moments[:, 0], np.ones(5))
+    what = "mass of a density, to the bit, circle"
+    verified("invariants", what, run.moments[:, 0] - 1.0, 0.0)
 
 
 @pytest.mark.parametrize("count", [60, 2000])
 @pytest.mark.parametrize("flow", FLOWS)
-def test_mass_of_particles_is_one(flow: str, count: int) -> None:
+def test_mass_of_particles_is_one(flow: str, count: int, verified: Callable) -> None:
     """Weights are carried, not evolved."""
     rng = np.random.default_rng(0)
     measure = mf.from_points(rng.uniform(0, 6, count), rng.dirichlet(np.ones(count)))
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), FLOWS[flow], measure)
     run = mf.simulate(problem, until=5.0, save=3)
-    np.testing.assert_allclose(run.moments[:, 0], 1.0, rtol=0, atol=1e-14)
+    what = "mass of particles, circle"
+    verified("invariants", what, run.moments[:, 0] - 1.0, 1e-14)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("count", [60, 2000])
 @pytest.mark.parametrize("beta, strength", [(-4.0, 1.0), (0.0, 1.0), (5.0, 1.0), (5.0, -1.0)])
 def test_unnormalized_flow_keeps_the_mean_lifted_angle(
-    beta: float, strength: float, count: int, weighted: bool
+    beta: float, strength: float, count: int, weighted: bool, verified: Callable
 ) -> None:
     """Forces between two tokens are opposite: the mean of unwrapped angles stays."""
     rng = np.random.default_rng(count)
@@ -53,7 +57,8 @@ def test_unnormalized_flow_keeps_the_mean_lifted_angle(
     problem = mf.Problem(mf.Circle(), kernel, mf.Flow(strength=strength), law)
     run = mf.simulate(problem, until=20.0, save=5, representation="particles")
     means = [mass @ measure.points for measure in run.measures]
-    np.testing.assert_allclose(means, mass @ angles, rtol=0, atol=1e-12)
+    what = "mean unwrapped angle of tokens without softmax, circle"
+    verified("invariants", what, means - mass @ angles, 1e-12)
     moved = np.abs(run.measures[-1].points - angles).max()
     assert moved > 0.05
 
@@ -68,7 +73,7 @@ def test_normalized_flow_moves_the_mean_lifted_angle() -> None:
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta, fold", [(5.0, 2), (5.0, 3), (10.0, 4), (100.0, 3)])
-def test_fold_symmetry_is_kept(flow: str, beta: float, fold: int) -> None:
+def test_fold_symmetry_is_kept(flow: str, beta: float, fold: int, verified: Callable) -> None:
     """c_m = 0 unless k divides m, although other modes would grow if they were there."""
     law = mf.perturbed_uniform([[fold, 0.2, 0.1], [2 * fold, 0.0, 0.1]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), FLOWS[flow], law)
@@ -76,20 +81,22 @@ def test_fold_symmetry_is_kept(flow: str, beta: float, fold: int) -> None:
     degrees = np.arange(run.moments.shape[1])
     others = run.moments[:, degrees % fold != 0]
     # Rounding, grown by e^2.5.
-    assert np.abs(others).max() < 2e-14
+    what = "k-fold symmetry of a density, circle"
+    verified("symmetry", what, others, 2e-14)
     assert np.abs(run.moments[-1, fold] - run.moments[0, fold]) > 1e-3
 
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 40.0])
 @pytest.mark.parametrize("k", [1, 2, 3, 7, 64, 500])
-def test_regular_polygon_is_stationary(k: int, beta: float, flow: str) -> None:
+def test_regular_polygon_is_stationary(k: int, beta: float, flow: str, verified: Callable) -> None:
     """Every regular polygon is an equilibrium of both flows, few tokens or many."""
     angles = 0.1 + 2 * np.pi * np.arange(k) / k
     problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow])
     velocity = particles(problem, mf.Measure(mf.Circle(), angles)).rhs(0.0, angles)
     # Of a velocity of about 1 where the balance is disturbed.
-    assert np.abs(velocity).max() < 4e-15
+    what = "velocity of regular polygons, circle"
+    verified("invariants", what, velocity, 4e-15)
 
 
 def test_dirac_stays_where_it_is() -> None:

@@ -1,5 +1,7 @@
 """Convergence in degree, doubling of the degree, and the honest end at the largest one."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -33,22 +35,22 @@ def moments_at_degree(flow: str, degree: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_moments_converge_faster_than_any_power(flow: str) -> None:
+def test_moments_converge_faster_than_any_power(flow: str, verified: Callable) -> None:
     """Doubling the degree must gain more digits each time, down to rounding."""
     exact = moments_at_degree(flow, 512)
-    errors = [
-        np.abs(moments_at_degree(flow, degree) - exact).max() for degree in (8, 16, 32, 64, 128)
-    ]
+    degrees = (8, 16, 32, 64, 128)
+    errors = [np.abs(moments_at_degree(flow, degree) - exact).max() for degree in degrees]
     orders = [np.log2(a / b) for a, b in zip(errors, errors[1:], strict=False) if b > 1e-11]
     assert len(orders) >= 2, errors
     # The measured order, 2 or 3 at first, grows without bound for a spectral method.
     assert np.all(np.diff(orders) > 0), (errors, orders)
     assert orders[-1] > 6
-    assert errors[-1] < 2e-12
+    what = f"clusters forming, circle, {flow}"
+    verified("convergence in degree", what, errors[-1], 2e-12, curve=(degrees, errors))
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_doubling_run_equals_the_run_on_the_largest_degree(flow: str) -> None:
+def test_doubling_run_equals_the_run_on_the_largest_degree(flow: str, verified: Callable) -> None:
     """Degrees 64 to 512 (SA: 128), against 1,024 from the start; asked are 1e-10."""
     problem = on_circle(flow)
     times = end_time(flow, 1.2) * np.array([0.25, 0.5, 0.75, 1.0])
@@ -60,7 +62,8 @@ def test_doubling_run_equals_the_run_on_the_largest_degree(flow: str) -> None:
     state = mf.Circle().resize(problem.initial_measure().coefficients, 1024)
     large = DensityRepresentation(problem, state, tolerance=1e-12, max_degree=4096)
     fixed = [s.moments for s in trajectory(problem, large, times, tolerance=1e-12)]
-    np.testing.assert_allclose(run.moments, fixed, rtol=0, atol=2e-11)
+    what = "density that doubles its degree against one of degree 1,024, circle"
+    verified("independent methods", what, run.moments - fixed, 2e-11)
 
 
 @pytest.mark.parametrize("flow", FLOWS)

@@ -1,5 +1,7 @@
 """Energy: closed forms, its balance, and that it never goes the wrong way."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy.special import ive
@@ -26,22 +28,28 @@ def on_circle(beta: float, flow: mf.Flow = mf.USA, law: mf.Law = LAW) -> mf.Prob
 @pytest.mark.parametrize(
     "beta, printed", [(1.0, 0.6330329389), (5.0, 2.7239871824), (10.0, 140.7858314)]
 )
-def test_energy_of_uniform_equals_the_printed_values(beta: float, printed: float) -> None:
+def test_energy_of_uniform_equals_the_printed_values(
+    beta: float, printed: float, verified: Callable
+) -> None:
     """I_0(beta) / (2 beta) in the papers' units, where a Dirac has e^beta / (2 beta)."""
     problem = on_circle(beta)
     found = interaction_energy(problem, mf.Density(mf.Circle(), [1.0]).moments(60))
-    assert found * np.exp(beta) / (2 * beta) == pytest.approx(printed, rel=4e-10)
+    what = "energy of uniform as printed, circle, relative"
+    verified("exact solutions", what, found * np.exp(beta) / (2 * beta * printed) - 1, 4e-10)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7])
 @pytest.mark.parametrize("beta", [1.0, 5.0, 300.0])
-def test_energy_of_polygons_is_a_sum_of_bessel_functions(k: int, beta: float) -> None:
+def test_energy_of_polygons_is_a_sum_of_bessel_functions(
+    k: int, beta: float, verified: Callable
+) -> None:
     """sum_p I_{kp} / (2 beta) over e^beta / (2 beta); one point has energy 1."""
     problem = on_circle(beta)
     measure = mf.Measure(mf.Circle(), 2 * np.pi * np.arange(k) / k)
     found = interaction_energy(problem, measure.moments(problem.kernel_degree))
     expected = ive(0, beta) + 2 * ive(k * np.arange(1, 300), beta).sum()
-    assert found == pytest.approx(expected, rel=2e-14)
+    what = "energy of polygons, circle, relative"
+    verified("exact solutions", what, found / expected - 1, 2e-14)
 
 
 def derivative_of_energy(beta: float, flow: mf.Flow) -> tuple[float, float, dict[str, float]]:
@@ -63,18 +71,22 @@ def derivative_of_energy(beta: float, flow: mf.Flow) -> tuple[float, float, dict
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 100.0])
-def test_energy_grows_at_the_rate_of_dissipation(flow: str, beta: float) -> None:
+def test_energy_grows_at_the_rate_of_dissipation(
+    flow: str, beta: float, verified: Callable
+) -> None:
     """dE/dt = int |v|^2 dmu (USA), int Z |v|^2 dmu (SA), over the strength; asked are 1e-8."""
     balance, dissipation, diagnostics = derivative_of_energy(beta, FLOWS[flow])
-    assert balance == pytest.approx(dissipation, rel=1e-12)
-    assert diagnostics["energy_rate"] == pytest.approx(dissipation, rel=1e-12)
-    assert diagnostics["energy_dissipation"] == pytest.approx(dissipation, rel=1e-12)
+    found = np.array([balance, diagnostics["energy_rate"], diagnostics["energy_dissipation"]])
+    what = "dE/dt is the dissipation, density, circle, relative"
+    verified("invariants", what, found / dissipation - 1, 1e-12)
 
 
 @pytest.mark.parametrize("count", [37, 1000])
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 100.0])
-def test_dissipation_of_particles_equals_plain_sums(flow: str, beta: float, count: int) -> None:
+def test_dissipation_of_particles_equals_plain_sums(
+    flow: str, beta: float, count: int, verified: Callable
+) -> None:
     """The diagnostic of a particle run, weights included."""
     rng = np.random.default_rng(2)
     x, weights = rng.uniform(0, 7, count), rng.dirichlet(np.ones(count))
@@ -86,36 +98,39 @@ def test_dissipation_of_particles_equals_plain_sums(flow: str, beta: float, coun
     v = FLOWS[flow].strength * (a * np.sin(d)).sum(axis=1) / z
     expected = np.sum(weights * z * v**2) / FLOWS[flow].strength
     found = carrier.diagnostics(x)["energy_dissipation"]
-    assert found == pytest.approx(expected, rel=1e-11)
+    what = "dissipation of particles by plain sums, circle, relative"
+    verified("invariants", what, found / expected - 1, 1e-11)
 
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 100.0])
-def test_energy_is_monotone_along_a_density_run(flow: str, beta: float) -> None:
+def test_energy_is_monotone_along_a_density_run(flow: str, beta: float, verified: Callable) -> None:
     """Attraction never lowers it, repulsion never raises it, not even by rounding's tenfold."""
     problem = on_circle(beta, FLOWS[flow])
     run = mf.simulate(problem, until=2.0 / max(abs(mf.growth_rates(problem))), save=41)
     change = np.diff(run.observables["energy"]) * np.sign(problem.flow.strength)
     # For beta < 0 energies are in units of the uniform one, and W = a / beta is negative.
     change *= -1.0 if beta < 0 else 1.0
-    assert change.min() > -1e-15
+    what = "energy never goes the wrong way, density, circle"
+    verified("invariants", what, min(change.min(), 0.0), 1e-15)
     assert change.max() > 1e-6
 
 
 @pytest.mark.parametrize("flow", ["USA", "SA", "repulsive USA"])
 @pytest.mark.parametrize("count", [50, 300])
-def test_energy_is_monotone_along_a_particle_run(flow: str, count: int) -> None:
+def test_energy_is_monotone_along_a_particle_run(flow: str, count: int, verified: Callable) -> None:
     """From 50 or 300 tokens through the collapse to clusters."""
     points = np.random.default_rng(5).uniform(0, 2 * np.pi, count)
     problem = on_circle(9.0, FLOWS[flow], mf.from_points(points))
     run = mf.simulate(problem, until=60.0, save=61)
     change = np.diff(run.observables["energy"]) * np.sign(problem.flow.strength)
     # The tolerance of the run, 1e-10, shows when nothing moves any more.
-    assert change.min() > -1e-12
+    what = "energy never goes the wrong way, particles, circle"
+    verified("invariants", what, min(change.min(), 0.0), 1e-12)
     assert abs(change).max() > 1e-4
 
 
-def test_energy_rate_is_the_slope_of_the_energy() -> None:
+def test_energy_rate_is_the_slope_of_the_energy(verified: Callable) -> None:
     """The stored rate against differences of stored energies in time."""
     problem = on_circle(5.0)
     h = 0.05
@@ -124,4 +139,5 @@ def test_energy_rate_is_the_slope_of_the_energy() -> None:
     )
     e = run.observables["energy"] / (2 * 5.0)  # in units of W: E[Dirac] = 1 / (2 beta)
     slope = (e[0] - 8 * e[1] + 8 * e[3] - e[4]) / (12 * h)
-    assert slope == pytest.approx(run.diagnostics["energy_rate"][2], rel=1e-8)
+    what = "slope of the energy in time, density, circle, relative"
+    verified("invariants", what, slope / run.diagnostics["energy_rate"][2] - 1, 1e-8)

@@ -1,5 +1,7 @@
 """Rotating or reflecting the initial measure rotates or reflects the run."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -26,28 +28,30 @@ def moments_of(beta: float, flow: str, law: mf.Law) -> np.ndarray:
 
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("flow", FLOWS)
-def test_rotated_density_stays_rotated(flow: str, beta: float) -> None:
+def test_rotated_density_stays_rotated(flow: str, beta: float, verified: Callable) -> None:
     """Moments turn by e^{-ik angle}: the grid must not be a preferred direction."""
     turn = np.exp(-1j * np.arange(5) * ANGLE)
     plain = moments_of(beta, flow, mf.from_density(COEFFICIENTS))
     turned = moments_of(beta, flow, mf.from_density(COEFFICIENTS * turn))
     expected = plain * np.exp(-1j * np.arange(plain.shape[1]) * ANGLE)
-    np.testing.assert_allclose(turned, expected, rtol=0, atol=1e-12)
+    what = "rotated density stays rotated, circle"
+    verified("symmetry", what, turned - expected, 1e-12)
     assert np.abs(plain[-1] - plain[0]).max() > 0.01
 
 
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("flow", FLOWS)
-def test_reflected_density_stays_reflected(flow: str, beta: float) -> None:
+def test_reflected_density_stays_reflected(flow: str, beta: float, verified: Callable) -> None:
     """Moments are conjugated; convolving with the mirrored density would fail here."""
     plain = moments_of(beta, flow, mf.from_density(COEFFICIENTS))
     mirrored = moments_of(beta, flow, mf.from_density(np.conj(COEFFICIENTS)))
-    np.testing.assert_allclose(mirrored, np.conj(plain), rtol=0, atol=1e-12)
+    what = "reflected density stays reflected, circle"
+    verified("symmetry", what, mirrored - np.conj(plain), 1e-12)
 
 
 @pytest.mark.parametrize("count", [40, 700])
 @pytest.mark.parametrize("flow", FLOWS)
-def test_moved_tokens_stay_moved(flow: str, count: int) -> None:
+def test_moved_tokens_stay_moved(flow: str, count: int, verified: Callable) -> None:
     """Rotation, reflection and windings of tokens, pair sums and moments alike."""
     points = np.random.default_rng(1).uniform(0, 2 * np.pi, count)
     windings = 2 * np.pi * np.random.default_rng(2).integers(-3, 4, count)
@@ -61,7 +65,8 @@ def test_moved_tokens_stay_moved(flow: str, count: int) -> None:
     ):
         found = moments_of(5.0, flow, mf.from_points(moved))
         # Ten times the tolerance of a run, for its growth by e^2.
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+        what = "moved, mirrored and wound tokens stay so, circle"
+        verified("symmetry", what, found - expected, 1e-11)
 
 
 @pytest.mark.parametrize("count", [40, 700])

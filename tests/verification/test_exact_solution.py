@@ -1,5 +1,7 @@
 """The one nonlinear solution in closed form: Poisson densities under the linear kernel."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ def poisson(start: float, angle: float, flow: mf.Flow) -> mf.Problem:
 
 @pytest.mark.parametrize("angle", [0.0, 2.0])
 @pytest.mark.parametrize("flow", FLOWS)
-def test_moments_are_powers_of_the_radius(flow: str, angle: float) -> None:
+def test_moments_are_powers_of_the_radius(flow: str, angle: float, verified: Callable) -> None:
     """c_k = r(t)^k e^{-ik angle}, up to the end at r = 0.984 where 1,400 degrees are felt."""
     problem = poisson(0.1, angle, FLOWS[flow])
     times = [0.5, 1.0, 2.0, 4.0, 6.0, 8.0]
@@ -26,27 +28,30 @@ def test_moments_are_powers_of_the_radius(flow: str, angle: float) -> None:
     k = np.arange(13)
     expected = poisson_radius(np.array(times), 0.1)[:, None] ** k * np.exp(-1j * k * angle)
     # Asked are 1e-9 while resolved.
-    np.testing.assert_allclose(run.moments, expected, rtol=0, atol=5e-12)
+    what = "Poisson density, circle, moments until r = 0.984"
+    verified("exact solutions", what, run.moments - expected, 5e-12)
 
 
 @pytest.mark.parametrize("time, printed", [(4.0, 0.5962054907), (8.0, 0.9837970850)])
-def test_radius_equals_the_printed_numbers(time: float, printed: float) -> None:
+def test_radius_equals_the_printed_numbers(time: float, printed: float, verified: Callable) -> None:
     """r(4) and r(8) from r_0 = 0.1, at the default tolerance."""
     run = mf.simulate(poisson(0.1, 0.0, mf.USA), until=time, save=[time])
-    assert run.moments[0, 1].real == pytest.approx(printed, abs=1e-9)
+    what = "Poisson density, circle, printed radius at the default tolerance"
+    verified("exact solutions", what, run.moments[0, 1].real - printed, 1e-9)
     assert abs(run.moments[0, 1].imag) < 1e-14
 
 
-def test_repulsion_spreads_the_density() -> None:
+def test_repulsion_spreads_the_density(verified: Callable) -> None:
     """Strength -1 runs the same family backwards in time."""
     problem = poisson(0.9, 1.0, mf.Flow(strength=-1.0))
     run = mf.simulate(problem, until=5.0, save=[1.0, 5.0], tolerance=1e-12)
     expected = poisson_radius(run.time, 0.9, -1.0)
-    np.testing.assert_allclose(np.abs(run.moments[:, 1]), expected, rtol=0, atol=5e-12)
+    what = "Poisson density, circle, repulsion"
+    verified("exact solutions", what, np.abs(run.moments[:, 1]) - expected, 5e-12)
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_particles_follow_the_density(flow: str) -> None:
+def test_particles_follow_the_density(flow: str, verified: Callable) -> None:
     """Quantiles of the Poisson density, moved as 1,000 tokens, keep its radius.
 
     Their empirical moments are the trapezoidal rule in label space. Its aliasing of c_12 is
@@ -60,4 +65,5 @@ def test_particles_follow_the_density(flow: str) -> None:
     run = mf.simulate(problem, until=3.0, save=[1.0, 3.0], tolerance=1e-12)
     k = np.arange(13)
     expected = poisson_radius(run.time, r)[:, None] ** k
-    np.testing.assert_allclose(run.moments, expected, rtol=0, atol=5e-12)
+    what = "Poisson density, circle, carried by 1,000 tokens"
+    verified("exact solutions", what, run.moments - expected, 5e-12)

@@ -1,5 +1,7 @@
 """Small perturbations of uniform grow or decay at the rates of theory."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -38,26 +40,29 @@ def fitted_rate(problem: mf.Problem, mode: int, rate: float, method: str = "DOP8
 @pytest.mark.parametrize("method", INTEGRATORS)
 @pytest.mark.parametrize("mode", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize("flow", FLOWS)
-def test_mode_grows_at_its_rate(flow: str, mode: int, method: str) -> None:
+def test_mode_grows_at_its_rate(flow: str, mode: int, method: str, verified: Callable) -> None:
     """The right-hand side linearised by hand, beta = 5; asked are 1e-8, reached 1e-13."""
     law = mf.perturbed_uniform([[mode, 6e-9, 8e-9]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), FLOWS[flow], law)
     rate = mf.growth_rates(problem)[mode]
     found = fitted_rate(problem, mode, rate, method)
     # RK45 with 50 steps an e-fold: 0.02^5 / 720 a step and rate; DOP853 nothing.
-    assert found == pytest.approx(rate, rel=1e-12 if method == "DOP853" else 1e-10)
+    tolerance = 1e-12 if method == "DOP853" else 1e-10
+    what = f"growth or decay of a mode, {method}, circle, relative"
+    verified("exact solutions", what, found / rate - 1, tolerance)
 
 
 @pytest.mark.parametrize("beta", [-3.0, 0.0, 1.0, 25.0, 100.0])
 @pytest.mark.parametrize("normalized", [False, True])
-def test_dominant_mode_grows_at_its_rate(beta: float, normalized: bool) -> None:
+def test_dominant_mode_grows_at_its_rate(beta: float, normalized: bool, verified: Callable) -> None:
     """The same for every temperature, through every way of computing the product."""
     kernel, flow = KERNELS["exponential"](beta), mf.Flow(normalized)
     mode = mf.dominant_degree(mf.Problem(mf.Circle(), kernel, flow)) or 1
     law = mf.perturbed_uniform([[mode, 1e-8, 0.0]])
     problem = mf.Problem(mf.Circle(), kernel, flow, law)
     rate = mf.growth_rates(problem)[mode]
-    assert fitted_rate(problem, mode, rate) == pytest.approx(rate, rel=1e-12)
+    what = "growth of the dominant mode, beta = -3 to 100, circle, relative"
+    verified("exact solutions", what, fitted_rate(problem, mode, rate) / rate - 1, 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -68,22 +73,26 @@ def test_dominant_mode_grows_at_its_rate(beta: float, normalized: bool) -> None:
         (3, True, 0.68267833),
     ],
 )
-def test_fitted_growth_equals_the_printed_rate(mode: int, normalized: bool, printed: float) -> None:
+def test_fitted_growth_equals_the_printed_rate(
+    mode: int, normalized: bool, printed: float, verified: Callable
+) -> None:
     """Acceptance numbers, in the papers' time: USA modes 3 and 4, SA mode 3."""
     law = mf.perturbed_uniform([[mode, 1e-8, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(normalized), law)
     rate = fitted_rate(problem, mode, mf.growth_rates(problem)[mode])
     unit = 1.0 if normalized else np.exp(5.0)
-    assert rate * unit == pytest.approx(printed, rel=1e-8)
+    what = "growth of modes 3 and 4 as printed, circle, relative"
+    verified("exact solutions", what, rate * unit / printed - 1, 1e-8)
 
 
 @pytest.mark.parametrize("mode, ratio", [(1, 0.989949), (2, 0.960402), (3, 0.913117)])
-def test_repulsion_smooths_like_heat(mode: int, ratio: float) -> None:
+def test_repulsion_smooths_like_heat(mode: int, ratio: float, verified: Callable) -> None:
     """V = -I, beta = 50: decay over k^2 / beta, the rate of the heat equation."""
     law = mf.perturbed_uniform([[mode, 1e-8, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(50.0), mf.Flow(True, -1.0), law)
     rate = fitted_rate(problem, mode, -(mode**2) / 50.0)
-    assert rate == pytest.approx(-ratio * mode**2 / 50.0, rel=6e-7)
+    what = "decay under repulsion over that of heat as printed, circle, relative"
+    verified("exact solutions", what, rate * 50.0 / (-ratio * mode**2) - 1, 6e-7)
 
 
 @pytest.mark.parametrize("mode", [1, 3, 4])

@@ -1,6 +1,7 @@
 """Diffusion in the density: exact decay, linear growth, free energy, conservation, extremes."""
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def every_mode(name: str, degree: int, size: float) -> mf.Law:
     return mf.perturbed_uniform([*orders, [degree + 2, 1 - degree, 2 * size]])
 
 
-def assert_heat(problem: mf.Problem, until: float) -> None:
+def assert_heat(problem: mf.Problem, until: float, verified: Callable) -> None:
     """Every coefficient decays by e^{-D l(l + d - 2) t}, relative to rounding.
 
     Numbers below 1e-290 have lost digits by underflow.
@@ -63,45 +64,50 @@ def assert_heat(problem: mf.Problem, until: float) -> None:
         expected = space.convolve(decay, first.measure.coefficients)
         # e^{-x} is known to x eps, and every step adds a rounding.
         share = space.convolve(10.0 * EPS * (1.0 + exponents * snapshot.time), np.abs(expected))
-        assert np.all(np.abs(found - expected) <= share.real + 1e-290)
+        what = f"decay like heat, {space.name}, in units of what rounding allows"
+        verified("exact solutions", what, (found - expected) / (share.real + 1e-290), 1.0)
 
 
 @pytest.mark.parametrize("diffusivity, until", [(0.05, 1.0), (1e-3, 30.0), (1e3, 1e-3)])
 @pytest.mark.parametrize("flow", ["SA", "repulsive"])
 @pytest.mark.parametrize("name", MANIFOLDS)
 def test_modes_that_nobody_feels_decay_like_heat(
-    name: str, flow: str, diffusivity: float, until: float
+    name: str, flow: str, diffusivity: float, until: float, verified: Callable
 ) -> None:
     """Degree 3 under the linear kernel: any size, every order m, e^{-12000} included."""
     law = every_mode(name, 3, 0.04)
-    assert_heat(posed(name, 0.0, flow, diffusivity, law), until)
+    assert_heat(posed(name, 0.0, flow, diffusivity, law), until, verified)
 
 
 @pytest.mark.parametrize("diffusivity, until", [(0.02, 1.0), (1e3, 1e-3)])
 @pytest.mark.parametrize("flow", ["USA", "rSA"])
 @pytest.mark.parametrize("name", MANIFOLDS)
 def test_modes_above_the_degree_of_the_kernel_decay_like_heat(
-    name: str, flow: str, diffusivity: float, until: float
+    name: str, flow: str, diffusivity: float, until: float, verified: Callable
 ) -> None:
     """The kernel's multipliers end at 1e-16: what lies above moves nothing, and is not driven."""
     degree = posed(name, 0.3, flow, diffusivity).kernel_degree + 1
     law = every_mode(name, degree, 0.005)
-    assert_heat(posed(name, 0.3, flow, diffusivity, law), until)
+    assert_heat(posed(name, 0.3, flow, diffusivity, law), until, verified)
 
 
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("name", MANIFOLDS)
-def test_without_strength_everything_decays_like_heat(name: str, normalized: bool) -> None:
+def test_without_strength_everything_decays_like_heat(
+    name: str, normalized: bool, verified: Callable
+) -> None:
     """Every degree and order of an asymmetric density, strength 1e-300."""
     flow = mf.Flow(normalized, 1e-300, 0.3)
     problem = mf.Problem(MANIFOLDS[name], mf.exponential(5.0), flow, BUMPS[name])
-    assert_heat(problem, 2.0)
+    assert_heat(problem, 2.0, verified)
 
 
 @pytest.mark.parametrize("degree", [1, 4])
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("name", MANIFOLDS)
-def test_small_modes_grow_at_their_rates(name: str, flow: str, degree: int) -> None:
+def test_small_modes_grow_at_their_rates(
+    name: str, flow: str, degree: int, verified: Callable
+) -> None:
     """Every order grows or decays by e^{lambda t}, diffusion included, from 1e-13 to 1e-11.
 
     On the sphere even degrees act back on themselves at second order: from 1e-8 the fit would be
@@ -120,13 +126,16 @@ def test_small_modes_grow_at_their_rates(name: str, flow: str, degree: int) -> N
     carried[0] = False
     assert carried.sum() == (degree + 1 if name == "sphere" else 1)
     found = np.log(after[carried] / before[carried]) / last.time
-    np.testing.assert_allclose(found, rate, rtol=1e-11, atol=1e-11 * abs(rate))
+    what = f"growth of small modes with diffusion, {name}, relative"
+    verified("exact solutions", what, found / rate - 1, 2e-11)
 
 
 @pytest.mark.parametrize("start", ["concentrated", "perturbed", "bumps"])
 @pytest.mark.parametrize("beta, flow", [(5.0, "USA"), (0.0, "SA"), (-3.0, "repulsive")])
 @pytest.mark.parametrize("name", MANIFOLDS)
-def test_free_energy_never_increases(name: str, beta: float, flow: str, start: str) -> None:
+def test_free_energy_never_increases(
+    name: str, beta: float, flow: str, start: str, verified: Callable
+) -> None:
     """A gradient flow goes down in every saved step, to rounding; clusters form or spread."""
     laws = {"concentrated": mf.von_mises_fisher(5.0), "perturbed": every_mode(name, 2, 0.02)}
     problem = posed(name, beta, flow, 0.01 if beta else 0.1, laws.get(start))
@@ -135,14 +144,17 @@ def test_free_energy_never_increases(name: str, beta: float, flow: str, start: s
     values = np.array([free_energy(problem, s.measure, s.moments) for s in passed])
     # Rounding of sums of numbers of order 1 with the weight D, and of the energy W(1) / 2.
     weight = max(problem.flow.diffusivity, 0.5 / max(abs(beta), 1.0))
-    assert np.diff(values).max() <= 4.0 * EPS * weight
+    what = f"free energy never rises, {name}"
+    verified("invariants", what, max(np.diff(values).max(), 0.0), 4.0 * EPS * weight)
     # And it goes somewhere.
     assert values[0] - values[-1] > 1e-5 * np.abs(values).max()
 
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("name", MANIFOLDS)
-def test_mass_is_exactly_one_and_the_energy_balances(name: str, flow: str) -> None:
+def test_mass_is_exactly_one_and_the_energy_balances(
+    name: str, flow: str, verified: Callable
+) -> None:
     """dE/dt from the moments and from the grid agree, and with the difference in time."""
     problem = posed(name, 4.0, flow, 0.03)
     middle, h = 0.3, 0.07
@@ -154,7 +166,8 @@ def test_mass_is_exactly_one_and_the_energy_balances(name: str, flow: str) -> No
     space = problem.space
     energies = [0.5 * space.inner(space.convolve(w, s.moments), s.moments) for s in passed]
     slope = np.array([3, -32, 168, -672, 0, 672, -168, 32, -3]) @ energies / (840 * h)
-    assert slope == pytest.approx(found["energy_rate"], rel=1e-8)
+    what = f"slope of the energy in time with diffusion, {name}, relative"
+    verified("invariants", what, slope / found["energy_rate"] - 1, 1e-8)
 
 
 @pytest.mark.parametrize("flow", FLOWS)
@@ -175,7 +188,7 @@ def test_unnormalised_flow_has_no_mean_velocity(flow: str) -> None:
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("fold", [2, 3])
-def test_fold_symmetry_is_kept(flow: str, fold: int) -> None:
+def test_fold_symmetry_is_kept(flow: str, fold: int, verified: Callable) -> None:
     """c_m = 0 unless k divides m, although mode 1 would grow if it were there."""
     law = mf.perturbed_uniform([[fold, 0.2, 0.1], [2 * fold, 0.0, 0.1]])
     problem = posed("circle", 5.0, flow, 0.01, law)
@@ -183,17 +196,19 @@ def test_fold_symmetry_is_kept(flow: str, fold: int) -> None:
     for snapshot in snapshots(problem, [0.5 * until, until]):
         c = snapshot.measure.coefficients
         # Rounding, grown by e^2.5.
-        assert np.abs(c[np.arange(len(c)) % fold != 0]).max() < 2e-15
+        what = "k-fold symmetry of a density with diffusion, circle"
+        verified("symmetry", what, c[np.arange(len(c)) % fold != 0], 2e-15)
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_mirror_symmetry_is_kept(flow: str) -> None:
+def test_mirror_symmetry_is_kept(flow: str, verified: Callable) -> None:
     """Even about 0.8: c_k e^{0.8 ik} stays real, and the phase of c_1 where it was."""
     k = np.arange(4)
     law = mf.from_density(np.array([1.0, 0.3, -0.1, 0.05]) * np.exp(-0.8j * k))
     last = snapshots(posed("circle", 5.0, flow, 0.02, law), [0.0, 5.0])[1].measure.coefficients
     turned = last * np.exp(0.8j * np.arange(len(last)))
-    assert np.abs(turned.imag).max() < 2e-15
+    what = "mirror symmetry of a density with diffusion, circle"
+    verified("symmetry", what, turned.imag, 2e-15)
     assert abs(turned[1].real - 0.3) > 1e-3
 
 

@@ -87,7 +87,7 @@ def posed(beta: float, flow: str, diffusivity: float) -> mf.Problem:
 
 @pytest.mark.parametrize("beta, flow, diffusivity, until", CASES)
 def test_density_follows_an_independent_code(
-    beta: float, flow: str, diffusivity: float, until: float
+    beta: float, flow: str, diffusivity: float, until: float, verified: Callable
 ) -> None:
     """Complex moments to 1e-9 from an asymmetric law: a conjugated product would show."""
     start = np.zeros(MODES + 1, dtype=complex)
@@ -103,14 +103,15 @@ def test_density_follows_an_independent_code(
     found = run(posed(beta, flow, diffusivity), times, 1e-12)
     for snapshot, expected in zip(found, own.y.T, strict=True):
         moments = CIRCLE.resize(snapshot.measure.coefficients, MODES)
-        np.testing.assert_allclose(moments, expected, rtol=0, atol=2e-11)
+        what = "density with diffusion against a Fourier code of its own, circle"
+        verified("independent methods", what, moments - expected, 2e-11)
     crude = run(posed(beta, flow, diffusivity), times, 1e-8)[-1].measure.coefficients
     np.testing.assert_allclose(CIRCLE.resize(crude, MODES), own.y[:, -1], rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("beta, flow, diffusivity, until", CASES)
 def test_right_hand_side_is_that_of_the_independent_code(
-    beta: float, flow: str, diffusivity: float, until: float
+    beta: float, flow: str, diffusivity: float, until: float, verified: Callable
 ) -> None:
     """Without time steps, to rounding."""
     problem = posed(beta, flow, diffusivity)
@@ -119,13 +120,16 @@ def test_right_hand_side_is_that_of_the_independent_code(
     expected = fourier_code(beta, *FLOWS[flow], diffusivity)(0.0, start)
     found = CIRCLE.resize(carrier.rhs(0.0, carrier.state), MODES)
     # The sums of the code round by 1e-16, times k.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=MODES * 1e-16)
+    what = "right-hand side with diffusion by a Fourier code of its own, circle"
+    verified("independent methods", what, found - expected, MODES * 1e-16)
 
 
 @pytest.mark.parametrize(
     "beta, flow, diffusivity", [(5.0, "USA", 0.01), (-3.0, "USA", 0.003), (0.0, "SA", 0.2)]
 )
-def test_free_energy_falls_by_its_dissipation(beta: float, flow: str, diffusivity: float) -> None:
+def test_free_energy_falls_by_its_dissipation(
+    beta: float, flow: str, diffusivity: float, verified: Callable
+) -> None:
     """dF/dt = -int |D grad log f - v|^2 dmu, differences in time against sums over nodes."""
     problem, middle, h = posed(beta, flow, diffusivity), 3.0, 0.2
     passed = run(problem, list(middle + h * np.arange(-4, 5)), 1e-12)
@@ -134,7 +138,8 @@ def test_free_energy_falls_by_its_dissipation(beta: float, flow: str, diffusivit
     c = CIRCLE.resize(passed[4].measure.coefficients, MODES)
     f, f_slope, velocity, _ = fields(c, *scaled_bessel(beta))
     dissipation = np.mean((diffusivity * f_slope / f - velocity) ** 2 * f)
-    assert slope == pytest.approx(-dissipation, rel=1e-8)
+    what = "free energy falls by its dissipation, circle, relative"
+    verified("invariants", what, slope / -dissipation - 1, 1e-8)
     assert dissipation > 1e-6
 
 
@@ -156,7 +161,7 @@ def ordered(beta: float, normalized: bool, share: float, law: mf.Law | None = No
     ],
 )
 def test_runs_end_in_the_stationary_states_of_newtons_method(
-    beta: float, normalized: bool, share: float
+    beta: float, normalized: bool, share: float, verified: Callable
 ) -> None:
     """Moments to 1e-11 at a tolerance of 1e-8: fixed points of a step are stationary exactly."""
     problem = ordered(beta, normalized, share, mf.von_mises_fisher(3.0))
@@ -164,13 +169,14 @@ def test_runs_end_in_the_stationary_states_of_newtons_method(
     rotation, leading = (found.rate for found in state.growth_rates(2))
     assert abs(rotation) < 1e-11 and leading < -1e-3
     end = run(problem, [26.0 / -leading], 1e-8)[0].measure.moments(MODES)
-    np.testing.assert_allclose(end, state.density().moments(MODES), rtol=0, atol=1e-11)
+    what = "runs end in the stationary states of Newton's method, circle"
+    verified("independent methods", what, end - state.density().moments(MODES), 1e-11)
     assert 0.4 < abs(end[1]) < 0.97
 
 
 @pytest.mark.parametrize("beta, normalized, share", [(3.0, True, 0.85), (0.0, False, 0.6)])
 def test_stationary_states_are_approached_at_the_leading_rate(
-    beta: float, normalized: bool, share: float
+    beta: float, normalized: bool, share: float, verified: Callable
 ) -> None:
     """What is left of 1 % of another density falls like e^{lambda t}, lambda from an eigenvalue."""
     state = stationary_state(ordered(beta, normalized, share))
@@ -182,10 +188,11 @@ def test_stationary_states_are_approached_at_the_leading_rate(
     left = [np.abs(s.measure.moments(MODES) - settled.moments(MODES)).max() for s in (first, last)]
     fitted = np.log(left[1] / left[0]) / (last.time - first.time)
     # The next eigenvalue is more than twice this one: e^{-9}, over two e-folds.
-    assert fitted == pytest.approx(leading, rel=1e-4)
+    what = "rate of approach to a stationary state, circle, relative"
+    verified("independent methods", what, fitted / leading - 1, 1e-4)
 
 
-def test_noisy_kuramoto_settles_at_its_order_parameter() -> None:
+def test_noisy_kuramoto_settles_at_its_order_parameter(verified: Callable) -> None:
     """Kuramoto with noise: r = I_1(r / D) / I_0(r / D), and f is von Mises' density."""
     diffusivity = 0.3
     law = mf.from_density([1.0, 0.2j, 0.1])
@@ -195,7 +202,8 @@ def test_noisy_kuramoto_settles_at_its_order_parameter() -> None:
     assert r == pytest.approx(ive(1, r / diffusivity) / ive(0, r / diffusivity), rel=1e-11)
     k = np.arange(8)
     expected = ive(k, r / diffusivity) / ive(0, r / diffusivity) * (end[1] / r) ** k
-    np.testing.assert_allclose(end[:8], expected, rtol=0, atol=1e-11)
+    what = "noisy Kuramoto settles at von Mises' density, circle"
+    verified("exact solutions", what, end[:8] - expected, 1e-11)
     assert 0.5 < r < 0.9
 
 

@@ -1,5 +1,6 @@
 """Noisy tokens: they follow the density, their centre diffuses, runs resume to the bit."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,7 @@ def deviations(problem: mf.Problem, tokens: int, until: float, seed: int) -> np.
     "beta, flow", [(5.0, mf.Flow(diffusivity=0.4)), (3.0, mf.Flow(True, -1.0, 0.3))]
 )
 def test_noisy_tokens_follow_the_density(
-    name: str, beta: float, flow: mf.Flow, tokens: int
+    name: str, beta: float, flow: mf.Flow, tokens: int, verified: Callable
 ) -> None:
     """Random harmonics within 4 standard errors: sqrt(2 D) and the bias of steps of 0.05.
 
@@ -67,26 +68,29 @@ def test_noisy_tokens_follow_the_density(
     problem = posed(name, beta, flow)
     assert mf.growth_rate_max(problem) < 0
     found = deviations(problem, tokens, 2.0 / problem.space.dimension, seed=3)
-    assert np.abs(found).max() < 4.0
+    what = f"noisy tokens against the density, {name}, in standard errors"
+    verified("statistics", what, found, 4.0)
     assert np.abs(found).max() > 0.2
 
 
 @pytest.mark.slow
-def test_noisy_tokens_approach_the_density_like_their_number() -> None:
+def test_noisy_tokens_approach_the_density_like_their_number(verified: Callable) -> None:
     """W1 on the circle at n^{-1/2}, at the start and at the end."""
     problem = posed("circle", 5.0, mf.Flow(diffusivity=0.03))
     options = {"tokens": (100, 1000, 10_000), "repetitions": 40, "step": 0.1}
     study = mf.convergence_study(problem, 4.0, save=[2.0, 4.0], **options)
-    np.testing.assert_allclose(study.exponents, -0.5, rtol=0, atol=0.05)
+    what = "exponent of W1 from noisy tokens to the density, circle"
+    verified("statistics", what, study.exponents + 0.5, 0.05, found=study.exponents[-1])
 
 
 @pytest.mark.slow
-def test_noisy_tokens_approach_the_density_on_the_sphere() -> None:
+def test_noisy_tokens_approach_the_density_on_the_sphere(verified: Callable) -> None:
     """The same in the negative Sobolev distance, which knows no logarithm."""
     problem = posed("sphere", 3.0, mf.Flow(diffusivity=0.05))
     options = {"tokens": (100, 1000, 10_000), "repetitions": 20, "step": 0.2}
     study = mf.convergence_study(problem, 2.0, save=[1.0, 2.0], metric="sobolev", **options)
-    np.testing.assert_allclose(study.exponents, -0.5, rtol=0, atol=0.05)
+    what = "exponent of the Sobolev distance from noisy tokens to the density, sphere"
+    verified("statistics", what, study.exponents + 0.5, 0.05, found=study.exponents[-1])
 
 
 def lifted_means(beta: float, flow: mf.Flow, tokens: int) -> np.ndarray:
@@ -98,7 +102,7 @@ def lifted_means(beta: float, flow: mf.Flow, tokens: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("tokens", [50, 3000])
-def test_mean_angle_of_tokens_feels_the_noise_alone(tokens: int) -> None:
+def test_mean_angle_of_tokens_feels_the_noise_alone(tokens: int, verified: Callable) -> None:
     """Opposite forces cancel: whatever beta and the strength, the centre goes the same way.
 
     With noise the mean angle is not conserved but a Brownian motion of diffusivity D / n.
@@ -106,7 +110,8 @@ def test_mean_angle_of_tokens_feels_the_noise_alone(tokens: int) -> None:
     plain = lifted_means(5.0, mf.Flow(False, 1.0, 0.2), tokens)
     for beta, strength in ((5.0, -1.0), (0.0, 1.0), (-4.0, 3.0)):
         moved = lifted_means(beta, mf.Flow(False, strength, 0.2), tokens)
-        np.testing.assert_allclose(moved, plain, rtol=0, atol=1e-12)
+        what = "mean unwrapped angle of noisy tokens: the noise alone, circle"
+        verified("invariants", what, moved - plain, 1e-12)
     spread = np.sqrt(2.0 * 0.2 * 4.0 / tokens)
     assert 1e-3 * spread < abs(plain[-1] - plain[0]) < 4.0 * spread
     normalized = lifted_means(5.0, mf.Flow(True, 1.0, 0.2), tokens)

@@ -1,5 +1,7 @@
 """Nonlinear trajectories at beta = 5 against printed reference numbers (theory 1.10)."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -44,19 +46,20 @@ ASYMMETRIC = {
 
 
 @pytest.mark.parametrize("normalized, table", [(False, SYMMETRIC_USA), (True, SYMMETRIC_SA)])
-def test_symmetric_run_equals_the_table(normalized: bool, table: dict) -> None:
+def test_symmetric_run_equals_the_table(normalized: bool, table: dict, verified: Callable) -> None:
     """c_3 and c_6 to all 12 printed digits; nothing else may grow."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(normalized), law)
     times = list(table)
     run = mf.simulate(problem, until=times[-1], save=times, unit="paper", tolerance=1e-13)
     # Half a unit of the last digit, and the run itself.
-    np.testing.assert_allclose(run.moments[:, [3, 6]], list(table.values()), rtol=0, atol=2.5e-12)
+    what = "printed moments of a nonlinear run, circle, symmetric start"
+    verified("exact solutions", what, run.moments[:, [3, 6]] - list(table.values()), 2.5e-12)
     assert np.abs(run.moments[:, [1, 2, 4, 5, 7, 8]]).max() < 1e-13
 
 
 @pytest.mark.parametrize("normalized, time", ASYMMETRIC)
-def test_asymmetric_run_equals_the_table(normalized: bool, time: float) -> None:
+def test_asymmetric_run_equals_the_table(normalized: bool, time: float, verified: Callable) -> None:
     """Complex moments to all printed digits: a conjugated or mirrored run has others."""
     law = mf.perturbed_uniform(
         [[1, 0.1, 0.0], [2, 0.0, 0.05], [3, -0.08 * np.cos(0.5), 0.08 * np.sin(0.5)]]
@@ -66,11 +69,14 @@ def test_asymmetric_run_equals_the_table(normalized: bool, time: float) -> None:
     tolerance = 1e-11 if time == 0.2 else 1e-12
     run = mf.simulate(problem, until=time, save=[time], unit="paper", tolerance=tolerance)
     expected = np.array(ASYMMETRIC[normalized, time])
-    np.testing.assert_allclose(run.moments[0, 1:5], expected, rtol=0, atol=2e-11)
+    what = "printed complex moments of a nonlinear run, circle, asymmetric start"
+    verified("exact solutions", what, run.moments[0, 1:5] - expected, 2e-11)
 
 
 @pytest.mark.parametrize("normalized, time", ASYMMETRIC)
-def test_default_tolerance_is_good_for_nine_digits(normalized: bool, time: float) -> None:
+def test_default_tolerance_is_good_for_nine_digits(
+    normalized: bool, time: float, verified: Callable
+) -> None:
     """What a user gets without asking for more; the acceptance bound is 1e-8."""
     law = mf.perturbed_uniform(
         [[1, 0.1, 0.0], [2, 0.0, 0.05], [3, -0.08 * np.cos(0.5), 0.08 * np.sin(0.5)]]
@@ -78,4 +84,5 @@ def test_default_tolerance_is_good_for_nine_digits(normalized: bool, time: float
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(normalized), law)
     run = mf.simulate(problem, until=time, save=[time], unit="paper")
     expected = np.array(ASYMMETRIC[normalized, time])
-    np.testing.assert_allclose(run.moments[0, 1:5], expected, rtol=0, atol=2e-9)
+    what = "printed complex moments of a nonlinear run, circle, default tolerance"
+    verified("exact solutions", what, run.moments[0, 1:5] - expected, 2e-9)

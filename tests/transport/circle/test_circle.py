@@ -1,5 +1,7 @@
 """The public distance on the circle: closed forms, kinds of input, errors."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,9 @@ def test_w1_of_a_regular_polygon_to_uniform(corners: int) -> None:
 
 @pytest.mark.parametrize("corners", [1, 2, 3, 10, 1000])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_w2_of_a_regular_polygon_to_uniform(corners: int, weighted: bool) -> None:
+def test_w2_of_a_regular_polygon_to_uniform(
+    corners: int, weighted: bool, verified: Callable
+) -> None:
     """W_2^2 = pi^2 / (3 k^2), a Dirac for k = 1; the weights are those of a split corner."""
     angles = 0.3 + 2.0 * np.pi * np.arange(corners) / corners
     weights = None
@@ -31,10 +35,11 @@ def test_w2_of_a_regular_polygon_to_uniform(corners: int, weighted: bool) -> Non
         weights = np.append(np.full(corners, 1.0 / corners), 0.25 / corners)
         weights[0] *= 0.75
     found = wasserstein_circle(mf.Measure(CIRCLE, angles, weights), UNIFORM, p=2)
-    assert found**2 == pytest.approx(np.pi**2 / (3 * corners**2), rel=1e-12)
+    what = "W2 of polygons to uniform, circle, relative"
+    verified("exact solutions", what, found**2 * 3 * corners**2 / np.pi**2 - 1, 1e-12)
 
 
-def test_w2_to_uniform_is_a_sum_over_moments() -> None:
+def test_w2_to_uniform_is_a_sum_over_moments(verified: Callable) -> None:
     """W_2(mu, uniform)^2 = 2 sum |c_k|^2 / k^2 for points: moments and arcs must agree.
 
     |c_k|^2 repeats with period 360 for angles on a grid of 1 degree, and the sum of 1 / k^2
@@ -48,11 +53,17 @@ def test_w2_to_uniform_is_a_sum_over_moments() -> None:
     k = np.arange(1, 361)
     squares = np.abs(np.exp(-2j * np.pi * (np.outer(k, degrees) % 360) / 360) @ weights) ** 2
     expected = 2.0 * np.sum(squares * polygamma(1, k / 360)) / 360**2
-    assert wasserstein_circle(measure, UNIFORM, p=2) ** 2 == pytest.approx(expected, rel=1e-13)
+    what = "W2 to uniform as a sum over moments, circle, relative"
+    verified(
+        "exact solutions",
+        what,
+        wasserstein_circle(measure, UNIFORM, p=2) ** 2 / expected - 1,
+        1e-13,
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 100])
-def test_mean_w2_of_uniform_tokens_is_exact_for_every_n(n: int) -> None:
+def test_mean_w2_of_uniform_tokens_is_exact_for_every_n(n: int, verified: Callable) -> None:
     """E W_2(n iid uniform angles, uniform)^2 = pi^2 / (3 n), within 3 standard errors."""
     rng = np.random.default_rng(n)
     squares = [
@@ -61,7 +72,8 @@ def test_mean_w2_of_uniform_tokens_is_exact_for_every_n(n: int) -> None:
     ]
     error = np.std(squares) / np.sqrt(len(squares))
     # One token: the distance does not depend on where it is, and the error is rounding.
-    assert abs(np.mean(squares) - np.pi**2 / (3 * n)) <= 3.0 * error + 1e-14
+    what = "E W2^2 of n uniform tokens, circle"
+    verified("statistics", what, np.mean(squares) - np.pi**2 / (3 * n), 3.0 * error + 1e-14)
 
 
 @pytest.mark.parametrize("p", [1, 2])

@@ -30,7 +30,7 @@ def atoms(count: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("flow", FLOWS)
 def test_mean_field_on_atoms_is_the_particle_velocity(
-    flow: str, beta: float, count: int, velocity: Callable, field: Callable
+    flow: str, beta: float, count: int, velocity: Callable, field: Callable, verified: Callable
 ) -> None:
     """Moments, multipliers and gradient against sums over pairs; asked are 1e-10."""
     x, w = atoms(count)
@@ -41,13 +41,14 @@ def test_mean_field_on_atoms_is_the_particle_velocity(
     # Moments carry rounding; where the partition function is small a quotient magnifies it.
     partition = field(x, x, w, beta)[0] if problem.flow.normalized else np.ones(count)
     error = np.abs(found - expected).max(axis=1)
-    assert (error * partition).max() < 3e-15
+    what = "mean field of atoms against sums over pairs, sphere, times Z"
+    verified("independent methods", what, error * partition, 3e-15)
 
 
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("flow", FLOWS)
 def test_particle_velocity_does_not_depend_on_how_it_is_summed(
-    flow: str, beta: float, velocity: Callable
+    flow: str, beta: float, velocity: Callable, verified: Callable
 ) -> None:
     """Compiled pairs, plain pairs and the representation: three ways to one number."""
     x, w = atoms(150)
@@ -61,7 +62,8 @@ def test_particle_velocity_does_not_depend_on_how_it_is_summed(
         particles(problem, mf.Measure(SPHERE, x, w)).rhs(0.0, x.ravel()).reshape(-1, 3),
     ):
         # e^{beta s} magnifies the rounding of s by beta, in the oracle too.
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15 * max(abs(beta), 1.0))
+        what = "velocity of tokens by three ways of summing, sphere"
+        verified("independent methods", what, found - expected, 1e-15 * max(abs(beta), 1.0))
 
 
 @pytest.mark.parametrize("beta", [1.0, 25.0, 100.0])
@@ -81,7 +83,9 @@ def test_field_away_from_the_atoms_is_the_plain_one(
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_runs_by_pairs_and_by_moments_agree(flow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_by_pairs_and_by_moments_agree(
+    flow: str, monkeypatch: pytest.MonkeyPatch, verified: Callable
+) -> None:
     """The same 150 tokens on both sides of the crossover."""
     x = SPHERE.random_points(150, np.random.default_rng(3))
     problem = mf.Problem(SPHERE, mf.exponential(9.0), FLOWS[flow], mf.from_points(x))
@@ -92,7 +96,8 @@ def test_runs_by_pairs_and_by_moments_agree(flow: str, monkeypatch: pytest.Monke
         (last,) = trajectory(problem, carrier, [10.0], tolerance=1e-12)
         ends.append(last.measure.points)
     assert np.abs(ends[0] - x).max() > 0.05
-    np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-10)
+    what = "tokens moved by pairs and by moments, sphere"
+    verified("independent methods", what, ends[0] - ends[1], 1e-10)
 
 
 @pytest.mark.parametrize("count", [2, 1000])

@@ -71,7 +71,7 @@ def poisson_problem(flow: mf.Flow, harmonics: Callable) -> mf.Problem:
 )
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_poisson_density_is_carried_exactly(
-    flow: mf.Flow, times: list[float], tolerance: float, harmonics: Callable
+    flow: mf.Flow, times: list[float], tolerance: float, harmonics: Callable, verified: Callable
 ) -> None:
     """Moments of the closed-form solution, from near uniform to a Dirac measure (slow)."""
     found = low_moments(carried(poisson_problem(flow, harmonics), times, tolerance))
@@ -79,11 +79,12 @@ def test_poisson_density_is_carried_exactly(
     radii = hyperbolic_poisson_radius(np.array(times), 0.1)
     expected = [SPHERE.convolve(hyperbolic_poisson_moments(r, 8), turned) for r in radii]
     # Fewer than twenty steps, which add up to less than their tolerance.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+    what = "hyperbolic Poisson density as characteristics, sphere, to a Dirac measure"
+    verified("exact solutions", what, found - expected, tolerance)
     assert radii[-1] > (0.5 if times[-1] == 3.0 else 0.999)
 
 
-def test_poisson_density_at_the_nodes_is_exact(harmonics: Callable) -> None:
+def test_poisson_density_at_the_nodes_is_exact(harmonics: Callable, verified: Callable) -> None:
     """The density comes from the divergence along the path: a wrong sign or term would show."""
     problem = poisson_problem(mf.SA, harmonics)
     here = carried(problem, [3.5], 1e-8)[-1].checkpoint
@@ -92,7 +93,8 @@ def test_poisson_density_at_the_nodes_is_exact(harmonics: Callable) -> None:
     measure = carrier.measure(here.state)
     u = measure.points @ AXIS
     expected = ((1 - radius**2) / (1 - 2 * radius * u + radius**2)) ** 2
-    np.testing.assert_allclose(carrier.density(here.state), expected, rtol=1e-7)
+    what = "hyperbolic Poisson density at the nodes of characteristics, sphere, relative"
+    verified("exact solutions", what, carrier.density(here.state) / expected - 1, 1e-7)
     # From far below to far above uniform.
     assert radius > 0.5
     assert expected.min() < 0.15
@@ -100,23 +102,25 @@ def test_poisson_density_at_the_nodes_is_exact(harmonics: Callable) -> None:
 
 
 @pytest.mark.parametrize("flow, end", [(mf.SA, 1.5), (mf.USA, 5.0)])
-def test_characteristics_equal_the_density(flow: mf.Flow, end: float) -> None:
+def test_characteristics_equal_the_density(flow: mf.Flow, end: float, verified: Callable) -> None:
     """Two methods that share nothing but the transforms, before the density is full."""
     problem = problem_of(1.0, flow)
     found = carried(problem, [end], 1e-8, 1e-11)
     expected = dense(problem, [end], 127)
     # Cells are far more exact than they say, as sums; steps add a few of their tolerances.
-    np.testing.assert_allclose(low_moments(found), low_moments(expected), rtol=0, atol=1e-10)
+    what = "characteristics against density, sphere"
+    verified("independent methods", what, low_moments(found) - low_moments(expected), 1e-10)
     start = SPHERE.resize(problem.initial_measure().coefficients, 8)
     assert np.abs(low_moments(found)[0] - start).max() > 0.1
 
 
 @pytest.mark.slow
-def test_characteristics_equal_the_density_while_clusters_form() -> None:
+def test_characteristics_equal_the_density_while_clusters_form(verified: Callable) -> None:
     """All of degree 127 is needed at the end, at beta = 6 from near uniform."""
     problem = problem_of(6.0, mf.SA, NEAR_UNIFORM)
     found, expected = carried(problem, [3.5], 1e-10, 1e-11), dense(problem, [3.5], 127)
-    np.testing.assert_allclose(low_moments(found), low_moments(expected), rtol=0, atol=1e-10)
+    what = "characteristics against density while clusters form, sphere"
+    verified("independent methods", what, low_moments(found) - low_moments(expected), 1e-10)
     assert expected[-1].measure.max_degree == 127
     assert found[-1].diagnostics["nodes"] < 2e5
 
@@ -133,7 +137,9 @@ def test_stated_error_is_above_the_true_one() -> None:
     assert fine.diagnostics["error"] < 0.01 * coarse.diagnostics["error"]
 
 
-def test_turned_start_turns_the_run(nodes: Callable, harmonics: Callable) -> None:
+def test_turned_start_turns_the_run(
+    nodes: Callable, harmonics: Callable, verified: Callable
+) -> None:
     """Faces, edges and corners of the cube must not show."""
     problem = problem_of(2.0, mf.SA)
     start = problem.initial_measure().coefficients
@@ -146,7 +152,8 @@ def test_turned_start_turns_the_run(nodes: Callable, harmonics: Callable) -> Non
 
     moved = replace(problem, initial=mf.from_density(turned(start, 4)))
     plain, found = (low_moments(carried(p, [3.0], 1e-8))[0] for p in (problem, moved))
-    np.testing.assert_allclose(found, turned(plain, 8), rtol=0, atol=3e-8)
+    what = "turned characteristics stay turned, sphere"
+    verified("symmetry", what, found - turned(plain, 8), 3e-8)
     assert np.abs(found - plain).max() > 0.1
 
 

@@ -100,25 +100,29 @@ def rates_by_differences(name: str, beta: float, flow: mf.Flow, by_moments: bool
 
 @pytest.mark.parametrize("beta", [-4.0, 1.0, 5.0, 10.0, 81.0])
 @pytest.mark.parametrize("name", SPECTRA)
-def test_escape_rates_are_the_closed_forms(name: str, beta: float) -> None:
+def test_escape_rates_are_the_closed_forms(name: str, beta: float, verified: Callable) -> None:
     """Every rate and its multiplicity, relative to the largest, down to 1e-70."""
     for flow, spectrum in spectra(name, beta):
         found = rates(name, beta, flow).escape
         # An exponent of up to 2 beta rounds, and so does every coordinate of a vertex.
-        slack = 2e-15 * (2 + abs(beta)) * np.abs(spectrum).max()
-        np.testing.assert_allclose(found, spectrum, rtol=0, atol=slack)
+        size = np.abs(spectrum).max()
+        what = "escape rates of polytopes of clusters, sphere, relative to the largest"
+        verified("exact solutions", what, (found - spectrum) / size, 2e-15 * (2 + abs(beta)))
 
 
 @pytest.mark.parametrize("by_moments", [False, True])
 @pytest.mark.parametrize("beta", [-4.0, 1.0, 5.0, 10.0])
 @pytest.mark.parametrize("name", SPECTRA)
-def test_velocity_of_runs_has_these_rates(name: str, beta: float, by_moments: bool) -> None:
+def test_velocity_of_runs_has_these_rates(
+    name: str, beta: float, by_moments: bool, verified: Callable
+) -> None:
     """Sums over pairs and by moments, differentiated numerically."""
     for flow, spectrum in spectra(name, beta):
         found = rates_by_differences(name, beta, flow, by_moments)
         # Differences: h^6 beta^7 / 140 of them, and rounding eps / h.
         slack = 1e-9 * np.abs(spectrum).max() + 2e-12
-        np.testing.assert_allclose(found, spectrum, rtol=0, atol=slack)
+        what = "escape rates of polytopes from the velocity of runs, sphere"
+        verified("exact solutions", what, found - spectrum, slack)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +152,7 @@ def test_icosahedron_escapes_at_the_printed_rate() -> None:
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 @pytest.mark.parametrize("name", ["tetrahedron", "octahedron"])
-def test_a_run_leaves_a_polytope_at_its_rate(name: str, flow: mf.Flow) -> None:
+def test_a_run_leaves_a_polytope_at_its_rate(name: str, flow: mf.Flow, verified: Callable) -> None:
     """Two e-folds of a disturbance of 1e-6 along the fastest direction, at beta = 5."""
     problem, points = mf.Problem(SPHERE, mf.exponential(5.0), flow), vertices(name)
     found = rates(name, 5.0, flow)
@@ -160,7 +164,8 @@ def test_a_run_leaves_a_polytope_at_its_rate(name: str, flow: mf.Flow) -> None:
         offsets.append([snapshot.measure.points for snapshot in stream])
     # Odd in the disturbance: nonlinear terms of the second order cancel.
     before, after = (np.linalg.norm(plus - minus) for plus, minus in zip(*offsets, strict=True))
-    assert np.log(after / before) * rate / 2.0 == pytest.approx(rate, rel=1e-6)
+    what = "runs leave polytopes at their rate, sphere, relative"
+    verified("exact solutions", what, np.log(after / before) / 2.0 - 1, 1e-6)
 
 
 @pytest.mark.parametrize("beta, stable", [(-0.6, False), (-0.7, True)])

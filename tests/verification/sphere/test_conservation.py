@@ -37,43 +37,48 @@ ORBITS = {
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 100.0])
-def test_mass_of_a_density_is_exactly_one(flow: str, beta: float) -> None:
+def test_mass_of_a_density_is_exactly_one(flow: str, beta: float, verified: Callable) -> None:
     """The coefficient of degree 0 never changes, not by one bit, also when degrees double."""
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow], LAW)
     carrier = density(problem, problem.initial_measure(), tolerance=1e-7)
     assert carrier.rhs(0.0, carrier.state)[0] == 0.0
     for snapshot in trajectory(problem, carrier, [0.5, 1.0], tolerance=1e-7):
-        assert snapshot.moments[0] == 1.0
+        what = "mass of a density, to the bit, sphere"
+        verified("invariants", what, snapshot.moments[0] - 1.0, 0.0)
         assert snapshot.measure.coefficients[0] == 1.0
 
 
 @pytest.mark.parametrize("count", [60, 1000])
 @pytest.mark.parametrize("flow", FLOWS)
-def test_mass_of_particles_is_one(flow: str, count: int) -> None:
+def test_mass_of_particles_is_one(flow: str, count: int, verified: Callable) -> None:
     """Weights are carried, not evolved."""
     rng = np.random.default_rng(0)
     law = mf.from_points(SPHERE.random_points(count, rng), rng.dirichlet(np.ones(count)))
     problem = mf.Problem(SPHERE, mf.exponential(5.0), FLOWS[flow], law)
     carrier = represent(problem, Options(name="particles"))
     for snapshot in trajectory(problem, carrier, [0.0, 5.0], tolerance=1e-8):
-        assert abs(snapshot.moments[0] - 1.0) < 1e-14
+        what = "mass of particles, sphere"
+        verified("invariants", what, snapshot.moments[0] - 1.0, 1e-14)
 
 
 @pytest.mark.parametrize("count", [2, 60, 2000])
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 60.0])
-def test_unnormalized_tokens_exert_no_torque(beta: float, count: int) -> None:
+def test_unnormalized_tokens_exert_no_torque(beta: float, count: int, verified: Callable) -> None:
     """Forces between two tokens are opposite: int x wedge v dmu = 0; asked are 1e-12."""
     rng = np.random.default_rng(count)
     x, mass = SPHERE.random_points(count, rng), rng.dirichlet(np.ones(count))
     for strength in (1.0, -1.0):
         problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), mf.Flow(strength=strength))
         v = particles(problem, mf.Measure(SPHERE, x, mass)).rhs(0.0, x.ravel()).reshape(-1, 3)
-        assert np.abs(mass @ np.cross(x, v)).max() < 1e-16
+        what = "torque of tokens without softmax, sphere"
+        verified("invariants", what, mass @ np.cross(x, v), 1e-16)
         assert np.abs(v).max() > 1e-4 or count == 2
 
 
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 60.0])
-def test_unnormalized_density_exerts_no_torque(beta: float, nodes: Callable) -> None:
+def test_unnormalized_density_exerts_no_torque(
+    beta: float, nodes: Callable, verified: Callable
+) -> None:
     """The same of a density, its velocity at the nodes of an exact rule; SA exerts one."""
     x, weights = nodes(80)
     torques = []
@@ -83,7 +88,8 @@ def test_unnormalized_density_exerts_no_torque(beta: float, nodes: Callable) -> 
         v = interaction(problem).field(start).velocity(x)
         mass = weights * SPHERE.evaluate(start, x)
         torques.append(np.abs(mass @ np.cross(x, v)).max())
-    assert max(torques[:2]) < 1e-15
+    what = "torque of a density without softmax, sphere"
+    verified("invariants", what, torques[:2], 1e-15)
     # At beta = 0 the partition function is constant.
     assert torques[2] > 1e-6 or beta == 0
 
@@ -111,7 +117,7 @@ SYMMETRIES: dict[str, tuple[list, Callable]] = {
 
 @pytest.mark.parametrize("flow", ["USA", "SA"])
 @pytest.mark.parametrize("symmetry", SYMMETRIES)
-def test_symmetry_is_kept(flow: str, symmetry: str) -> None:
+def test_symmetry_is_kept(flow: str, symmetry: str, verified: Callable) -> None:
     """Forbidden coefficients stay 0, although they would grow if they were there."""
     modes, allowed = SYMMETRIES[symmetry]
     moments = moments_along(5.0, flow, mf.perturbed_uniform(modes))
@@ -119,13 +125,14 @@ def test_symmetry_is_kept(flow: str, symmetry: str) -> None:
     forbidden &= np.tril(np.ones(moments.shape[2:], dtype=bool))
     assert forbidden.sum() > 100
     # Rounding; asked are 1e-12.
-    assert np.abs(moments[:, forbidden]).max() < 1e-14
+    what = "seven symmetries of a density, sphere"
+    verified("symmetry", what, moments[:, forbidden], 1e-14)
     assert np.abs(moments[-1] - moments[0]).max() > 0.05
 
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("fold", [3, 7])
-def test_symmetry_of_tokens_is_kept(flow: str, fold: int) -> None:
+def test_symmetry_of_tokens_is_kept(flow: str, fold: int, verified: Callable) -> None:
     """Ten random tokens and their images under turns about a generic axis."""
     axis = np.array([0.48, -0.6, 0.64])
     turns = Rotation.from_rotvec(2 * np.pi / fold * np.arange(fold)[:, None] * axis)
@@ -137,14 +144,15 @@ def test_symmetry_of_tokens_is_kept(flow: str, fold: int) -> None:
     (last,) = trajectory(problem, carrier, times, tolerance=1e-9)
     found = last.measure.points.reshape(fold, 10, 3)
     for turn, points in zip(turns, found, strict=True):
-        np.testing.assert_allclose(points, turn.apply(found[0]), rtol=0, atol=1e-13)
+        what = "k-fold symmetry of tokens about a generic axis, sphere"
+        verified("symmetry", what, points - turn.apply(found[0]), 1e-13)
     assert np.abs(found[0] - first).max() > 0.05
 
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 40.0])
 @pytest.mark.parametrize("copies", [1, 200])
-def test_orbits_are_stationary(copies: int, beta: float, flow: str) -> None:
+def test_orbits_are_stationary(copies: int, beta: float, flow: str, verified: Callable) -> None:
     """Orbits of groups without a fixed direction balance, in any position, few tokens or many."""
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow])
     turn = Rotation.from_quat([0.1, -0.4, 0.7, 0.2])
@@ -152,7 +160,8 @@ def test_orbits_are_stationary(copies: int, beta: float, flow: str) -> None:
         points = SPHERE.check_points(np.repeat(turn.apply(vectors), copies, axis=0))
         rate = particles(problem, mf.Measure(SPHERE, points)).rhs(0.0, points.ravel())
         # Of a velocity of about 1 where the balance is disturbed.
-        assert np.abs(rate).max() < 4e-15
+        what = "velocity of polytopes, sphere"
+        verified("invariants", what, rate, 4e-15)
 
 
 def test_dirac_stays_where_it_is() -> None:

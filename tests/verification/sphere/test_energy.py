@@ -40,15 +40,18 @@ def in_potential_units(problem: mf.Problem) -> float:
 @pytest.mark.parametrize(
     "beta, printed", [(1.0, 0.5876005968), (5.0, 1.4840642116), (10.0, 55.06616437)]
 )
-def test_energy_of_uniform_equals_the_printed_values(beta: float, printed: float) -> None:
+def test_energy_of_uniform_equals_the_printed_values(
+    beta: float, printed: float, verified: Callable
+) -> None:
     """It is sinh(beta) / (2 beta^2) in the papers' units; a Dirac has e^beta / (2 beta)."""
     found = interaction_energy(on_sphere(beta), SPHERE.resize(SPHERE.from_modes([]), 60))
-    assert found * np.exp(beta) / (2 * beta) == pytest.approx(printed, rel=1e-10)
+    what = "energy of uniform as printed, sphere, relative"
+    verified("exact solutions", what, found * np.exp(beta) / (2 * beta * printed) - 1, 1e-10)
     assert found == pytest.approx(-np.expm1(-2 * beta) / (2 * beta), rel=4e-15)
 
 
 @pytest.mark.parametrize("beta", [1.0, 5.0, 300.0])
-def test_energy_of_polytopes_is_a_sum_over_pairs(beta: float) -> None:
+def test_energy_of_polytopes_is_a_sum_over_pairs(beta: float, verified: Callable) -> None:
     """Dirac, antipodal pair, triangle, tetrahedron, octahedron; far apart: sum of mass^2."""
     edge = np.sqrt(0.75)
     shapes = {
@@ -63,13 +66,19 @@ def test_energy_of_polytopes_is_a_sum_over_pairs(beta: float) -> None:
         measure = mf.Measure(SPHERE, np.array(points, dtype=float))
         found = interaction_energy(problem, measure.moments(problem.kernel_degree))
         expected = np.exp(beta * (np.array(similarities) - 1)).mean()
-        assert found == pytest.approx(expected, rel=5e-14)
+        what = "energy of polytopes, sphere, relative"
+        verified("exact solutions", what, found / expected - 1, 5e-14)
 
 
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", BETAS)
 def test_energy_grows_at_the_rate_of_dissipation(
-    flow: str, beta: float, nodes: Callable, field: Callable, harmonics: Callable
+    flow: str,
+    beta: float,
+    nodes: Callable,
+    field: Callable,
+    harmonics: Callable,
+    verified: Callable,
 ) -> None:
     """That is int |v|^2 dmu (USA), int Z |v|^2 dmu (SA), over the strength; asked are 1e-8."""
     problem = on_sphere(beta, FLOWS[flow])
@@ -85,8 +94,9 @@ def test_energy_grows_at_the_rate_of_dissipation(
     if problem.flow.normalized:
         squared /= partition
     expected = targets @ (values(start, x, harmonics) * squared)
-    assert found["energy_dissipation"] == pytest.approx(expected, rel=1e-12)
-    assert found["energy_rate"] == pytest.approx(expected, rel=1e-12)
+    both = np.array([found["energy_dissipation"], found["energy_rate"]])
+    what = "dE/dt is the dissipation, density, sphere, relative"
+    verified("invariants", what, both / expected - 1, 1e-12)
     assert found["density_min"] > 0
 
 
@@ -101,7 +111,7 @@ def values(coefficients: np.ndarray, points: np.ndarray, harmonics: Callable) ->
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("beta", BETAS)
 def test_dissipation_of_particles_equals_plain_sums(
-    flow: str, beta: float, count: int, field: Callable
+    flow: str, beta: float, count: int, field: Callable, verified: Callable
 ) -> None:
     """The diagnostic of a particle run, weights included."""
     rng = np.random.default_rng(2)
@@ -113,7 +123,8 @@ def test_dissipation_of_particles_equals_plain_sums(
     if problem.flow.normalized:
         squared /= partition
     found = carrier.diagnostics(x.ravel())["energy_dissipation"]
-    assert found == pytest.approx(weights @ squared, rel=1e-12)
+    what = "dissipation of particles by plain sums, sphere, relative"
+    verified("invariants", what, found / (weights @ squared) - 1, 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +132,7 @@ def test_dissipation_of_particles_equals_plain_sums(
     [("USA", -4.0), ("USA", 5.0), ("USA", 100.0), ("SA", 5.0), ("SA", 100.0)]
     + [("repulsive USA", 5.0), ("repulsive SA", -4.0)],
 )
-def test_energy_is_monotone_along_a_density_run(flow: str, beta: float) -> None:
+def test_energy_is_monotone_along_a_density_run(flow: str, beta: float, verified: Callable) -> None:
     """Attraction never lowers it, repulsion never raises it; its rate is the dissipation."""
     problem = on_sphere(beta, FLOWS[flow])
     until = 1.2 / max(abs(mf.growth_rates(problem)))
@@ -130,7 +141,8 @@ def test_energy_is_monotone_along_a_density_run(flow: str, beta: float) -> None:
     run = list(trajectory(problem, carrier, times, tolerance=1e-10))
     energies = np.array([interaction_energy(problem, s.moments) for s in run])
     change = np.diff(energies) * np.sign(problem.flow.strength * in_potential_units(problem))
-    assert change.min() > -1e-15
+    what = "energy never goes the wrong way, density, sphere"
+    verified("invariants", what, min(change.min(), 0.0), 1e-15)
     assert change.max() > 1e-6
     rates = [s.diagnostics["energy_rate"] for s in run]
     dissipation = [s.diagnostics["energy_dissipation"] for s in run]
@@ -139,7 +151,7 @@ def test_energy_is_monotone_along_a_density_run(flow: str, beta: float) -> None:
 
 @pytest.mark.parametrize("flow", ["USA", "SA", "repulsive USA"])
 @pytest.mark.parametrize("count", [50, 900])
-def test_energy_is_monotone_along_a_particle_run(flow: str, count: int) -> None:
+def test_energy_is_monotone_along_a_particle_run(flow: str, count: int, verified: Callable) -> None:
     """From 50 or 900 tokens into clusters, pair sums and moments."""
     points = SPHERE.random_points(count, np.random.default_rng(5))
     problem = on_sphere(9.0, FLOWS[flow], mf.from_points(points))
@@ -148,13 +160,14 @@ def test_energy_is_monotone_along_a_particle_run(flow: str, count: int) -> None:
     energies = [interaction_energy(problem, snapshot.moments) for snapshot in run]
     change = np.diff(energies) * np.sign(problem.flow.strength)
     # The tolerance of the run, 1e-10, shows when nothing moves any more.
-    assert change.min() > -1e-12
+    what = "energy never goes the wrong way, particles, sphere"
+    verified("invariants", what, min(change.min(), 0.0), 1e-12)
     assert abs(change).max() > 1e-4
 
 
 @pytest.mark.parametrize("kind", ["density", "particles"])
 @pytest.mark.parametrize("flow", FLOWS)
-def test_slope_of_the_energy_is_the_dissipation(flow: str, kind: str) -> None:
+def test_slope_of_the_energy_is_the_dissipation(flow: str, kind: str, verified: Callable) -> None:
     """Differences of observed energies in time against the diagnostic, along a run."""
     law = LAW
     if kind == "particles":
@@ -170,4 +183,6 @@ def test_slope_of_the_energy_is_the_dissipation(flow: str, kind: str) -> None:
     odd = (e[5:] - e[3::-1]) / h
     slope = odd @ np.array([4 / 5, -1 / 5, 4 / 105, -1 / 280])
     # Eighth-order differences: h^8 and rounding eps / h.
-    assert slope == pytest.approx(run[4].diagnostics["energy_dissipation"], rel=1e-10)
+    dissipation = run[4].diagnostics["energy_dissipation"]
+    what = f"slope of the energy in time, {kind}, sphere, relative"
+    verified("invariants", what, slope / dissipation - 1, 1e-10)

@@ -37,7 +37,7 @@ def bumps(move: np.ndarray) -> mf.Law:
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("flow", FLOWS)
 def test_moved_density_stays_moved(
-    flow: str, beta: float, nodes: Callable, harmonics: Callable
+    flow: str, beta: float, nodes: Callable, harmonics: Callable, verified: Callable
 ) -> None:
     """Every moment of the moved run is that of the run, moved: no grid has a direction."""
     plain = ends(beta, flow, bumps(np.eye(3)), 1e-12)
@@ -51,24 +51,26 @@ def test_moved_density_stays_moved(
         for s in plain
     ]
     found = [SPHERE.resize(s.moments, 8) for s in moved]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+    what = "turned density stays turned, sphere"
+    verified("symmetry", what, np.subtract(found, expected), 1e-11)
     # The power of every degree that is stored, the highest included.
     powers = [SPHERE.sizes_by_degree(s[1].moments) ** 2 for s in (plain, moved)]
     np.testing.assert_allclose(powers[1], powers[0], rtol=0, atol=1e-11)
     assert np.abs(plain[1].moments - plain[0].moments).max() > 0.01
 
 
-def test_mirrored_density_stays_mirrored() -> None:
+def test_mirrored_density_stays_mirrored(verified: Callable) -> None:
     """Moments are conjugated; convolving with the mirrored density would fail here."""
     plain = ends(5.0, "SA", bumps(np.eye(3)), 1e-12)[1]
     moved = ends(5.0, "SA", bumps(np.diag([1.0, -1.0, 1.0])), 1e-12)[1]
-    np.testing.assert_allclose(moved.moments, plain.moments.conj(), rtol=0, atol=1e-12)
+    what = "mirrored density stays mirrored, sphere"
+    verified("symmetry", what, moved.moments - plain.moments.conj(), 1e-12)
     assert np.abs(plain.moments.imag).max() > 0.1
 
 
 @pytest.mark.parametrize("count", [40, 900])
 @pytest.mark.parametrize("flow", FLOWS)
-def test_moved_tokens_stay_moved(flow: str, count: int) -> None:
+def test_moved_tokens_stay_moved(flow: str, count: int, verified: Callable) -> None:
     """Every token, by pair sums and by moments, turned, mirrored, or in another order."""
     points = SPHERE.random_points(count, np.random.default_rng(1))
     plain = ends(5.0, flow, mf.from_points(points), 1e-12)[1].measure.points
@@ -76,7 +78,8 @@ def test_moved_tokens_stay_moved(flow: str, count: int) -> None:
     for move in MOVES.values():
         law = mf.from_points(points @ move.T)
         found = ends(5.0, flow, law, 1e-12)[1].measure.points
-        np.testing.assert_allclose(found, plain @ move.T, rtol=0, atol=1e-11)
+        what = "turned and mirrored tokens stay so, sphere"
+        verified("symmetry", what, found - plain @ move.T, 1e-11)
     found = ends(5.0, flow, mf.from_points(points[::-1]), 1e-12)[1].measure.points
     np.testing.assert_allclose(found, plain[::-1], rtol=0, atol=1e-11)
 

@@ -31,7 +31,9 @@ def problem_from(start: float, axis: np.ndarray, flow: mf.Flow, harmonics: Harmo
 
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("flow", FLOWS)
-def test_moments_follow_the_radius(flow: str, axis: str, harmonics: Harmonics) -> None:
+def test_moments_follow_the_radius(
+    flow: str, axis: str, harmonics: Harmonics, verified: Callable
+) -> None:
     """Every moment to degree 8 on the way from r = 0.1 to 0.58, along any axis, USA and SA."""
     problem = problem_from(0.1, AXES[axis], FLOWS[flow], harmonics)
     times = [0.5, 1.0, 2.0, 3.0]
@@ -40,43 +42,49 @@ def test_moments_follow_the_radius(flow: str, axis: str, harmonics: Harmonics) -
         radius = float(hyperbolic_poisson_radius(snapshot.time, 0.1))
         expected = poisson(radius, AXES[axis], 8, harmonics)
         # Asked are 1e-8; ten times the tolerance of the run.
-        np.testing.assert_allclose(snapshot.moments, expected, rtol=0, atol=2e-12)
+        what = "hyperbolic Poisson density, sphere, moments until r = 0.58"
+        verified("exact solutions", what, snapshot.moments - expected, 2e-12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flow", FLOWS)
-def test_moments_follow_the_radius_to_its_concentration(flow: str, harmonics: Harmonics) -> None:
+def test_moments_follow_the_radius_to_its_concentration(
+    flow: str, harmonics: Harmonics, verified: Callable
+) -> None:
     """Until t = 4, r = 0.79, where more than 128 degrees are felt."""
     problem = problem_from(0.1, AXES["generic"], FLOWS[flow], harmonics)
     carrier = represent(problem, Options(name="density", tolerance=1e-11))
     for snapshot in trajectory(problem, carrier, [3.5, 4.0], tolerance=1e-11):
         radius = float(hyperbolic_poisson_radius(snapshot.time, 0.1))
         expected = poisson(radius, AXES["generic"], 8, harmonics)
-        np.testing.assert_allclose(snapshot.moments, expected, rtol=0, atol=5e-11)
+        what = "hyperbolic Poisson density, sphere, moments until r = 0.79"
+        verified("exact solutions", what, snapshot.moments - expected, 5e-11)
 
 
-def test_default_run_equals_the_printed_numbers(harmonics: Harmonics) -> None:
+def test_default_run_equals_the_printed_numbers(harmonics: Harmonics, verified: Callable) -> None:
     """m_1(3) and m_2(3) from r_0 = 0.1 (theory 1.4), and the order parameter a user sees."""
     run = mf.simulate(problem_from(0.1, AXES["generic"], mf.USA, harmonics), 3.0, save=[3.0])
     sizes = run.sizes_by_degree()[0] / np.sqrt(2 * np.arange(9) + 1)
-    np.testing.assert_allclose(sizes[1:3], [0.7182170929, 0.4828247832], rtol=0, atol=2e-10)
+    what = "hyperbolic Poisson density, sphere, printed moments at the default tolerance"
+    verified("exact solutions", what, sizes[1:3] - [0.7182170929, 0.4828247832], 2e-10)
     assert run.observables["order_parameter"][0] == pytest.approx(0.7182170929, abs=2e-10)
 
 
-def test_repulsion_spreads_the_density(harmonics: Harmonics) -> None:
+def test_repulsion_spreads_the_density(harmonics: Harmonics, verified: Callable) -> None:
     """Strength -1 runs the same family backwards in time."""
     problem = problem_from(0.55, AXES["generic"], mf.Flow(strength=-1.0), harmonics)
     carrier = density(problem, problem.initial_measure(), tolerance=1e-13)
     for snapshot in trajectory(problem, carrier, [1.0, 4.0], tolerance=1e-13):
         radius = float(hyperbolic_poisson_radius(snapshot.time, 0.55, -1.0))
         expected = poisson(radius, AXES["generic"], 8, harmonics)
-        np.testing.assert_allclose(snapshot.moments, expected, rtol=0, atol=5e-13)
+        what = "hyperbolic Poisson density, sphere, repulsion"
+        verified("exact solutions", what, snapshot.moments - expected, 5e-13)
 
 
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("flow", FLOWS)
 def test_every_coefficient_of_the_right_hand_side_is_exact(
-    flow: str, axis: str, harmonics: Harmonics
+    flow: str, axis: str, harmonics: Harmonics, verified: Callable
 ) -> None:
     """dc_lm/dt = dm_l/dr r' conj(Y_lm): no time step, every degree that is kept."""
     radius, degree, h = 0.4, 40, 1e-3
@@ -90,4 +98,5 @@ def test_every_coefficient_of_the_right_hand_side_is_exact(
     expected = SPHERE.convolve(drift * slope, harmonics(AXES[axis][None], degree)[0].conj())
     # Sixth differences: h^6 m^(7) / 140 and rounding eps / h, times |Y| up to 9; cutting at
     # degree 40 leaves 0.4^40 = 1e-16.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-12)
+    what = "right-hand side of a hyperbolic Poisson density, sphere"
+    verified("exact solutions", what, found - expected, 5e-12)

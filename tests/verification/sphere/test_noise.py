@@ -100,7 +100,7 @@ def axial() -> np.ndarray:
 
 @pytest.mark.parametrize("beta, flow, diffusivity, until, axis", CASES)
 def test_axisymmetric_density_follows_an_independent_code(
-    beta: float, flow: str, diffusivity: float, until: float, axis: list[float]
+    beta: float, flow: str, diffusivity: float, until: float, axis: list[float], verified: Callable
 ) -> None:
     """Values at random points to 1e-9, about the poles and about another axis."""
     problem = posed(beta, flow, diffusivity, about(np.array(axis)))
@@ -114,7 +114,8 @@ def test_axisymmetric_density_follows_an_independent_code(
     end = run(problem, [until], 1e-10)[0].measure
     points = SPHERE.random_points(200, np.random.default_rng(0))
     found = SPHERE.evaluate(end.coefficients, points)
-    np.testing.assert_allclose(found, own @ legendre(points @ axis)[0], rtol=0, atol=1e-9)
+    what = "density with diffusion against a Legendre code of its own, sphere"
+    verified("independent methods", what, found - own @ legendre(points @ axis)[0], 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_axisymmetric_density_follows_an_independent_code(
     [("USA", TURN), ("SA", MIRROR), pytest.param("repulsive", TURN, marks=pytest.mark.slow)],
     ids=FLOWS,
 )
-def test_moved_density_stays_moved(flow: str, move: np.ndarray) -> None:
+def test_moved_density_stays_moved(flow: str, move: np.ndarray, verified: Callable) -> None:
     """f(x) of one run is f(R x) of the other, at random points: no direction is preferred."""
     points = SPHERE.random_points(200, np.random.default_rng(0))
     values = []
@@ -131,11 +132,12 @@ def test_moved_density_stays_moved(flow: str, move: np.ndarray) -> None:
         passed = run(problem, [0.0, 0.5], 1e-10)
         places = np.ascontiguousarray(points @ matrix.T)
         values.append([SPHERE.evaluate(s.measure.coefficients, places) for s in passed])
-    np.testing.assert_allclose(values[1], values[0], rtol=0, atol=1e-9)
+    what = "turned and mirrored density with diffusion, sphere"
+    verified("symmetry", what, np.subtract(values[1], values[0]), 1e-9)
     assert np.abs(values[0][1] - values[0][0]).max() > 0.01
 
 
-def test_noise_does_not_turn_an_unnormalised_density() -> None:
+def test_noise_does_not_turn_an_unnormalised_density(verified: Callable) -> None:
     """Torque int x wedge v dmu = 0, forces being opposite: a Z that is not 1 would show."""
     problem = posed(5.0, "USA", 0.02, bumps(BUMPS, np.eye(3)))
     end = SPHERE.resize(run(problem, [3.0], 1e-10)[0].measure.coefficients, MODES)
@@ -144,14 +146,17 @@ def test_noise_does_not_turn_an_unnormalised_density() -> None:
     mass = grid.weights * grid.to_nodal(end)
     velocity = interaction(problem).field(end).velocity(points)
     torque = mass @ np.cross(points, velocity)
-    assert np.abs(torque).max() < 1e-15
+    what = "torque of a density with diffusion, sphere"
+    verified("invariants", what, torque, 1e-15)
     assert mass @ np.abs(velocity).max(axis=1) > 1e-4
 
 
 @pytest.mark.parametrize(
     "beta, diffusivity", [(5.0, 0.01), pytest.param(0.0, 0.15, marks=pytest.mark.slow)]
 )
-def test_free_energy_falls_by_its_dissipation(beta: float, diffusivity: float) -> None:
+def test_free_energy_falls_by_its_dissipation(
+    beta: float, diffusivity: float, verified: Callable
+) -> None:
     """dF/dt = -int |D grad log f - v|^2 dmu, differences in time against a quadrature."""
     problem = posed(beta, "USA", diffusivity, about(np.array(NORTH)))
     middle, h = 0.45, 0.1
@@ -163,7 +168,8 @@ def test_free_energy_falls_by_its_dissipation(beta: float, diffusivity: float) -
     p, p_slope = legendre(t)
     force = diffusivity * (f @ p_slope) / (f @ p) - (scaled_bessel(beta)[0] * f) @ p_slope
     dissipation = 0.5 * weights @ ((1.0 - t**2) * force**2 * (f @ p))
-    assert slope == pytest.approx(-dissipation, rel=1e-7)
+    what = "free energy falls by its dissipation, sphere, relative"
+    verified("invariants", what, slope / -dissipation - 1, 1e-7)
     assert dissipation > 1e-5
 
 
@@ -172,7 +178,7 @@ def test_free_energy_falls_by_its_dissipation(beta: float, diffusivity: float) -
     "beta, normalized, share", [(0.0, False, 0.6), (3.0, False, 0.9), (3.0, True, 0.7)]
 )
 def test_runs_end_in_the_stationary_states_of_newtons_method(
-    beta: float, normalized: bool, share: float
+    beta: float, normalized: bool, share: float, verified: Callable
 ) -> None:
     """Moments to 1e-10 at a tolerance of 1e-8: fixed points of a step are stationary exactly."""
     kernel = KERNELS["exponential"](beta)
@@ -183,5 +189,6 @@ def test_runs_end_in_the_stationary_states_of_newtons_method(
     leading = max(found.rate for found in state.growth_rates(3) if found.rate < -1e-6)
     end = run(problem, [24.0 / -leading], 1e-8)[0].measure
     expected = state.density().moments(MODES)
-    np.testing.assert_allclose(end.moments(MODES), expected, rtol=0, atol=1e-10)
+    what = "runs end in the stationary states of Newton's method, sphere"
+    verified("independent methods", what, end.moments(MODES) - expected, 1e-10)
     assert 0.4 < state.order_parameter < 0.97

@@ -35,35 +35,43 @@ def run_from(axis: np.ndarray, flow: mf.Flow, times: list, tolerance: float, har
     return mf.simulate(problem, times[-1], save=times, unit="paper", tolerance=tolerance)
 
 
-def assert_equals_table(flow: mf.Flow, table: dict, axis: np.ndarray, harmonics) -> None:
+def assert_equals_table(
+    flow: mf.Flow, table: dict, axis: np.ndarray, harmonics, verified: Callable
+) -> None:
     """Every m_lm = m_l conj(Y_lm(axis)) to all 12 printed digits."""
     run = run_from(axis, flow, list(table), 1e-13, harmonics)
     turned = harmonics(axis[None], 5)[0].conj()
     expected = [SPHERE.convolve(np.array([1.0, *row]), turned) for row in table.values()]
     found = [SPHERE.resize(moments, 5) for moments in run.packed_moments()]
     # Half a unit of the last digit times |Y_lm| <= 3.4, and the run itself.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=4e-12)
+    what = "printed moments of a nonlinear run, sphere, any axis"
+    verified("exact solutions", what, np.subtract(found, expected), 4e-12)
 
 
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("flow, times", [("USA", [0.1, 0.2]), ("SA", [2.0, 4.0])])
 def test_axisymmetric_run_equals_the_table(
-    flow: str, times: list, axis: str, harmonics: Harmonics
+    flow: str, times: list, axis: str, harmonics: Harmonics, verified: Callable
 ) -> None:
     """The same run whatever the axis, which no grid may prefer."""
     which, table = TABLES[flow]
-    assert_equals_table(which, {time: table[time] for time in times}, AXES[axis], harmonics)
+    chosen = {time: table[time] for time in times}
+    assert_equals_table(which, chosen, AXES[axis], harmonics, verified)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("axis", AXES)
-def test_axisymmetric_run_equals_the_end_of_the_table(axis: str, harmonics: Harmonics) -> None:
+def test_axisymmetric_run_equals_the_end_of_the_table(
+    axis: str, harmonics: Harmonics, verified: Callable
+) -> None:
     """Up to t = 0.3, where 256 degrees are felt."""
-    assert_equals_table(mf.USA, USA, AXES[axis], harmonics)
+    assert_equals_table(mf.USA, USA, AXES[axis], harmonics, verified)
 
 
 @pytest.mark.parametrize("flow", TABLES)
-def test_default_tolerance_is_good_for_nine_digits(flow: str, harmonics: Harmonics) -> None:
+def test_default_tolerance_is_good_for_nine_digits(
+    flow: str, harmonics: Harmonics, verified: Callable
+) -> None:
     """What a user gets without asking for more; the acceptance bound is 1e-8."""
     which, table = TABLES[flow]
     run = run_from(AXES["turned"], which, list(table), 1e-10, harmonics)
@@ -74,4 +82,5 @@ def test_default_tolerance_is_good_for_nine_digits(flow: str, harmonics: Harmoni
         found = [
             SPHERE.inner(part, at_axis.conj()) / (2 * l + 1) for l, part in enumerate(parts, 1)
         ]
-        np.testing.assert_allclose(found, row, rtol=0, atol=1e-9)
+        what = "printed moments of a nonlinear run, sphere, default tolerance"
+        verified("exact solutions", what, np.subtract(found, row), 1e-9)

@@ -42,7 +42,7 @@ def rates(x: np.ndarray, v: np.ndarray, mass: np.ndarray, degree: int, harmonics
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("flow", FLOWS)
 def test_moments_of_tokens_move_with_their_velocity(
-    flow: str, beta: float, count: int, velocity: Callable, harmonics: Callable
+    flow: str, beta: float, count: int, velocity: Callable, harmonics: Callable, verified: Callable
 ) -> None:
     """The rate of the moments that a particle run stores, against the model written down."""
     rng = np.random.default_rng(count)
@@ -50,15 +50,20 @@ def test_moments_of_tokens_move_with_their_velocity(
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow])
     found = particles(problem, mf.Measure(SPHERE, x, mass)).rhs(0.0, x.ravel()).reshape(-1, 3)
     expected = rates(x, velocity(x, x, mass, beta, FLOWS[flow]), mass, DEGREE, harmonics)
-    np.testing.assert_allclose(
-        rates(x, found, mass, DEGREE, harmonics), expected, rtol=0, atol=2e-12
-    )
+    error = rates(x, found, mass, DEGREE, harmonics) - expected
+    what = "rates of moments of tokens by plain sums, sphere"
+    verified("independent methods", what, error, 2e-12)
 
 
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("flow", FLOWS)
 def test_density_moves_with_its_velocity(
-    flow: str, beta: float, velocity: Callable, harmonics: Callable, nodes: Callable
+    flow: str,
+    beta: float,
+    velocity: Callable,
+    harmonics: Callable,
+    nodes: Callable,
+    verified: Callable,
 ) -> None:
     """Every coefficient of the right-hand side up to degree 8, from a density without symmetry."""
     rng = np.random.default_rng(4)
@@ -82,14 +87,15 @@ def test_density_moves_with_its_velocity(
     expected = rates(x, v, mass(x, targets), DEGREE, harmonics)
     # A few hundred eps over the step of the difference, relative to the largest rate.
     size = np.abs(expected).max()
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * size)
+    what = "right-hand side of a density by plain sums, sphere, relative"
+    verified("independent methods", what, (found - expected) / size, 1e-11)
     assert size > 1e-6
     assert found[0] == 0.0
 
 
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 1.0, 25.0])
 def test_full_spectrum_moves_without_aliasing(
-    beta: float, velocity: Callable, harmonics: Callable, nodes: Callable
+    beta: float, velocity: Callable, harmonics: Callable, nodes: Callable, verified: Callable
 ) -> None:
     """Unnormalised: every coefficient that is kept is exact, though all degrees are full."""
     degree = 14
@@ -104,7 +110,8 @@ def test_full_spectrum_moves_without_aliasing(
     v = velocity(x, x, mass, beta, mf.USA)
     expected = rates(x, v, mass, degree, harmonics)
     size = np.abs(expected).max()
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * size)
+    what = "right-hand side of a full spectrum by plain sums, sphere, relative"
+    verified("independent methods", what, (found - expected) / size, 1e-11)
 
 
 def test_unnormalized_hierarchy_closes_for_the_linear_kernel(harmonics: Callable) -> None:

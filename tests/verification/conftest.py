@@ -1,4 +1,4 @@
-"""What the tests on the sphere share: oracles from NumPy, SciPy and ducc0's Gauss nodes."""
+"""Oracles on the sphere, from NumPy, SciPy and ducc0's Gauss nodes."""
 
 from collections.abc import Callable
 

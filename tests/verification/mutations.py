@@ -1,0 +1,283 @@
+"""Would the verification see a mistake? Deliberate ones, one at a time, in a copy of the package.
+
+Each is a wrong sign, factor or conjugation in one line, and the tests that should fail for it.
+They must pass in the copy without it. Prints a table, adds a line for each to the file named by
+MEANFIELD_VERIFICATION, and ends with status 1 if a mistake stays unseen.
+
+Run: python tests/verification/mutations.py (`make mutations`)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HERE = "tests/verification/"
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A mistake: in `file` of the package, `text`, which occurs once, becomes `wrong`."""
+
+    what: str
+    file: str
+    text: str
+    wrong: str
+    tests: str
+
+
+MUTATIONS = [
+    Mutation(
+        "the potential has the wrong sign",
+        "interaction.py",
+        "potential = flow.strength * kernel",
+        "potential = -flow.strength * kernel",
+        HERE + "test_moment_hierarchy.py::test_density_satisfies_the_hierarchy",
+    ),
+    Mutation(
+        "softmax divides by the potential, not by the attention",
+        "interaction.py",
+        "partition = self.manifold.convolve(self.attention_multipliers, moments)",
+        "partition = self.manifold.convolve(self.potential_multipliers, moments)",
+        HERE + "test_moment_hierarchy.py::test_normalized_density_follows_plain_sums",
+    ),
+    Mutation(
+        "the potential lacks the factor 1 / beta",
+        "kernels/exponential.py",
+        "attention_multipliers(m, max_degree) / beta,\n",
+        "attention_multipliers(m, max_degree),\n",
+        HERE + "test_moment_hierarchy.py::test_density_satisfies_the_hierarchy",
+    ),
+    Mutation(
+        "eigenvalues of the Laplacian are l^2 on the sphere too",
+        "manifolds/manifold.py",
+        "return l * (l + dimension - 1)",
+        "return l * l",
+        HERE
+        + "sphere/test_linear_growth.py::test_every_order_of_a_degree_grows_at_the_printed_rate",
+    ),
+    Mutation(
+        "the density on the circle is convolved with its mirror image",
+        "manifolds/circle/convolution.py",
+        "imag_part[taps - k] = density[k].real, -density[k].imag",
+        "imag_part[taps - k] = density[k].real, density[k].imag",
+        HERE + "test_moment_hierarchy.py::test_density_satisfies_the_hierarchy",
+    ),
+    Mutation(
+        "the flux of softmax on the circle comes back conjugated",
+        "manifolds/circle/advection.py",
+        "complex(-factor * k * modal[k].imag, factor * k * modal[k].real)",
+        "complex(factor * k * modal[k].imag, factor * k * modal[k].real)",
+        HERE + "test_moment_hierarchy.py::test_normalized_density_follows_plain_sums",
+    ),
+    Mutation(
+        "moments of points on the circle are conjugated",
+        "manifolds/circle/points/recurrence_kernels.py",
+        "complex(cc - sign * ss, -(sc + sign * cs))",
+        "complex(cc - sign * ss, sc + sign * cs)",
+        HERE + "test_atoms.py::test_mean_field_on_atoms_is_the_particle_velocity",
+    ),
+    Mutation(
+        "the force that a token feels is added, not its reaction",
+        "manifolds/circle/pair_kernels.py",
+        "_add(-2.0 * masses[i], s, drift[start:stop])",
+        "_add(2.0 * masses[i], s, drift[start:stop])",
+        HERE + "test_atoms.py::test_particle_velocity_does_not_depend_on_how_it_is_summed",
+    ),
+    Mutation(
+        "divergence on the sphere has the sign of the gradient's adjoint",
+        "manifolds/sphere/rings.py",
+        "return -self._analysis_factor",
+        "return self._analysis_factor",
+        HERE + "sphere/test_right_hand_side.py::test_density_moves_with_its_velocity",
+    ),
+    Mutation(
+        "forces on the sphere keep their normal part",
+        "manifolds/sphere/pair_kernels.py",
+        "u, v, w = u - normal * x, v - normal * y, w - normal * z",
+        "u, v, w = u + normal * x, v + normal * y, w + normal * z",
+        HERE + "sphere/test_atoms.py::test_particle_velocity_does_not_depend_on_how_it_is_summed",
+    ),
+    Mutation(
+        "velocities of long vectors are not scaled with them",
+        "representations/particles.py",
+        "            velocity = velocity * lengths[:, None]\n",
+        "            velocity = velocity / lengths[:, None]\n",
+        HERE + "sphere/test_particle_steps.py::test_lengths_drift_and_do_not_matter",
+    ),
+    Mutation(
+        "div v of softmax adds <v, grad Z> / Z",
+        "interaction.py",
+        "            laplacian -= along\n        return velocity, laplacian",
+        "            laplacian += along\n        return velocity, laplacian",
+        HERE + "test_agreement.py::test_densities_agree_at_the_nodes_of_characteristics",
+    ),
+    Mutation(
+        "diffusion has the wrong sign in the right-hand side",
+        "representations/density.py",
+        "derivative -= self._linear.diffusion * state",
+        "derivative += self._linear.diffusion * state",
+        HERE + "test_manufactured.py::test_right_hand_side_of_the_bumps_is_the_closed_form",
+    ),
+    Mutation(
+        "exponential steps take half the diffusivity",
+        "representations/linear_part.py",
+        "(self.transport - self.diffusion).real",
+        "(self.transport - 0.5 * self.diffusion).real",
+        HERE + "test_noise.py::test_modes_that_nobody_feels_decay_like_heat",
+    ),
+    Mutation(
+        "the linear part is counted twice under softmax",
+        "representations/density.py",
+        "derivative -= self._linear.transport * state",
+        "derivative += self._linear.transport * state",
+        HERE + "test_noise_reference.py::test_density_follows_an_independent_code",
+    ),
+    Mutation(
+        "a weight of the exponential method is off, still consistent",
+        "integrators/exponential_weights.py",
+        "early = 0.5 * (two_half - three_half) + 0.25 * two - three",
+        "early = 0.5 * (two_half + three_half) + 0.25 * two - three",
+        HERE + "test_manufactured.py::test_steps_have_their_order_on_the_bumps",
+    ),
+    Mutation(
+        "Brownian motion on the circle has variance t, not 2 t",
+        "manifolds/circle/circle.py",
+        "np.sqrt(2.0 * time) * normals",
+        "np.sqrt(time) * normals",
+        "tests/integrators/test_stochastic_order.py",
+    ),
+    Mutation(
+        "the drift of noisy tokens takes Euler's step, not the midpoint rule",
+        "integrators/stochastic.py",
+        "self._drift(time + half, middle)",
+        "self._drift(time, state)",
+        "tests/integrators/test_stochastic_order.py",
+    ),
+    Mutation(
+        "energy is twice what it should be",
+        "observables/energy.py",
+        "return np.asarray(multipliers / reference)",
+        "return np.asarray(2.0 * multipliers / reference)",
+        HERE + "test_energy.py::test_energy_of_uniform_equals_the_printed_values",
+    ),
+    Mutation(
+        "the free energy adds the interaction",
+        "observables/free_energy.py",
+        "return disorder - flow.strength * interaction",
+        "return disorder + flow.strength * interaction",
+        HERE + "test_noise_reference.py::test_free_energy_falls_by_its_dissipation",
+    ),
+    Mutation(
+        "paper time is scaled the wrong way",
+        "theory/time_units.py",
+        "np.exp(-problem.kernel.log_scale)",
+        "np.exp(problem.kernel.log_scale)",
+        HERE + "test_reference_trajectories.py::test_default_tolerance_is_good_for_nine_digits",
+    ),
+]
+
+
+def copy_of(place: Path) -> None:
+    """Package and tests in a folder, without compiled kernels: their cache would hide mistakes."""
+    for name in ("meanfield", "tests"):
+        ignored = shutil.ignore_patterns("__pycache__", "benchmarks")
+        shutil.copytree(ROOT / name, place / name, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", place)
+
+
+def run(place: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run tests of the copy, which its folder puts before the installed package."""
+    environment = {k: v for k, v in os.environ.items() if k != "MEANFIELD_VERIFICATION"}
+    # Kernels are compiled beside the copy, and Python runs its modules first.
+    environment |= {"PYTHONPATH": str(place), "NUMBA_CACHE_DIR": str(place / "numba")}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
+
+
+def check_copy(tests: list[str]) -> None:
+    """Run all tests without a mistake, and see that they are of the copy.
+
+    Raises
+    ------
+    SystemExit
+        If they fail.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        copy_of(place)
+        (place / "tests" / "test_place.py").write_text(
+            "import meanfield\n\n\ndef test_place():\n"
+            f"    assert meanfield.__file__.startswith({str(place)!r})\n"
+        )
+        done = run(place, ["tests/test_place.py", *tests])
+        if done.returncode != 0:
+            sys.exit(f"the tests fail without any mistake:\n{done.stdout[-3000:]}")
+
+
+def caught_by(mutation: Mutation) -> str:
+    """Name of the test that fails; empty if none does.
+
+    Raises
+    ------
+    ValueError
+        If the text to replace is not there exactly once, or the tests cannot be run.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        copy_of(place)
+        file = place / "meanfield" / mutation.file
+        source = file.read_text(encoding="utf-8")
+        if source.count(mutation.text) != 1:
+            raise ValueError(
+                f"{mutation.file} holds {mutation.text!r} {source.count(mutation.text)} times, "
+                "expected once: change the mutation with the code."
+            )
+        file.write_text(source.replace(mutation.text, mutation.wrong), encoding="utf-8")
+        done = run(place, [mutation.tests])
+    if done.returncode not in (0, 1):
+        raise ValueError(f"{mutation.tests} could not be run:\n{done.stdout[-3000:]}{done.stderr}")
+    failed = re.search(r"^FAILED \S+::(\w+)", done.stdout, re.M)
+    return failed.group(1) if failed else ""
+
+
+def main() -> int:
+    """Try all mutations; 1 if one is not caught."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", help="only mutations with one of these words")
+    options = parser.parse_args()
+    chosen = [m for m in MUTATIONS if not options.words or any(w in m.what for w in options.words)]
+    check_copy(sorted({mutation.tests for mutation in chosen}))
+    unseen = 0
+    # Each is a process of its own, which mostly compiles, on one core.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(zip(chosen, pool.map(caught_by, chosen), strict=True))
+    for mutation, by in found:
+        unseen += not by
+        print(f"{mutation.what:<66} {by or 'NOT CAUGHT'}")
+        record = {
+            "section": "mutations",
+            "what": mutation.what,
+            "file": f"meanfield/{mutation.file}",
+            "caught": bool(by),
+            "by": by,
+        }
+        if out := os.environ.get("MEANFIELD_VERIFICATION"):
+            with open(out, "a", encoding="utf-8") as lines:
+                lines.write(json.dumps(record) + "\n")
+    print(f"{len(chosen) - unseen} of {len(chosen)} caught")
+    return int(unseen > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

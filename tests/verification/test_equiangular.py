@@ -1,0 +1,59 @@
+"""Tokens that start orthogonal keep one common cosine gamma, which obeys one equation.
+
+    SA    gamma' = 2 (1 - gamma) ((n - 1) gamma + 1) / (e^{beta (1 - gamma)} + n - 1)
+    USA   gamma' = (2 / n) e^{beta gamma - |beta|} (1 - gamma) ((n - 1) gamma + 1), scaled time
+
+Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794, eq. 6.9 and 6.10.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import meanfield as mf
+
+STARTS = {
+    "circle": (mf.Circle(), np.array([0.3, 0.3 + np.pi / 2])),
+    # A rotated frame, no axis of the grid.
+    "sphere": (mf.Sphere(), np.linalg.qr(np.array([[2.0, 1, 3], [1, -1, 2], [0, 1, 1]]))[0]),
+}
+
+
+def exact_cosine(n: int, beta: float, normalized: bool, end: float) -> float:
+    """Cosine gamma at the end, from the scalar equation."""
+
+    def speed(_: float, gamma: np.ndarray) -> np.ndarray:
+        both = 2 * (1 - gamma) * ((n - 1) * gamma + 1)
+        if normalized:
+            return both / (np.exp(beta * (1 - gamma)) + n - 1)
+        return both * np.exp(beta * gamma - abs(beta)) / n
+
+    solution = solve_ivp(speed, (0.0, end), [0.0], "DOP853", rtol=1e-13, atol=1e-14)
+    return float(solution.y[0, -1])
+
+
+@pytest.mark.parametrize("carrier", ["particles", "atoms"])
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("beta", [-1.0, 2.0, 4.0])
+@pytest.mark.parametrize("name", STARTS)
+def test_orthogonal_tokens_keep_one_cosine(
+    name: str, beta: float, normalized: bool, carrier: str, verified: Callable
+) -> None:
+    """A force of a wrong size, or one that is not tangent, would show in the first digits."""
+    space, points = STARTS[name]
+    law = mf.from_points(points, name="atoms")
+    problem = mf.Problem(space, mf.exponential(beta), mf.Flow(normalized), law)
+    n = len(points)
+    # A share of the time in which the first speed would close the gap.
+    end = 0.1 * (np.exp(beta) + n - 1 if normalized else n * np.exp(abs(beta)))
+    run = mf.simulate(problem, until=end, save=[end], tolerance=1e-13, representation=carrier)
+    found = run.measures[0].points
+    vectors = np.column_stack([np.cos(found), np.sin(found)]) if name == "circle" else found
+    gram = vectors @ vectors.T
+    expected = exact_cosine(n, beta, normalized, end)
+    cosines = gram[~np.eye(n, dtype=bool)]
+    assert 0.05 < expected < 0.999
+    what = f"common cosine of orthogonal tokens, {name}"
+    verified("exact solutions", what, cosines - expected, 1e-11)

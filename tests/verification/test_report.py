@@ -1,0 +1,111 @@
+"""The report says what the checks found, and deliberate mistakes follow the code."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def script(name: str) -> ModuleType:
+    """A script of this folder as a module."""
+    spec = importlib.util.spec_from_file_location(f"verification_{name}", HERE / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look for their module.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+REPORT, MUTATIONS = script("report"), script("mutations")
+
+
+def line(error: float, **changes: Any) -> dict[str, Any]:
+    """What `verified` writes."""
+    made = {"section": "symmetry", "what": "turned density", "error": error, "tolerance": 1e-9}
+    return made | {"test": "tests/verification/test_x.py::test_x", "found": None} | changes
+
+
+def lines_of(file: Path) -> list[dict[str, Any]]:
+    """Lines of a file of records."""
+    return [json.loads(text) for text in file.read_text().splitlines()]
+
+
+def test_check_is_written_down_with_its_error(
+    verified: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report would show another error than the one that was checked."""
+    monkeypatch.setenv("MEANFIELD_VERIFICATION", str(tmp_path / "lines.jsonl"))
+    verified("symmetry", "something", np.array([1e-3, -2e-3j]), 2e-3)
+    (made,) = lines_of(tmp_path / "lines.jsonl")
+    assert (made["error"], made["tolerance"], made["section"]) == (2e-3, 2e-3, "symmetry")
+    own = "tests/verification/test_report.py::test_check_is_written_down_with_its_error"
+    assert made["test"] == own
+
+
+@pytest.mark.parametrize("error", [1.1e-9, np.nan, np.inf])
+def test_check_fails_above_its_tolerance_and_is_written_down(
+    error: float, verified: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check that cannot fail checks nothing; what is not a number is no small error."""
+    monkeypatch.setenv("MEANFIELD_VERIFICATION", str(tmp_path / "lines.jsonl"))
+    with pytest.raises(AssertionError, match="turned density: error .*, tolerance 1e-09"):
+        verified("symmetry", "turned density", np.array([0.0, error]), 1e-9)
+    (made,) = lines_of(tmp_path / "lines.jsonl")
+    (check,) = REPORT.checks([made], "symmetry")
+    assert not check.passed
+
+
+def test_page_shows_the_worst_case_of_a_check(tmp_path: Path) -> None:
+    """A failure among many cases would be hidden, or a tolerance shown that is not its own."""
+    cases = [line(1e-10), line(5e-10, tolerance=1e-8), line(2e-12)]
+    text = REPORT.page(cases, tmp_path)
+    assert "1 checks of 3 cases: all pass" in text
+    assert "| Turned density | 3 | 1.0e-10 | 1.0e-09 | `verification/test_x.py` |" in text
+    text = REPORT.page([*cases, line(float("nan"))], tmp_path)
+    assert "1 checks of 4 cases: 1 fail" in text and "**nan**" in text
+
+
+def test_page_draws_the_curves(tmp_path: Path) -> None:
+    """A page would show a figure that is not there."""
+    curve = [[0.1, 0.2], [1e-9, 0.0]]
+    text = REPORT.page(
+        [line(0.01, section="order in time", what="A, circle", found=4.0, curve=curve)], tmp_path
+    )
+    assert "| A, circle: 4 |" in text
+    assert "](images/verification/order_in_time.png)" in text
+    assert (tmp_path / "images" / "verification" / "order_in_time.png").stat().st_size > 1000
+
+
+def test_page_has_no_section_of_another_name(tmp_path: Path) -> None:
+    """A check with a misspelt section would be left out unsaid."""
+    with pytest.raises(ValueError, match=r"sections \{'beauty'\} are not known. Known: exact"):
+        REPORT.page([line(0.0, section="beauty")], tmp_path)
+
+
+def test_page_names_the_mistakes_that_nobody_saw(tmp_path: Path) -> None:
+    """The page would promise more than was found."""
+    made = {"section": "mutations", "what": "a sign", "file": "meanfield/x.py"}
+    seen, unseen = (made | {"caught": c, "by": "test_x" * c} for c in (True, False))
+    text = REPORT.page([line(0.0), seen, unseen], tmp_path)
+    assert "1 of 2 are caught" in text
+    assert "| a sign | `meanfield/x.py` | **nobody** |" in text
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS.MUTATIONS, ids=lambda mutation: mutation.what)
+def test_mistake_can_be_made(mutation: Any) -> None:
+    """The list would be of code that is gone; a mistake must change a line, and compile."""
+    source = (MUTATIONS.ROOT / "meanfield" / mutation.file).read_text(encoding="utf-8")
+    assert source.count(mutation.text) == 1
+    wrong = source.replace(mutation.text, mutation.wrong)
+    assert wrong != source
+    compile(wrong, mutation.file, "exec")
+    file, _, name = mutation.tests.partition("::")
+    assert f"def {name}" in (MUTATIONS.ROOT / file).read_text(encoding="utf-8")
