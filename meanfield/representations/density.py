@@ -19,7 +19,7 @@ import numpy as np
 from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
 from meanfield.integrators import Start, Stepper, dop853, exponential
-from meanfield.interaction import Interaction, interaction
+from meanfield.interaction import Interaction, MeanField, interaction
 from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import spectral_tail
@@ -94,7 +94,7 @@ class DensityRepresentation:
 
     def rhs(self, time: float, state: State) -> State:
         """Coefficients of -div(f grad Phi / Z) + diffusivity * Laplacian f."""
-        derivative = self._transport(state)
+        derivative = self._transport(state, self.interaction.field(state))
         if self.problem.flow.diffusivity:
             derivative -= self._linear.diffusion * state
         return derivative
@@ -212,9 +212,8 @@ class DensityRepresentation:
             "energy_dissipation": dissipation,
         }
 
-    def _transport(self, state: State) -> State:
+    def _transport(self, state: State, mean_field: MeanField) -> State:
         """Coefficients of -div(f grad Phi / Z)."""
-        mean_field = self.interaction.field(state)
         divergence = self.grid.advection(state, mean_field.potential, mean_field.partition)
         return np.negative(divergence, out=divergence)
 
@@ -226,7 +225,7 @@ class DensityRepresentation:
             deviation = np.negative(state)
             deviation[0] = 0.0
             return self.grid.advection(deviation, mean_field.potential)
-        derivative = self._transport(state)
+        derivative = self._transport(state, mean_field)
         derivative -= self._linear.transport * state
         return derivative
 
