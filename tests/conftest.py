@@ -17,6 +17,15 @@ import numpy as np
 import pytest
 
 
+def write_down(variable: str, record: dict[str, Any]) -> None:
+    """Append a line of JSON to the file that an environment variable names, if it is set."""
+    file = os.environ.get(variable)
+    if file:
+        # One write, appended: lines of several processes do not mix.
+        with open(file, "ab", buffering=0) as out:
+            out.write((json.dumps(record) + "\n").encode())
+
+
 @dataclass(frozen=True)
 class Verified:
     """Asserts that an error is within its tolerance, and writes both down for the report.
@@ -54,19 +63,43 @@ class Verified:
             "found": None if found is None else float(found),
             "curve": None if curve is None else [[float(x) for x in axis] for axis in curve],
         }
-        file = os.environ.get("MEANFIELD_VERIFICATION")
-        if file:
-            # One write, appended: lines of several processes do not mix.
-            with open(file, "ab", buffering=0) as out:
-                out.write((json.dumps(record) + "\n").encode())
+        write_down("MEANFIELD_VERIFICATION", record)
         assert largest <= tolerance, f"{what}: error {largest:.3g}, tolerance {tolerance:.3g}"
+
+
+@dataclass(frozen=True)
+class Survived:
+    """Writes down how many faults of a kind a test made, none of which did harm.
+
+    Lines of JSON go to the file that the environment variable MEANFIELD_FAULTS names, if it is set;
+    `tests/faults/report.py` makes a page of them (`make faults`). Called after the assertions.
+    """
+
+    test: str
+
+    def __call__(self, section: str, what: str, cases: int, **outcomes: int) -> None:
+        """Count faults; `outcomes` says what became of them: how many each, cases in all."""
+        assert cases > 0, f"{what}: no fault was made"
+        assert sum(outcomes.values()) in (0, cases), f"{what}: {cases} faults, {outcomes}"
+        record = {"section": section, "what": what, "cases": cases, "outcomes": outcomes}
+        write_down("MEANFIELD_FAULTS", record | {"test": self.test})
+
+
+def _name(request: pytest.FixtureRequest) -> str:
+    path = request.path.relative_to(Path(__file__).parents[1]).as_posix()
+    return f"{path}::{request.function.__name__}"
 
 
 @pytest.fixture
 def verified(request: pytest.FixtureRequest) -> Verified:
     """Check of one error, named for the report."""
-    path = request.path.relative_to(Path(__file__).parents[1]).as_posix()
-    return Verified(f"{path}::{request.function.__name__}")
+    return Verified(_name(request))
+
+
+@pytest.fixture
+def survived(request: pytest.FixtureRequest) -> Survived:
+    """Count of faults, named for the report."""
+    return Survived(_name(request))
 
 
 @dataclass(frozen=True)

@@ -141,4 +141,4 @@ def test_logarithmic_run_is_tried_to_its_end(
 ) -> None:
     """The pace of the first decade would promise a hundredth of a second, or a year."""
     options = ["--set", "time.spacing=log", "--set", "time.first=1", "--set", "time.end=1e12"]
-    assert facts(capsys, config, *options)["time"].startswith(("about ", "more than 3 s, in which"))
+    assert facts(capsys, config, *options)["time"].startswith(("about ", "more than "))
