@@ -31,7 +31,10 @@ state = "none"
 """
 COMMAND = f"{sys.executable} -m meanfield"
 # Both ways: with a buffer the error comes with the last flush, without one at once.
-BUFFERS = [{}, {"PYTHONUNBUFFERED": "1"}]
+ENVIRONMENTS = [
+    pytest.param({}, id="buffered"),
+    pytest.param({"PYTHONUNBUFFERED": "1"}, id="unbuffered", marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +59,7 @@ def shell(folder: Path, line: str, **environment: str) -> subprocess.CompletedPr
     )
 
 
-@pytest.mark.parametrize("environment", BUFFERS, ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
 @pytest.mark.parametrize(
     ("line", "status"),
     [
@@ -78,7 +81,7 @@ def test_closed_streams_are_quiet(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
-@pytest.mark.parametrize("environment", BUFFERS, ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
 @pytest.mark.parametrize("form", ["", "--csv", "--json"])
 def test_full_disk_is_one_line(folder: Path, form: str, environment: dict[str, str]) -> None:
     """A result that was not written would count as done."""

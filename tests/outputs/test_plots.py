@@ -49,8 +49,15 @@ def possible(kind: str, name: str) -> bool:
 CASES = [(k, n) for k in PLOTS for n in ("density", "particles", "few") if possible(k, n)]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize(("kind", "name"), [case for case in CASES if case[1] != "few"])
+# Every day each case in one format, and each format by a third of the cases.
+WRITTEN = [
+    pytest.param(*case, suffix, marks=() if (i + j) % 3 == 0 else pytest.mark.slow)
+    for i, case in enumerate(case for case in CASES if case[1] != "few")
+    for j, suffix in enumerate(SUFFIXES)
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "suffix"), WRITTEN)
 def test_every_kind_is_written_in_every_format(kind, name, suffix, tmp_path):
     """A kind that fails for a run, or writes another format than its suffix, would show here."""
     path = tmp_path / f"figure{suffix}"

@@ -15,6 +15,8 @@ from meanfield.theory.two_clusters import attraction, two_cluster_time
 MET = math.acos(0.999)
 SPLITS = [(0.5, 0.5), (0.3, 0.7), (0.999, 0.001), (1e-9, 1 - 1e-9), (0.1, 0.2), (0.0, 1.0)]
 
+MORE = [pytest.param(beta, marks=pytest.mark.slow) for beta in (-5.0, 1.0, 25.0, 100.0)]
+
 
 def problem(beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
     """Problem whose pairs are looked at."""
@@ -82,7 +84,7 @@ def test_usa_time_is_a_difference_of_exponential_integrals(beta: float, angle: f
 
 
 @pytest.mark.parametrize("masses", SPLITS)
-@pytest.mark.parametrize("beta", [-60.0, -5.0, 1.0, 5.0, 25.0, 100.0])
+@pytest.mark.parametrize("beta", [-60.0, 5.0, *MORE])
 def test_sa_time_is_the_integral_of_its_definition(
     beta: float, masses: tuple[float, float]
 ) -> None:

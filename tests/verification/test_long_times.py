@@ -28,12 +28,17 @@ def run_of(angles: tuple, beta: float, flow: mf.Flow, end: float, tolerance=1e-1
     return mf.simulate(problem, until=end, save=times, tolerance=tolerance)
 
 
+def slow(*values):
+    """More of the same: not every day."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 def merges(run) -> list:
     """Events of clusters that met."""
     return [event for event in run.events if event.kind == "merge"]
 
 
-@pytest.mark.parametrize("beta", [1.0, 5.0, 25.0, 100.0])
+@pytest.mark.parametrize("beta", [1.0, slow(5.0), slow(25.0), 100.0])
 @pytest.mark.parametrize("mass", [0.5, 0.9, 1.0 - 1e-6])
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_two_atoms_meet_at_the_time_of_the_closed_form(
@@ -94,7 +99,7 @@ def test_kinetic_figure(verified: Callable) -> None:
         assert np.abs(cosines - 0.999).min() < 2e-6  # times are given to three digits
 
 
-@pytest.mark.parametrize("beta", [500.0, 1000.0, 1500.0, 2000.0, 3000.0, 4000.0])
+@pytest.mark.parametrize("beta", [500.0, *map(slow, [1000.0, 1500.0, 2000.0, 3000.0]), 4000.0])
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_staircase_figure(beta: float, flow: mf.Flow, verified: Callable) -> None:
     """Plateaus 0.28 (not at 500), 0.44, 0.52, 1 and the printed first energies."""
@@ -114,7 +119,7 @@ def test_staircase_figure(beta: float, flow: mf.Flow, verified: Callable) -> Non
 
 
 @pytest.mark.parametrize(
-    ("angles", "beta", "end"), [(SEVEN, 25.0, 1e30), (TWELVE, 81.0, 1e90)], ids=["7", "12"]
+    ("angles", "beta", "end"), [(SEVEN, 25.0, 1e30), slow(TWELVE, 81.0, 1e90)], ids=["7", "12"]
 )
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 class TestToTheLastMerge:

@@ -49,9 +49,17 @@ def possible(kind: str, name: str) -> bool:
     return kind != "resolution" or name != "particles"
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(k, n) for k in PLOTS for n in ("density", "particles") if possible(k, n)]
-)
+# Most curves of tokens are those of a density.
+OF_TOKENS = ("overview", "density", "map", "globe", "tokens")
+DRAWN = [
+    pytest.param(k, n, marks=() if n == "density" or k in OF_TOKENS else pytest.mark.slow)
+    for k in PLOTS
+    for n in ("density", "particles")
+    if possible(k, n)
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), DRAWN)
 def test_every_kind_is_drawn_on_the_sphere(kind: str, name: str, tmp_path: Path) -> None:
     """A kind that takes vectors for angles would fail here."""
     save_plot(run_of(name), tmp_path / "figure.png", kind)

@@ -42,8 +42,22 @@ def test_merges_lie_on_the_curve(mixed_circle: Run) -> None:
     assert np.all(np.diff(dots.get_ydata()) > 0) and dots.get_ydata()[-1] < energy[-1]
 
 
-@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
-@pytest.mark.parametrize("kind", ["staircase", "tree"])
+@pytest.mark.parametrize(
+    ("kind", "suffix"),
+    [
+        ("staircase", ".png"),
+        ("tree", ".svg"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [
+                ("staircase", ".pdf"),
+                ("staircase", ".svg"),
+                ("tree", ".png"),
+                ("tree", ".pdf"),
+            ]
+        ),
+    ],
+)
 def test_figure_is_written_in_every_format(
     kind: str, suffix: str, mixed: Run, tmp_path: Path
 ) -> None:

@@ -22,6 +22,10 @@ def cells(count: int, level: int, seed: int):
     return grouped(tokens, level_starts(tokens, level))
 
 
+# Level 12: single points.
+LEVELS = [(12, 3), *(pytest.param(pair, marks=pytest.mark.slow) for pair in [(3, 4), (3, 12)])]
+
+
 def smooth(points: np.ndarray) -> np.ndarray:
     """Duals that vary over the sphere, and jump a little."""
     noise = np.random.default_rng(0).normal(size=len(points))
@@ -50,7 +54,7 @@ def test_nearest_are_those_of_all_pairs(geodesic: bool, p: int) -> None:
 
 
 @pytest.mark.parametrize(("geodesic", "p"), CASES)
-@pytest.mark.parametrize("levels", [(3, 4), (12, 3), (3, 12)])  # level 12: single points
+@pytest.mark.parametrize("levels", LEVELS)
 def test_transform_is_that_of_all_pairs(geodesic: bool, p: int, levels: tuple[int, int]) -> None:
     """Potentials would be called feasible that are not: the lower bound would be none."""
     first, second = cells(400, levels[0], 1), cells(500, levels[1], 2)
