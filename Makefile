@@ -12,7 +12,8 @@ SHORT :=
 VERIFIED := $(CURDIR)/build/verification.jsonl
 # Tests that take the fixture `verified`, and their neighbours.
 VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circle.py \
-	tests/integrators/test_stochastic_order.py tests/studies/test_convergence.py
+	tests/integrators/test_stochastic_order.py tests/studies/test_convergence.py \
+	tests/studies/test_phase.py
 
 .PHONY: run test slow verify mutations lint types docs experiments benchmarks clean
 
