@@ -62,11 +62,19 @@ def execute(options: argparse.Namespace) -> int:
     # A string of JSON is one of TOML.
     output = json.dumps(f"{path.stem}.h5", ensure_ascii=False)
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(TEMPLATE.format(name=shlex.quote(path.name), output=output))
+        # Never over another file, not even one that appears now.
+        path.open("x").close()
     except FileExistsError:
         raise ValueError(f"{path} exists: choose another name.") from None
     except OSError as error:
+        raise ValueError(f"{path} cannot be written: {error.strerror}.") from None
+    try:
+        path.write_text(
+            TEMPLATE.format(name=shlex.quote(path.name), output=output), encoding="utf-8"
+        )
+    except OSError as error:
+        # Half a file would be in the way of the next attempt.
+        path.unlink(missing_ok=True)
         raise ValueError(f"{path} cannot be written: {error.strerror}.") from None
     print(f"{path}: now try `meanfield run {shlex.quote(str(path))}`.")
     return 0

@@ -27,6 +27,8 @@ from meanfield.kernels.kernel import Kernel
 _FORGOTTEN = 42.0
 # Recurrences start at sqrt(42 beta) degrees or so: beyond this they take seconds and no one asks.
 _LARGEST_BETA = 1e8
+# The potential is 1 / beta, which overflows next to 0.
+_SMALLEST_BETA = 1e-300
 _NEWTON_STEPS = 40
 # Quadratic convergence: after a step of this share the next is rounding.
 _NEWTON_TOLERANCE = 1e-8
@@ -46,7 +48,7 @@ def exponential(beta: float) -> Kernel:
     Parameters
     ----------
     beta : float
-        Inverse temperature, dimensionless, finite, not zero, at most 1e8 in modulus.
+        Inverse temperature, dimensionless, from 1e-300 to 1e8 in modulus.
 
     Returns
     -------
@@ -56,7 +58,7 @@ def exponential(beta: float) -> Kernel:
     Raises
     ------
     ValueError
-        If beta is zero, not finite or too large; the limit beta -> 0 is `linear`.
+        If beta is zero, not finite, too small or too large; the limit beta -> 0 is `linear`.
 
     See Also
     --------
@@ -74,9 +76,9 @@ def exponential(beta: float) -> Kernel:
     array([0.4658, 0.2079, 0.0499])
     """
     beta = float(beta)
-    if not np.isfinite(beta) or beta == 0 or abs(beta) > _LARGEST_BETA:
+    if not _SMALLEST_BETA <= abs(beta) <= _LARGEST_BETA:
         raise ValueError(
-            f"beta must be finite, not 0 and at most {_LARGEST_BETA:g} in modulus, got {beta:g}; "
+            f"beta must be {_SMALLEST_BETA:g} to {_LARGEST_BETA:g} in modulus, got {beta:g}; "
             "the limit beta -> 0 is the linear kernel."
         )
 

@@ -66,8 +66,15 @@ def stored_counts(
 def _read(store: Path) -> list[dict[str, Any]]:
     try:
         entries = json.loads(store.read_text(encoding="utf-8"))
-        if all({"of", "counts"} <= entry.keys() for entry in entries):
+        if all("of" in entry and _are_counts(entry["counts"]) for entry in entries):
             return list(entries)
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, KeyError, TypeError):
         pass
     raise ValueError(f"{store} holds no samples of laws: delete it, and they are made again.")
+
+
+def _are_counts(found: Mapping[str, Any]) -> bool:
+    return all(
+        number.isdecimal() and type(times) is int and 0 < times < 2**31
+        for number, times in found.items()
+    )

@@ -41,6 +41,8 @@ Progress = Callable[[Iterable[IntArray], int, str], Iterable[IntArray]]
 
 # Within the range of floating point, with room.
 _MOST_TOKENS = 10**300
+# A standard error of 1e-4; more would take hours and then gigabytes.
+_MOST_SAMPLES = 10**8
 NOTHING_GROWS = "none: uniform is stable, no degree grows"
 ONE_CLUSTER = "one cluster in the end: nothing grows beyond degree 1"
 
@@ -212,6 +214,8 @@ def predict_clusters(
     ):
         if given is not None and given < least:
             raise ValueError(f"{name} must be at least {least}, got {given}.")
+        if given is not None and name != "seed" and given > _MOST_SAMPLES:
+            raise ValueError(f"{name} must be at most {_MOST_SAMPLES:g}, got {given:g}.")
     count, points = _number_and_points(own, tokens)
     if count > _MOST_TOKENS:
         raise ValueError(f"tokens must be at most {_MOST_TOKENS:g}.")

@@ -75,7 +75,7 @@ def test_extremes_are_printed_without_a_warning(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--manifold circle --beta 1e9", "beta must be finite, not 0 and at most 1e+08"),
+        ("--manifold circle --beta 1e9", "beta must be 1e-300 to 1e+08"),
         ("--manifold circle --beta 3 --tokens 1", "tokens must be at least 2, got 1"),
         ("--manifold circle --beta 3 --max-degree 9999999", "--max-degree must be at most"),
         ("--manifold circle --beta 3 --strength 0", "strength must be finite and not 0"),

@@ -23,7 +23,7 @@ MISTAKES = [
     ("problem.betta=1", "[problem] 'betta' is not a key of this section. Known: attention, beta,"),
     ("problem.beta=nine", '[problem] beta = "nine" must be a number.'),
     ("problem.beta=nan", "[problem] beta = nan must be a finite number."),
-    ("problem.beta=1e9", "[problem] beta must be finite, not 0 and at most 1e+08"),
+    ("problem.beta=1e9", "[problem] beta must be 1e-300 to 1e+08"),
     ("problem.manifold=torus", '[problem] manifold = "torus" is not known. Known: circle'),
     ("problem.kernel=gauss", '[problem] kernel = "gauss" is not known. Known: exponential, linear'),
     ("problem.normalized=1", "[problem] normalized = 1 must be true or false."),

@@ -192,7 +192,13 @@ def test_stored_counts_are_those_made(tmp_path: Path) -> None:
         assert found.tolist() == expected
 
 
-@pytest.mark.parametrize("text", ["{", "3", '[{"of": 1}]', "[3]"])
+MISCOUNTED = [
+    f'[{{"of": 1, "counts": {{"{number}": {times}}}}}]'
+    for number, times in [("2", "-1"), ("two", "1"), ("2", '"3"'), ("2", "1.5"), ("2", "true")]
+]
+
+
+@pytest.mark.parametrize("text", ["{", "3", '[{"of": 1}]', "[3]", *MISCOUNTED])
 def test_store_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
     """A foreign file would be overwritten, or end in a message about keys."""
     store = tmp_path / "laws.json"

@@ -227,6 +227,7 @@ def test_huge_beta_counts_as_the_closed_form(beta: float) -> None:
     [
         ({"samples": 0}, "samples must be at least 1, got 0"),
         ({"corrected_samples": -1}, "corrected_samples must be at least 0, got -1"),
+        ({"samples": 10**30}, r"samples must be at most 1e\+08, got 1e\+30"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
     ],
 )
