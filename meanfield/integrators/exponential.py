@@ -82,6 +82,7 @@ class ExponentialStepper:
         self.time = self.previous_time = float(time)
         self.state = np.array(state, dtype=np.complex128 if np.iscomplexobj(state) else np.float64)
         self._before, self._first = self.state, self.state
+        self._half, self._stage = np.empty_like(self.state), np.empty_like(self.state)
         self.attempts = self.evaluations = 0
         slowest = float(np.abs(linear[linear != 0.0]).min(initial=np.inf))
         wanted = self._starting_step(1.0 / slowest) if step is None else float(step)
@@ -129,12 +130,14 @@ class ExponentialStepper:
         self, time: float, state: State, first: State, step: float, table: Table
     ) -> tuple[State, float]:
         kernels, middle, end = self._kernels, time + 0.5 * step, time + step
-        half = kernels.second_stage(state, first, *table)
+        half, stage, full = self._half, self._stage, np.empty_like(state)
+        kernels.second_stage(half, state, first, *table)
         second = self._evaluate(middle, half)
-        third = self._evaluate(middle, kernels.third_stage(half, first, second, *table))
-        full, stage = kernels.fourth_stage(state, first, second, third, *table)
+        kernels.third_stage(stage, half, first, second, *table)
+        third = self._evaluate(middle, stage)
+        kernels.fourth_stage(full, stage, state, first, second, third, *table)
         fourth = self._evaluate(end, stage)
-        stage = kernels.fifth_stage(half, first, second, third, fourth, *table)
+        kernels.fifth_stage(stage, half, first, second, third, fourth, *table)
         fifth = self._evaluate(middle, stage)
         error, size = kernels.finish(full, first, second, third, fourth, fifth, *table, _QUADRATURE)
         return full, error / (self._tolerance * max(1.0, size))
@@ -160,8 +163,8 @@ class ExponentialStepper:
             if 0.0 < drive < math.inf:
                 probe = min(probe, 0.01 * size / drive)
             # U_2 of twice the step is the linear step.
-            moved = self._kernels.second_stage(self.state, first, *self._table(2.0 * probe))
-            change = _size(self._evaluate(self.time + probe, moved) - first) / probe
+            self._kernels.second_stage(self._half, self.state, first, *self._table(2.0 * probe))
+            change = _size(self._evaluate(self.time + probe, self._half) - first) / probe
         if not change > 0.0:
             return probe
         # h^4 change rate^2 / 70 is the error of the linear equation N = rate u.
@@ -205,7 +208,8 @@ def exponential(
     Parameters
     ----------
     nonlinear : callable (time, state) -> ndarray
-        N, shape and kind of the state; a new array every time, for five are kept.
+        N, shape and kind of the state; a new array every time, for five are kept, while
+        that of its argument is used again.
     linear : ndarray of float, shape of the state
         The diagonal L: a rate for each coefficient, negative where it decays.
     time : float

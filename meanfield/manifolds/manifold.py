@@ -9,7 +9,7 @@ likes; `spread` gives them one axis an index, as files and users see them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -81,6 +81,16 @@ class Grid(Protocol):
         self, density: ModalArray, potential: ModalArray, partition: ModalArray | None = None
     ) -> ModalArray:
         """Coefficients of div(f grad Phi / Z); Z = 1 if `partition` is None."""
+        ...
+
+    def transport(
+        self, potential_multipliers: FloatArray, attention_multipliers: FloatArray | None
+    ) -> Callable[[ModalArray, bool], ModalArray]:
+        """Function of a density f: coefficients of -div(f grad Phi / Z), of fields created by f.
+
+        Phi_l = w_l f_l and Z_l = a_l f_l; without a_l, Z = 1, and then f without its mean is what
+        moves if the second argument, `perturbation`, is true.
+        """
         ...
 
 

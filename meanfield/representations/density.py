@@ -10,7 +10,7 @@ it matters, and a tail above tolerance at the largest degree ends the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -19,7 +19,7 @@ import numpy as np
 from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
 from meanfield.integrators import Start, Stepper, dop853, exponential
-from meanfield.interaction import Interaction, MeanField, interaction
+from meanfield.interaction import Interaction, interaction
 from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import spectral_tail
@@ -94,7 +94,7 @@ class DensityRepresentation:
 
     def rhs(self, time: float, state: State) -> State:
         """Coefficients of -div(f grad Phi / Z) + diffusivity * Laplacian f."""
-        derivative = self._transport(state, self.interaction.field(state))
+        derivative = self._transport(state, False)
         if self.problem.flow.diffusivity:
             derivative -= self._linear.diffusion * state
         return derivative
@@ -212,20 +212,21 @@ class DensityRepresentation:
             "energy_dissipation": dissipation,
         }
 
-    def _transport(self, state: State, mean_field: MeanField) -> State:
-        """Coefficients of -div(f grad Phi / Z)."""
-        divergence = self.grid.advection(state, mean_field.potential, mean_field.partition)
-        return np.negative(divergence, out=divergence)
+    @cached_property
+    def _transport(self) -> Callable[[State, bool], State]:
+        """Function of (state, perturbation): coefficients of -div(f grad Phi / Z).
+
+        For flows that are not normalised; of f without its mean if `perturbation` is true.
+        """
+        felt = self.interaction
+        return self.grid.transport(felt.potential_multipliers, felt.attention_multipliers)
 
     def _remainder(self, time: float, state: State) -> State:
         """What is left of the transport without its linear part about uniform."""
-        mean_field = self.interaction.field(state)
-        if mean_field.partition is None:
+        if not self.problem.flow.normalized:
             # The linear part is what uniform contributes, -div(grad Phi).
-            deviation = np.negative(state)
-            deviation[0] = 0.0
-            return self.grid.advection(deviation, mean_field.potential)
-        derivative = self._transport(state, mean_field)
+            return self._transport(state, True)
+        derivative = self._transport(state, False)
         derivative -= self._linear.transport * state
         return derivative
 

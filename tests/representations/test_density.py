@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.integrators import RightHandSide, Start
 from meanfield.representations import DensityRepresentation, density
 
 LAW = mf.perturbed_uniform([[3, 0.2, 0.1]])
@@ -48,6 +49,28 @@ def test_degree_stops_at_the_largest() -> None:
     full = represented(200, 1e-6)
     assert full.adapt(full.state) is None
     assert full.refined(full.state) is None
+
+
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_exponential_steps_are_of_the_whole_right_hand_side(
+    manifold: mf.Circle | mf.Sphere, normalized: bool
+) -> None:
+    """A linear part that is left out, or counted twice, would be missed by neither half alone."""
+    flow = mf.Flow(normalized=normalized, strength=-0.7, diffusivity=0.3)
+    problem = mf.Problem(manifold, mf.exponential(5.0), flow, mf.von_mises_fisher(3.0))
+    carrier = density(problem, problem.initial_measure(), tolerance=1e-8, max_degree=64)
+    state, halves = carrier.state, []
+
+    def watched(nonlinear: RightHandSide) -> RightHandSide:
+        halves.append(nonlinear)
+        return nonlinear
+
+    carrier.stepper(Start(0.0, state, 0.1), 1e-8, watched)
+    rates = mf.growth_rates(problem, carrier.grid.max_degree)
+    whole = halves[0](0.0, state) + manifold.convolve(rates, state)
+    expected = carrier.rhs(0.0, state)
+    np.testing.assert_allclose(whole, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
 
 
 def test_failure_names_tail_and_degree() -> None:

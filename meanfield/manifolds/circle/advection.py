@@ -38,7 +38,7 @@ def advection(
     more: what is aliased there beyond twice max_degree is below the square of the tail.
     """
     if partition is not None:
-        return np.asarray(_quotient_flux(density, potential, partition, max_degree, sizes[-1]))
+        return np.asarray(_quotient_flux(density, potential, partition, 1.0, max_degree, sizes[-1]))
     return np.asarray(_polynomial_flux(density, potential, max_degree, sizes))
 
 
@@ -52,11 +52,12 @@ def _slope(potential):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _balance(small, large):  # type: ignore[no-untyped-def]
-    """Power of two that makes `small` as large as `large`; 0 if it vanishes."""
+def _balance(slope, density, mean):  # type: ignore[no-untyped-def]
+    """Power of two that makes the slope as large as the density; 0 if it vanishes."""
     sizes = np.zeros(2)
-    for which, field in enumerate((small, large)):
-        for k in range(field.size):
+    sizes[1] = abs(mean.real) + abs(mean.imag)
+    for which, field in enumerate((slope, density)):
+        for k in range(1, field.size):
             sizes[which] += abs(field[k].real) + abs(field[k].imag)
     if sizes[0] == 0.0:
         return 0.0
@@ -67,10 +68,11 @@ def _balance(small, large):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _density_and_slope(density, slope, scale, size):  # type: ignore[no-untyped-def]
+def _density_and_slope(density, mean, slope, scale, size):  # type: ignore[no-untyped-def]
     """Nodal values of (f + i scale Phi') / size."""
     packed = np.zeros(size, np.complex128)
-    for k in range(density.size):
+    packed[0] = mean
+    for k in range(1, density.size):
         packed[k] = density[k]
     for k in range(1, density.size):
         packed[size - k] = density[k].conjugate()
@@ -91,9 +93,9 @@ def _derivative(flux, max_degree, factor):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _transform_flux(density, slope, max_degree, sizes):  # type: ignore[no-untyped-def]
+def _transform_flux(density, mean, slope, factor, max_degree, sizes):  # type: ignore[no-untyped-def]
     """Product with a polynomial velocity, on the first size that is free of aliasing."""
-    scale = _balance(slope, density)
+    scale = _balance(slope, density, mean)
     if scale == 0.0:
         # Uniform stays uniform to the bit: rounding would grow.
         return np.zeros(max_degree + 1, np.complex128)
@@ -102,28 +104,33 @@ def _transform_flux(density, slope, max_degree, sizes):  # type: ignore[no-untyp
         if candidate > 2 * max_degree + slope.size - 1:
             size = candidate
             break
-    packed = _density_and_slope(density, slope, scale, size)
+    packed = _density_and_slope(density, mean, slope, scale, size)
     flux = np.empty(size)
     for j in range(size):
         flux[j] = packed[j].real * packed[j].imag
-    return _derivative(flux, max_degree, size / scale)
+    return _derivative(flux, max_degree, factor * size / scale)
+
+
+@njit
+def _multiplied(density, mean, potential, factor, max_degree, sizes):  # type: ignore[no-untyped-def]
+    slope = _slope(potential)
+    if slope.size - 1 <= _CONVOLUTION_DEGREE:
+        return convolve_flux(density, mean, slope, factor, max_degree)
+    return _transform_flux(density, mean, slope, factor, max_degree, sizes)
 
 
 @njit
 def _polynomial_flux(density, potential, max_degree, sizes):  # type: ignore[no-untyped-def]
-    slope = _slope(potential)
-    if slope.size - 1 <= _CONVOLUTION_DEGREE:
-        return convolve_flux(density, slope, max_degree)
-    return _transform_flux(density, slope, max_degree, sizes)
+    return _multiplied(density, density[0], potential, 1.0, max_degree, sizes)
 
 
 @njit
-def _quotient_flux(density, potential, partition, max_degree, size):  # type: ignore[no-untyped-def]
+def _quotient_flux(density, potential, partition, factor, max_degree, size):  # type: ignore[no-untyped-def]
     slope = _slope(potential)
-    scale = _balance(slope, density)
+    scale = _balance(slope, density, density[0])
     if scale == 0.0:
         return np.zeros(max_degree + 1, np.complex128)
-    packed = _density_and_slope(density, slope, scale, size)
+    packed = _density_and_slope(density, density[0], slope, scale, size)
     modal = np.zeros(size // 2 + 1, np.complex128)
     modal[: partition.size] = partition
     z = np.fft.irfft(modal, size)
@@ -131,4 +138,29 @@ def _quotient_flux(density, potential, partition, max_degree, size):  # type: ig
     flux = np.empty(size)
     for j in range(size):
         flux[j] = packed[j].real * packed[j].imag / max(z[j], floor)
-    return _derivative(flux, max_degree, 1.0 / scale)
+    return _derivative(flux, max_degree, factor / scale)
+
+
+@njit
+def _field(multipliers, density):  # type: ignore[no-untyped-def]
+    """Coefficients of a field from those of the density that creates it."""
+    out = np.empty(min(multipliers.size, density.size), np.complex128)
+    for k in range(out.size):
+        out[k] = complex(multipliers[k] * density[k].real, multipliers[k] * density[k].imag)
+    return out
+
+
+@njit
+def transport(  # type: ignore[no-untyped-def]
+    potential_multipliers, attention_multipliers, max_degree, sizes, density, perturbation
+):
+    """Coefficients of -d/dtheta (f Phi' / Z), where Phi_k = w_k f_k and Z_k = a_k f_k.
+
+    Z = 1 if there are no a_k; then f without its mean is what moves if `perturbation` is true.
+    """
+    potential = _field(potential_multipliers, density)
+    if attention_multipliers is not None:
+        partition = _field(attention_multipliers, density)
+        return _quotient_flux(density, potential, partition, -1.0, max_degree, sizes[-1])
+    mean = 0j if perturbation else density[0]
+    return _multiplied(density, mean, potential, -1.0, max_degree, sizes)

@@ -21,14 +21,17 @@ _TAPS = 8
 
 
 @njit
-def convolve_flux(density, velocity, max_degree):  # type: ignore[no-untyped-def]
-    """Coefficients 0 ... max_degree of d/dtheta (f v), from those of f and of v."""
+def convolve_flux(density, mean, velocity, factor, max_degree):  # type: ignore[no-untyped-def]
+    """Coefficients 0 ... max_degree of d/dtheta (f v) times a factor, from those of f and of v.
+
+    That of degree 0 of f is given apart.
+    """
     reach = velocity.size - 1
     taps = (2 * reach + _TAPS) // _TAPS * _TAPS
     # Coefficients v_m, m = -reach ... reach, filled up with zeros.
     velocity_real, velocity_imag = np.zeros(taps), np.zeros(taps)
     for m in range(reach + 1):
-        real, imag = velocity[m].real, velocity[m].imag
+        real, imag = factor * velocity[m].real, factor * velocity[m].imag
         velocity_real[reach - m], velocity_imag[reach - m] = real, -imag
         velocity_real[reach + m], velocity_imag[reach + m] = real, imag
     # f_k stands at index taps + k; what lies outside its degrees is zero.
@@ -37,6 +40,7 @@ def convolve_flux(density, velocity, max_degree):  # type: ignore[no-untyped-def
     real_part, imag_part = np.zeros(taps + count + reach), np.zeros(taps + count + reach)
     for k in range(known):
         real_part[taps + k], imag_part[taps + k] = density[k].real, density[k].imag
+    real_part[taps], imag_part[taps] = mean.real, mean.imag
     for k in range(1, min(taps, density.size - 1) + 1):
         real_part[taps - k], imag_part[taps - k] = density[k].real, -density[k].imag
     flux_real, flux_imag = np.zeros(count), np.zeros(count)

@@ -7,6 +7,7 @@ of div(f grad Phi) are exact up to degree L.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.manifolds.sphere.advection import advection
+from meanfield.manifolds.sphere.coefficients import convolve
 from meanfield.manifolds.sphere.rings import Rings, rings
 from meanfield.manifolds.sphere.scratch import Scratch
 
@@ -97,6 +99,26 @@ class SphereGrid:
         A leading axis of all arrays, of densities that are to be advected together, is kept.
         """
         return advection(density, potential, partition, self.max_degree, self._scratch)
+
+    def transport(
+        self, potential_multipliers: FloatArray, attention_multipliers: FloatArray | None
+    ) -> Callable[[ComplexArray, bool], ComplexArray]:
+        """Function of a density f, for its transport by the field that it creates.
+
+        As that of the circle.
+        """
+
+        def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
+            potential, partition = convolve(potential_multipliers, density), None
+            if attention_multipliers is not None:
+                partition = convolve(attention_multipliers, density)
+            elif perturbation:
+                density = density.copy()
+                density[0] = 0.0
+            divergence = self.advection(density, potential, partition)
+            return np.negative(divergence, out=divergence)
+
+        return transport
 
     @cached_property
     def _scratch(self) -> Scratch:

@@ -148,3 +148,31 @@ def test_advection_of_a_vanishing_field_is_zero() -> None:
         one[0] = 1.0
         assert np.array_equal(CircleGrid(100).advection(f, nothing), np.zeros(101))
         assert np.array_equal(CircleGrid(100).advection(f, nothing, one), np.zeros(101))
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+@pytest.mark.parametrize("beta", [5.0, 100.0])
+def test_transport_is_the_advection_of_a_density_by_its_own_field(
+    beta: float, flow: mf.Flow
+) -> None:
+    """One call instead of three, by convolution, transforms and quotient: the same to the bit."""
+    felt = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
+    transport = CircleGrid(200).transport(felt.potential_multipliers, felt.attention_multipliers)
+    f = random_field(200, 5)
+    field = felt.field(f)
+    expected = -CircleGrid(200).advection(f, field.potential, field.partition)
+    assert np.array_equal(transport(f, False), expected)
+
+
+@pytest.mark.parametrize("beta", [5.0, 100.0])
+def test_transport_of_a_perturbation_leaves_the_mean_where_it_is(beta: float) -> None:
+    """1e-12 of a perturbation: a mean that moved with it would cost twelve digits."""
+    felt = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA))
+    f = 1e-12 * random_field(200, 6)
+    f[0] = 1.0
+    deviation = f.copy()
+    deviation[0] = 0.0
+    expected = -CircleGrid(200).advection(deviation, felt.field(f).potential)
+    found = CircleGrid(200).transport(felt.potential_multipliers, None)(f, True)
+    assert np.array_equal(found, expected)
+    assert np.abs(expected).max() < 1e-21
