@@ -1,5 +1,6 @@
 # make run    set up a virtual environment and run the main job with its figure
 # make test   set it up and run the everyday tests
+# make coverage  run these under coverage: lines and branches, compiled kernels as Python, too
 # make verify set it up, run every check, slow ones too, and write docs/verification.md
 # All do their whole set-up on a fresh machine that has Python 3.11 or newer.
 
@@ -15,7 +16,7 @@ VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circ
 	tests/integrators/test_stochastic_order.py tests/studies/test_convergence.py \
 	tests/studies/test_phase.py
 
-.PHONY: run test slow verify mutations lint types docs experiments benchmarks clean
+.PHONY: run test coverage slow verify mutations lint types docs experiments benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
@@ -23,6 +24,13 @@ run: $(VENV)/.installed
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
+
+# Faults stop processes at any instant, also those of coverage itself, and reach nothing new.
+coverage: $(VENV)/.test
+	rm -rf build/coverage
+	$(BIN)/coverage run -m pytest -q -n auto -m "not slow" --ignore=tests/faults
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report --skip-covered --show-missing
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto -m slow

@@ -139,7 +139,7 @@ def test_bad_run_file_is_one_line(tmp_path: Path, before: Path) -> None:
     with pytest.raises(ConfigError, match="not a readable HDF5 file"):
         load_config(config)
     file.write_bytes(before.read_bytes()[:-1000])
-    with pytest.raises(ConfigError, match="not a readable HDF5 file"):
+    with pytest.raises(ConfigError, match="is damaged: its checksum does not fit"):
         load_config(config)
     with h5py.File(file, "w") as other:
         other["x"] = 1
@@ -153,3 +153,11 @@ def test_run_without_states_is_refused(tmp_path: Path) -> None:
     assert main(["run", str(config), "--quiet"]) == 0
     with pytest.raises(ConfigError, match=r'path = "before\.h5" holds no last state'):
         load_config(written(tmp_path, FILE))
+
+
+def test_run_on_another_manifold_is_refused(tmp_path: Path, before: Path) -> None:
+    """Angles would be read as coefficients on the sphere."""
+    (tmp_path / "before.h5").symlink_to(before)
+    config = written(tmp_path, FILE.replace('"circle"', '"sphere"'))
+    with pytest.raises(ConfigError, match="is a run on the circle, expected sphere"):
+        load_config(config)

@@ -114,3 +114,10 @@ def test_link_to_the_run_file_is_no_output(config: Path) -> None:
     (config.parent / "link.h5").symlink_to(config)
     with pytest.raises(ConfigError, match=r'path = "link\.h5" is read by this run'):
         with_path(config, "link.h5")
+
+
+def test_link_to_itself_is_no_output(config: Path) -> None:
+    """It would be a traceback, of another kind in each version of Python."""
+    (config.parent / "x.h5").symlink_to("x.h5")
+    with pytest.raises(ConfigError, match=r'path = "x\.h5" '):
+        with_path(config, "x.h5")

@@ -151,6 +151,7 @@ def test_points_are_no_law_to_draw_from() -> None:
         ({"times": (0.0, 1.0)}, "times must be positive multiples of the onset time"),
         ({"times": (float("nan"),)}, "times must be positive multiples of the onset time"),
         ({"times": (2.0, 1.0)}, "times must be increasing"),
+        ({"times": (1.0, 1e300)}, "times must be at most .* onset times, got 1e.300"),
         ({"carrier": "atoms"}, "carrier 'atoms' is not known. Known: density, particles"),
         ({"seed": -1}, "seed must not be negative"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 
 import pytest
 
@@ -51,4 +52,4 @@ def test_lost_worker_is_told() -> None:
         worker_pool(2) as executor,
     ):
         assert executor is not None
-        executor.submit(os._exit, 1).result()
+        executor.submit(signal.raise_signal, signal.SIGKILL).result()

@@ -115,6 +115,30 @@ def test_brackets_hold_the_exact_distance() -> None:
     check_brackets(range(0, 40, 5), 500)
 
 
+@pytest.mark.parametrize("tolerance", [0.5, 1e-2])
+def test_points_are_bracketed_by_stages(monkeypatch: pytest.MonkeyPatch, tolerance: float) -> None:
+    """Sets too large for an exact distance would get that of a coarse stage, or a wrong one."""
+    first, second = (random_measure("shifted", 60, np.random.default_rng(k)) for k in (0, 1))
+    exact = linear_programme(first, second, 1, "geodesic")
+    monkeypatch.setattr(module, "EXACT", 20)
+    monkeypatch.setattr(module, "_STAGES", ((60, 20), (60, 60)))
+    found = wasserstein_sphere(first, second, tolerance=tolerance)
+    # Rounding of the masses, and of POT.
+    assert found.lower - 1e-12 <= exact <= found.upper + 1e-12
+    assert found.width <= tolerance * found.upper  # measured, last stage: 2.4e-3
+
+
+def test_densities_are_bracketed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """W_1 of 1 + 0.6 z from uniform is 0.6 pi / 8, see below; equal densities are not apart."""
+    monkeypatch.setattr(module, "_STAGES_OF_DENSITIES", ((60, 30), (400, 200)))
+    moments = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1)
+    density = Density(SPHERE, moments * np.array([1.0, 0.2, 0.2]))
+    found = wasserstein_sphere(density, UNIFORM)
+    assert found.lower <= 0.6 * np.pi / 8 <= found.upper
+    near = Density(SPHERE, density.coefficients * np.array([1.0, 1.0 + 1e-15, 1.0]))
+    assert wasserstein_sphere(density, near).upper < 1e-9
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(20))
 def test_brackets_hold_the_exact_distance_of_many_points(block: int) -> None:

@@ -1,0 +1,128 @@
+"""Kernels of the circle: the same compiled and as Python, where every index is checked."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+Agree = Callable[..., None]
+POINTS = "manifolds.circle.points"
+
+
+def _angles(count: int) -> np.ndarray:
+    return np.random.default_rng(count).uniform(-9.0, 9.0, count)
+
+
+def _weights(count: int) -> np.ndarray:
+    return np.random.default_rng(count).dirichlet(np.ones(count))
+
+
+@pytest.mark.parametrize("method", ["recurrence", "cells"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments(agree: Agree, method: str, weighted: bool) -> None:
+    """Blocks, or their ends, would be read beyond: 201 tokens are more than one, and odd."""
+    weights = _weights(201) if weighted else None
+    agree(f"{POINTS}.{method}:moments", _angles(201), weights, 13, atol=1e-14)
+
+
+SERIES = [np.array([4.0, 1.0 - 0.5j, 0.3j, 0.1, 0.2, 0.05]), np.array([3.0, 0.5j])]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_values_by_recurrence(agree: Agree, count: int) -> None:
+    """Degrees would be missed at the border of a group of nine."""
+    agree(f"{POINTS}.recurrence:evaluate", SERIES[:count], _angles(20), atol=1e-14)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("tokens", [24, 37])
+def test_values_by_cells(agree: Agree, count: int, depth: int, tokens: int) -> None:
+    """Rows of eight tokens would be mixed up, or numbers beyond the last be written."""
+    args = (SERIES[:count], _angles(tokens), depth)
+    agree(f"{POINTS}.cells:evaluate", *args, atol=1e-14)
+
+
+@pytest.mark.parametrize("beta", [5.0, -5.0, 2e4])
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("targets", [None, np.array([0.5, 3.0])])
+def test_pairs(agree: Agree, beta: float, normalized: bool, targets: np.ndarray | None) -> None:
+    """Tokens would be met twice or not at all; beta = 2e4 takes the way around underflow."""
+    args = (_angles(6), _weights(6), beta, normalized, targets)
+    # Rounding of exponents up to 4e4.
+    agree("manifolds.circle.pairs:exponential_velocity_circle", *args, rtol=1e-10, atol=1e-300)
+
+
+def test_pairs_at_huge_angles(agree: Agree) -> None:
+    """Angles that are not reduced exactly would not be sent the other way."""
+    args = (np.array([2e9, 1.0, 2.0]), np.full(3, 1.0 / 3.0), 2.0, True)
+    agree("manifolds.circle.pairs:exponential_velocity_circle", *args)
+
+
+def test_advection(agree: Agree) -> None:
+    """Taps of the convolution, or degrees of the transforms, would be read beyond the last."""
+    rng = np.random.default_rng(0)
+    density = rng.normal(size=50) + 1j * rng.normal(size=50)
+    density[0] = 1.0
+    sizes = np.array([100, 128, 160, 192])
+    partition = np.array([9.0, 0.5])
+    for degree, divisor in ((5, None), (45, None), (45, partition)):
+        potential = rng.normal(size=degree + 1) + 1j * rng.normal(size=degree + 1)
+        args = (density, potential, divisor, 49, sizes)
+        agree("manifolds.circle.advection:advection", *args, rtol=1e-9, atol=1e-10)
+
+
+def _moments_of_a_run(normalized: bool, diffusivity: float) -> np.ndarray:
+    import meanfield as mf
+
+    flow = mf.Flow(normalized=normalized, diffusivity=diffusivity)
+    law = mf.perturbed_uniform([[1, 0.2, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(1.0), flow, law)
+    return mf.simulate(problem, until=0.5, save=2, tolerance=1e-6).moments
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("diffusivity", [0.0, 0.1])
+def test_runs(agree: Agree, normalized: bool, diffusivity: float) -> None:
+    """Multipliers would be read beyond the kernel's degree, or stages of a step be exchanged."""
+    # Steps may differ in their last digit: their errors are below the tolerance.
+    agree(_moments_of_a_run, normalized, diffusivity, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("potential", [0.0, np.inf])
+@pytest.mark.parametrize("partition", [None, np.array([9.0, 0.5])])
+def test_advection_by_nothing(agree: Agree, potential: float, partition: None) -> None:
+    """A velocity of zero would be 0 / 0, one that is not finite an endless power of two."""
+    density, sizes = np.ones(50, complex), np.array([128, 192])
+    args = (density, np.full(46, potential + 0j), partition, 49, sizes)
+    agree("manifolds.circle.advection:advection", *args)
+
+
+def _fields() -> np.ndarray:
+    rng = np.random.default_rng(3)
+    fields = np.zeros((5, 9), complex)
+    fields[1:] = rng.normal(size=(4, 9)) + 1j * rng.normal(size=(4, 9))
+    fields[2, 3:] = 0.0
+    # A maximum of fourth order: the derivative touches zero.
+    fields[3] = 0.0
+    fields[3, 1], fields[3, 2] = 0.5, -0.125
+    # A narrow bump with no tail left.
+    fields[4] = np.exp(-0.5 * np.arange(9) ** 2)
+    return fields
+
+
+def test_maxima(agree: Agree) -> None:
+    """The stack of intervals would overflow, or a sign be read that is none."""
+    agree("manifolds.circle.maxima:count_maxima", _fields())
+    for field in _fields()[1:]:
+        agree("manifolds.circle.maxima:maxima", field, rtol=1e-7, atol=1e-9)
+        agree("manifolds.circle.maxima:basins", field, np.linspace(0.1, 6.0, 7))
+
+
+def test_maximum_at_the_first_guess(agree: Agree) -> None:
+    """Where p is zero there is no side to go on; where it is zero everywhere, no maximum."""
+    slopes = np.array([0.0, 1j])
+    agree("manifolds.circle.maxima_kernels:polish", slopes, 1, -1.0, 1.0)
+    nothing, some = np.zeros(0), np.zeros(8)
+    args = (0.0 * slopes, 1, some, some, np.ones(3), 1e-15, nothing, nothing)
+    agree("manifolds.circle.maxima_kernels:falls", *args)

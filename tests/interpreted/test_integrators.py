@@ -1,0 +1,45 @@
+"""Kernels of integrators and elementary functions: the same compiled and as Python."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+Agree = Callable[..., None]
+
+
+def _elementary(values: np.ndarray) -> tuple[np.ndarray, ...]:
+    from meanfield.compute import elementary
+    from meanfield.compute.compiled import njit
+
+    exp2, small = elementary.exp2, elementary.small_sine_cosine
+    spread = [small(0.01 * value) for value in values]
+    fused = njit(cache=False)(lambda x, y, z: elementary.fma(x, y, z))
+    return np.array([exp2(value) for value in values]), np.array(spread), fused(1e16, 1.5, -1.0)
+
+
+def test_elementary_functions(agree: Agree) -> None:
+    """Stand-ins would not be what they stand for; 2^-1030 is cut to zero."""
+    agree(_elementary, np.array([-1030.0, -3.25, 0.0, 0.5, 70.0]))
+
+
+def _stepped(start: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, float]:
+    from meanfield.integrators.exponential import exponential
+
+    stepper = exponential(
+        lambda time, state: 0.3 * state * state - 0.1 * state[::-1],
+        rates,
+        0.0,
+        start,
+        tolerance=1e-6,
+    )
+    for _ in range(3):
+        assert stepper.step(0.5)
+    return stepper.state, stepper.time
+
+
+@pytest.mark.parametrize("rates", [-(np.arange(8.0) ** 3), np.repeat([-40.0, 0.0], 4)])
+@pytest.mark.parametrize("start", [np.linspace(0.1, 1.0, 8), np.exp(1j * np.arange(8.0))])
+def test_exponential_steps(agree: Agree, start: np.ndarray, rates: np.ndarray) -> None:
+    """Real numbers would be read as complex ones, or a rate for the wrong coefficient."""
+    agree(_stepped, start, rates, rtol=1e-9)

@@ -1,0 +1,112 @@
+"""Kernels of the sphere: the same compiled and as Python, where every index is checked."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+Agree = Callable[..., None]
+ROOM = "manifolds.sphere"
+
+
+def _unit(count: int, seed: int = 0) -> np.ndarray:
+    vectors = np.random.default_rng(seed).normal(size=(count, 3))
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def _weights(count: int) -> np.ndarray:
+    return np.random.default_rng(count).dirichlet(np.ones(count))
+
+
+@pytest.mark.parametrize("beta", [5.0, -5.0, 900.0, -900.0])
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("targets", [None, _unit(2, 1)])
+def test_pairs(agree: Agree, beta: float, normalized: bool, targets: np.ndarray | None) -> None:
+    """Tokens would be met twice or not at all; beta = 900 takes the way around underflow."""
+    args = (_unit(3), _weights(3), beta, normalized, targets)
+    # Rounding of exponents up to 1800.
+    agree(f"{ROOM}.pairs:exponential_velocity_sphere", *args, rtol=1e-11, atol=1e-300)
+
+
+def test_angles_and_tangent_vectors(agree: Agree) -> None:
+    """Points on the axes, in every octant and of no direction would divide by zero."""
+    signs = np.array([[x, y, z] for x in (1, -1, 0) for y in (2, -2, 0) for z in (3, -3, 0)])
+    vectors = np.concatenate([signs, [[np.nan, 0.0, 1.0], [1e-200, 0.0, 0.0]]]).astype(float)
+    agree(f"{ROOM}.angles:angles_of", vectors, atol=1e-15)
+    components = np.random.default_rng(0).normal(size=(2, 26))
+    args = (vectors[:26], components, np.empty((26, 3)))
+    agree(_written, f"{ROOM}.angles:tangent_vectors", args, atol=1e-15)
+
+
+def _written(function: str, args: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Last argument of a function that writes into it."""
+    import importlib
+
+    module, name = function.split(":")
+    getattr(importlib.import_module(f"meanfield.{module}"), name)(*args)
+    return args[-1]
+
+
+def _states() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(2)
+    centres = _unit(3)[rng.integers(0, 3, 60)]
+    near = centres + 10.0 ** rng.uniform(-3.0, -0.7, (60, 1)) * rng.normal(size=(60, 3))
+    return {
+        "uniform": _unit(60),
+        "clusters": near / np.linalg.norm(near, axis=1, keepdims=True),
+        "collapsed": centres,
+        "one": _unit(1),
+    }
+
+
+@pytest.mark.parametrize("state", _states())
+@pytest.mark.parametrize("radius", [0.02, 0.3, 1.2])
+def test_neighbourhoods(agree: Agree, state: str, radius: float) -> None:
+    """A box would be split that has no parts, or a pile read above its top."""
+    points = _states()[state]
+    mass = _weights(len(points))
+    agree(f"{ROOM}.neighbourhoods:neighbourhood_mass", points, None, radius)
+    agree(f"{ROOM}.neighbourhoods:neighbourhood_mass", points, mass, radius)
+    agree(f"{ROOM}.neighbourhoods:dense", points, mass, radius, 0.1)
+    agree(f"{ROOM}.neighbourhoods:linked", points, radius)
+
+
+def test_tree_of_many_boxes(agree: Agree) -> None:
+    """Nodes beyond the first 64 would be written behind their arrays."""
+    from meanfield.manifolds.sphere.box_tree import curve_order
+
+    points = _unit(400)
+    agree(f"{ROOM}.box_tree:build", points[curve_order(points, True)], _weights(400))
+    first, last = np.array([0, 0, 20_000, 0]), np.array([30_000, 20_000, 30_000, 0])
+    agree(f"{ROOM}.neighbourhood_kernels:_subtrees", first, last, np.array([1, 0, 0, 0]))
+
+
+def _field(degree: int, seed: int) -> np.ndarray:
+    from meanfield.manifolds.sphere.maxima import gaussian_fields
+
+    variances = np.append(0.0, np.ones(degree))
+    return gaussian_fields(variances, 1, np.random.default_rng(seed))[0]
+
+
+def test_maxima(agree: Agree) -> None:
+    """A cell would be written beyond the last, or a summit be counted twice."""
+    field = _field(2, 0)
+    agree(f"{ROOM}.maxima:count_maxima", field[None])
+    agree(f"{ROOM}.maxima:basins", field, _unit(6), atol=1e-9)
+    agree(f"{ROOM}.maxima:maxima", field, atol=1e-9)
+
+
+@pytest.mark.parametrize("hessian", [(-2.0, 0.5, -1.0), (2.0, 0.0, -1.0), (-1e-30, 0.0, 0.0)])
+def test_verdicts(agree: Agree, hessian: tuple[float, ...]) -> None:
+    """An eigenvalue of zero would be divided by."""
+    for gradient in ((0.0, 0.0), (0.1, -0.2), (3.0, 4.0)):
+        agree(f"{ROOM}.maxima_kernels:newton", *gradient, *hessian)
+        for radius in (1e-3, 0.3):
+            args = (*gradient, *hessian, radius, 1.0, 1e-15)
+            agree(f"{ROOM}.maxima_kernels:verdict", *args)
+
+
+def test_heat(agree: Agree) -> None:
+    """Normals beyond the table would read past its end."""
+    normals = np.array([[0.1, 0.2], [9.0, 9.0], [0.0, 0.0], [1.0, -2.0]])
+    agree(f"{ROOM}.heat:diffuse", _unit(4), 0.1, normals, atol=1e-14)
