@@ -3,6 +3,8 @@
 Public names, listed one by one. Heavy libraries are imported where they are used.
 """
 
+# First, before what takes long to load: signals.
+from meanfield.commands import loading as _loading  # noqa: F401
 from meanfield.events import Event
 from meanfield.flows import SA, USA, Flow
 from meanfield.initial import (

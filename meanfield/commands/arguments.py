@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 
+from meanfield.compute.threads import MOST_THREADS
 from meanfield.flows import Flow
 from meanfield.kernels import KERNELS
 from meanfield.manifolds import manifold_of
@@ -27,7 +28,9 @@ def add_problem_arguments(command: argparse.ArgumentParser) -> None:
 
 def add_threads(command: argparse.ArgumentParser) -> None:
     """Option --threads."""
-    command.add_argument("--threads", type=positive, metavar="N", help="default: cores available")
+    command.add_argument(
+        "--threads", type=thread_count, metavar="N", help="default: the cores available"
+    )
 
 
 def add_json(command: argparse._ActionsContainer) -> None:
@@ -50,6 +53,14 @@ def finite(text: str) -> float:
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
     return value
+
+
+def thread_count(text: str) -> int:
+    """Number of threads from the command line."""
+    count = positive(text)
+    if count > MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {MOST_THREADS}")
+    return count
 
 
 def positive(text: str) -> int:

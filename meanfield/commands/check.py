@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.commands.arguments import add_threads
 from meanfield.commands.interrupts import check_interrupt, patience
-from meanfield.commands.memory import check_memory, estimated_memory
+from meanfield.commands.memory import check_memory, largest_need, starting_need
 from meanfield.commands.run import add_set
 from meanfield.commands.tables import facts
 from meanfield.config import Config, load_config
@@ -35,7 +34,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     command.add_argument("config", metavar="CONFIG.toml")
     add_set(command)
-    add_threads(command)
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -54,12 +52,21 @@ def execute(options: argparse.Namespace) -> int:
         ("end", f"t = {end:.6g} scaled ({_growth_times(end, rate)})"),
         ("saves", len(config.times)),
         ("output", f"{config.output.path} (state: {config.output.state})"),
-        ("memory", f"about {estimated_memory(config) / 2**20:.0f} MiB"),
+        ("memory", _memory(config, representation)),
     ]
     with patience():
         pairs.append(("time", _estimated_time(config, representation)))
     print(facts(pairs))
     return 0
+
+
+def _memory(config: Config, representation: Representation) -> str:
+    """What it needs as it begins, and if it grows as far as it may."""
+    start, largest = starting_need(config, representation), largest_need(config)
+    text = f"about {start.size / 2**20:.0f} MiB"
+    if largest.size <= start.size:
+        return text
+    return f"{text}; {largest.size / 2**20:.0f} MiB if it grows to {largest.what}"
 
 
 def _growth_times(end: float, rate: float) -> str:
@@ -81,7 +88,8 @@ def _size(config: Config, representation: Representation) -> str:
 
 def _estimated_time(config: Config, representation: Representation) -> str:
     """Run for a second and extrapolate; a run that ends within it is known."""
-    end, clocks = float(config.times[-1]), []
+    end = float(config.times[-1])
+    clocks: list[float] = []
     logarithmic = is_logarithmic(config.times)
     # Each decade is another piece of work: no pace of the first tells of the later ones.
     times = config.times if logarithmic else np.array(_SHARES) * end
@@ -113,8 +121,10 @@ def _estimated_time(config: Config, representation: Representation) -> str:
             if late and clocks[-1] - clocks[1] > _TRIAL_SECONDS:
                 break
     except TimeoutError:
-        told = clock.perf_counter() - began
-        return f"more than {told:.2g} s, in which the run comes to t = {reached:.3g}"
+        if logarithmic or len(clocks) < 3 or reached == 0.0:
+            told = clock.perf_counter() - began
+            return f"more than {told:.2g} s, in which the run comes to t = {reached:.3g}"
+        clocks.append(clock.perf_counter())
     except SimulationError as error:
         return f"the run would fail: {error}"
     if logarithmic:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from meanfield.commands.comparison_report import report, report_json
-from meanfield.commands.memory import check_study_memory
+from meanfield.commands.memory import check_comparison_memory
 from meanfield.commands.pools import pool
 from meanfield.commands.streams import say
 from meanfield.commands.studies import (
@@ -17,14 +17,16 @@ from meanfield.commands.studies import (
     problem_source,
     run_through,
     study_attributes,
+    study_lock,
     study_output,
 )
 from meanfield.config import Config, load_config
 from meanfield.config.difference import check_continues
 from meanfield.config.errors import located
-from meanfield.outputs.atomic import OutputError, writer_lock
+from meanfield.outputs.atomic import OutputError
 from meanfield.outputs.comparison_file import load_comparison, record_comparison
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
+from meanfield.run import COMPLETED
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors.finished import finished
@@ -44,9 +46,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Compare."""
     config = load_config(options.config, options.set)
-    check_study_memory(config, "compare", max(config.compare.tokens))
+    check_comparison_memory(config, options)
     path = study_output(options, config, "compare")
-    with writer_lock(path):
+    with study_lock(path, options):
         stored = _stored(config, path) if options.resume and path.exists() else None
         if stored is not None and _is_complete(stored, config):
             if not options.quiet:
@@ -70,7 +72,7 @@ def _run(
     left = len(config.compare.tokens) * config.compare.repetitions
     if stored is not None:
         spent.add(seconds_by_phase(stored.attributes))
-        left -= int(np.isfinite(stored.distances).all(axis=2).sum())
+        left -= int(stored.finished.sum())
     # The pool first: a cluster that is not there must not be found missing after the density run.
     with pool(options, left) as executor:
         with spent.during("setup"):
@@ -131,7 +133,7 @@ def _stored(config: Config, path: Path) -> ConvergenceStudy:
 def _is_complete(stored: ConvergenceStudy, config: Config) -> bool:
     asked = config.compare
     return (
-        stored.attributes.get("status") == "completed"
+        stored.attributes.get("status") == COMPLETED
         and len(stored.tokens) == len(asked.tokens)
         and stored.distances.shape[1] == asked.repetitions
     )

@@ -39,30 +39,34 @@ def report(study: ConvergenceStudy) -> str:
 
 def report_json(study: ConvergenceStudy, path: Path) -> str:
     """One JSON object; distances are indexed by size, then time."""
-    return to_json(
-        {
-            "output": str(path),
-            "metric": study.metric,
-            "times": study.times,
-            "tokens": study.tokens,
-            "repetitions": study.distances.shape[1],
-            "mean_distance": study.mean_distance,
-            "standard_error": study.standard_error,
-            "mean_width": study.mean_width,
-            "exponent": study.exponent,
-            "exponent_interval": study.exponent_interval,
-            "exponent_time": study.exponent_time,
-            "prefactor": study.prefactors[study.headline],
-            "exponents": study.exponents,
-            "exponent_intervals": study.exponent_intervals,
-            "prefactors": study.prefactors,
-            "growth_rate_max": study.growth_rate_max,
-            "onset_times": study.onset_times,
-            "amplification": study.amplification,
-            "linear_amplification": study.linear_amplification,
-            "note": study.note,
-        }
-    )
+    return to_json(report_object(study, path))
+
+
+def report_object(study: ConvergenceStudy, path: Path) -> dict[str, Any]:
+    """The same before it is text."""
+    return {
+        "output": str(path),
+        "metric": study.metric,
+        "times": study.times,
+        "tokens": study.tokens,
+        "repetitions": study.distances.shape[1],
+        "finished": study.finished,
+        "mean_distance": study.mean_distance,
+        "standard_error": study.standard_error,
+        "mean_width": study.mean_width,
+        "exponent": study.exponent,
+        "exponent_interval": study.exponent_interval,
+        "exponent_time": study.exponent_time,
+        "prefactor": study.prefactors[study.headline],
+        "exponents": study.exponents,
+        "exponent_intervals": study.exponent_intervals,
+        "prefactors": study.prefactors,
+        "growth_rate_max": study.growth_rate_max,
+        "onset_times": study.onset_times,
+        "amplification": study.amplification,
+        "linear_amplification": study.linear_amplification,
+        "note": study.note,
+    }
 
 
 def _headline_table(study: ConvergenceStudy) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from meanfield.commands.arguments import positive
 from meanfield.commands.ensemble_report import report, report_json
-from meanfield.commands.memory import check_study_memory
+from meanfield.commands.memory import check_ensemble_memory
 from meanfield.commands.pools import pool
 from meanfield.commands.streams import say
 from meanfield.commands.studies import (
@@ -16,14 +16,15 @@ from meanfield.commands.studies import (
     problem_source,
     run_through,
     study_attributes,
+    study_lock,
     study_output,
 )
 from meanfield.config import Config, ConfigError, load_config
 from meanfield.config.difference import check_continues
 from meanfield.config.errors import located
-from meanfield.outputs.atomic import writer_lock
 from meanfield.outputs.ensemble_file import load_ensemble, record_ensemble
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
+from meanfield.run import COMPLETED
 from meanfield.studies.cluster_runs import block_clusters
 from meanfield.studies.ensemble import EnsemblePlan, block_work, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
@@ -46,12 +47,12 @@ def execute(options: argparse.Namespace) -> int:
     """Run the ensemble."""
     runs = [] if options.runs is None else [f"ensemble.runs={options.runs}"]
     config = load_config(options.config, [*options.set, *runs], timed=False)
-    check_study_memory(config, "ensemble", max(config.ensemble.tokens))
+    check_ensemble_memory(config, options)
     path = study_output(options, config, "ensemble")
     spent = WallTime()
-    with spent.during("setup"):
-        plan = _plan(config)
-    with writer_lock(path):
+    with study_lock(path, options):
+        with spent.during("setup"):
+            plan = _plan(config)
         stored = _stored(config, plan, path) if options.resume and path.exists() else None
         _run(config, plan, path, stored, options, spent)
     made = load_ensemble(path)
@@ -74,7 +75,7 @@ def _run(
     """Run what is missing and record it."""
     found = plan.empty() if stored is None else plan.resumed(stored)
     missing = plan.missing(found)
-    if not missing:
+    if stored is not None and not missing and stored.attributes.get("status") == COMPLETED:
         if not options.quiet:
             say(f"{path} holds all the runs asked for: nothing to do.")
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,24 +28,27 @@ def report(made: Ensemble) -> str:
 
 def report_json(made: Ensemble, path: Path) -> str:
     """One JSON object; lists are indexed by size, then time."""
+    return to_json(report_object(made, path))
+
+
+def report_object(made: Ensemble, path: Path) -> dict[str, Any]:
+    """The same before it is text."""
     sizes, times = made.mean_count.shape
-    return to_json(
-        {
-            "output": str(path),
-            "tokens": made.tokens,
-            "runs": made.counts.shape[1],
-            "finished": made.finished,
-            "carrier": made.attributes.get("carrier"),
-            "seed": made.attributes.get("seed"),
-            "tolerance": made.attributes.get("tolerance"),
-            "times": made.times,
-            "onset_times": made.onset_times,
-            "mean_count": made.mean_count,
-            "standard_error": made.standard_error,
-            "predicted_mean": made.predicted,
-            "distribution": [[made.distribution(i, j) for j in range(times)] for i in range(sizes)],
-        }
-    )
+    return {
+        "output": str(path),
+        "tokens": made.tokens,
+        "runs": made.counts.shape[1],
+        "finished": made.finished,
+        "carrier": made.attributes.get("carrier"),
+        "seed": made.attributes.get("seed"),
+        "tolerance": made.attributes.get("tolerance"),
+        "times": made.times,
+        "onset_times": made.onset_times,
+        "mean_count": made.mean_count,
+        "standard_error": made.standard_error,
+        "predicted_mean": made.predicted,
+        "distribution": [[made.distribution(i, j) for j in range(times)] for i in range(sizes)],
+    }
 
 
 def _means(made: Ensemble) -> str:

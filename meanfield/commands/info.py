@@ -13,10 +13,20 @@ from meanfield.commands.arguments import add_json
 from meanfield.commands.happenings import happenings, happenings_json
 from meanfield.commands.provenance_report import mismatch, report, report_json
 from meanfield.commands.streams import say
+from meanfield.commands.study_report import (
+    Study,
+    kind_of_study,
+    load_study,
+    study_object,
+    study_text,
+    write_study_csv,
+)
 from meanfield.commands.tables import facts, table, to_json
 from meanfield.outputs.provenance import read_provenance
+from meanfield.outputs.reading import FormatError
 from meanfield.outputs.result_hash import result_hash, run_results
 from meanfield.outputs.run_file import load
+from meanfield.outputs.study_file import Kind
 from meanfield.run import Run
 
 _ROWS = 12
@@ -44,7 +54,14 @@ def execute(options: argparse.Namespace) -> int:
         told = report_json(attributes, found)
         print(to_json(told) if options.json else report(attributes, found))
         return _checked(options.file, attributes, found)
-    run = load(options.file, states="none")
+    try:
+        run = load(options.file, states="none")
+    except FormatError:
+        # Runs first, which are read once: they may be large, studies are not.
+        kind = kind_of_study(options.file)
+        if kind is None:
+            raise
+        return _tell_study(load_study(options.file, kind), kind, options)
     found = result_hash(run_results(run.time, run.moments, run.observables))
     if options.json:
         series = {"time": run.time, "observables": run.observables}
@@ -55,6 +72,19 @@ def execute(options: argparse.Namespace) -> int:
     else:
         print(_text(run))
     return _checked(options.file, run.attributes, found)
+
+
+def _tell_study(study: Study, kind: Kind, options: argparse.Namespace) -> int:
+    """Print a comparison or an ensemble."""
+    attributes, found = read_provenance(options.file)
+    if options.json:
+        origin = {"provenance": report_json(attributes, found)}
+        print(to_json({"kind": kind, **study_object(study, options.file), **origin}))
+    elif options.csv:
+        write_study_csv(study, sys.stdout)
+    else:
+        print(study_text(study, kind))
+    return _checked(options.file, attributes, found)
 
 
 def _checked(path: str, attributes: dict[str, Any], found: str) -> int:
@@ -91,7 +121,8 @@ def _text(run: Run) -> str:
     if len(run.time) == 0:
         return facts(pairs)
     pairs.append(("representation", ", then ".join(dict.fromkeys(run.representation))))
-    pairs += [(name, int(run.diagnostics[name][-1])) for name in ("steps", "rejected")]
+    known = [name for name in ("steps", "rejected") if name in run.diagnostics]
+    pairs += [(name, int(run.diagnostics[name][-1])) for name in known]
     columns = _columns(run)
     picked = np.unique(np.linspace(0, len(run.time) - 1, _ROWS).astype(int))
     rows = [[f"{values[i]:.6g}" for values in columns.values()] for i in picked]

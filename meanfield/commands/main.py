@@ -15,14 +15,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from meanfield import __version__
+from meanfield.commands.arguments import add_threads
 from meanfield.commands.interrupts import (
     interrupt_requested,
     listen,
     restore,
     stop_listening,
 )
+from meanfield.commands.loading import leaves_on_signals
 from meanfield.commands.streams import drop, open_streams, say
-from meanfield.compute.threads import set_threads, threads
+from meanfield.compute.threads import limit_blas, set_threads
 from meanfield.config.errors import one_line
 from meanfield.trajectory import SimulationError
 
@@ -40,6 +42,10 @@ COMMANDS = {
 }
 """Commands, each a module of this package with `add_arguments` and `execute`."""
 
+_COMPUTE_NOTHING = ("init", "info")
+# Python's words where a thread finds no room for its stack.
+_NO_THREAD = "can't start new thread"
+
 
 class _Parser(argparse.ArgumentParser):
     """Parser whose complaint is one line."""
@@ -51,7 +57,12 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with status 2."""
-        self.exit(2, one_line(f"{self.prog}: {message}. See {self.prog} --help.") + "\n")
+        say(one_line(f"{self.prog}: {message}. See {self.prog} --help."))
+        raise SystemExit(2)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse swallows what goes wrong: help on a full disk would count as printed.
+        (file or sys.stdout).write(message)
 
 
 def parser(arguments: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
@@ -70,6 +81,8 @@ def parser(arguments: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParse
         if name in arguments:
             module = importlib.import_module(f"meanfield.commands.{name}")
             module.add_arguments(command)
+            if name not in _COMPUTE_NOTHING:
+                add_threads(command)
             command.set_defaults(execute=module.execute)
     return top
 
@@ -80,8 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Those of the command line by default; the process is then expected to end, and once
-        interrupted it ignores further interrupts.
+        Those of the command line by default; the process is then expected to end, and ignores
+        further interrupts.
 
     Returns
     -------
@@ -89,11 +102,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit status.
     """
     open_streams()
-    handlers = listen()
+    # Until the command begins, a process of ours leaves at a signal; others hear of it as usual.
+    handlers = {} if leaves_on_signals() else listen()
     try:
         return _status(sys.argv[1:] if arguments is None else arguments)
     finally:
-        if arguments is not None:
+        if arguments is None:
+            # What is left, the end of the interpreter, takes no time: all was said.
+            stop_listening()
+        else:
             restore(handlers)
 
 
@@ -121,8 +138,10 @@ def _explained(error: Exception) -> int:
         return _complain(str(error), 1)
     if isinstance(error, ValueError):
         return _complain(str(error), 2)
-    if isinstance(error, MemoryError):
-        return _complain("not enough memory for this run", 1)
+    if isinstance(error, MemoryError) or str(error) == _NO_THREAD:
+        # NumPy's own error tells the size of one array, which is not what is missing.
+        said = str(error) if type(error) is MemoryError else ""
+        return _complain(said or "not enough memory for this run", 1)
     if isinstance(error, OSError):
         drop(sys.stdout)
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}.", 1)
@@ -135,9 +154,12 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit as end:
         # After --help, --version or a complaint.
         return int(end.code or 0)
+    if leaves_on_signals():
+        listen()
     if getattr(options, "threads", None) is not None:
         set_threads(options.threads)
-    threads()
+    # Also where nothing is computed: a slip in the environment is found at once.
+    limit_blas()
     # What overflows becomes an error of ours or a null, not a warning of NumPy's.
     with np.errstate(all="ignore"):
         return int(options.execute(options) or 0)

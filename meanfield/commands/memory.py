@@ -1,36 +1,99 @@
-"""Memory that a run will take, known before it starts."""
+"""Memory that a run will take, known before it starts: arrays of the size of its state, counted.
+
+    need = libraries + arrays * (size of the state) + (states that wait to be written)
+
+How many arrays a representation holds was measured, `tests/benchmarks/memory.py` has the table:
+the estimate lies between the peak and one and a half times the peak. A run that cannot begin is
+refused. One that fits now but not at the largest size to which it may grow is not, for few grow
+that far: it is told.
+"""
 
 from __future__ import annotations
 
-import os
+import argparse
+from dataclasses import dataclass, replace
 
+from meanfield.commands.pools import worker_count
+from meanfield.commands.streams import say
+from meanfield.compute.limits import available_memory
 from meanfield.config import Config, ConfigError
+from meanfield.config.errors import located
 from meanfield.measures import Measure
 from meanfield.outputs.recorder import PENDING_BYTES
+from meanfield.representations import Representation, represent
+from meanfield.representations.automatic import FULL_DEGREE
 
-# Measured peaks of whole runs (Linux, numba's compiler included): 205 to 275 MiB for small states;
-# beyond that 37 to 46 arrays of the size of the state for 1e6 and 4e6 tokens, of which DOP853 holds
-# 19, and for a density on the sphere 110 (USA) to 130 (SA) of degree 256 to 1,023: nodal values.
-_BASE = 220 * 2**20
-_ARRAYS = 45
-_SPHERE_DENSITY_ARRAYS = 130
+# Interpreter, libraries and compiled kernels: 190 to 300 MiB. Where kernels must be compiled
+# first, once per machine, up to 340.
+_BASE = 280 * 2**20
+# Runge-Kutta of order eight holds 19 arrays, and the right-hand side as many in its parts.
+_MOVING = 46
+# Noisy tokens have no stages, but normals, and those of a bridge where a save lies in a step.
+_NOISY = 17
+# In a study the stages of a system may outlive it, until they are collected as garbage.
+_ONE_AFTER_ANOTHER = 90
+# An ensemble of densities only draws its tokens, and moves nodes that are few.
+_DRAWN = 10
+# A density has three nodes a degree, on the sphere three times as many values as coefficients.
+_CIRCLE_DENSITY = 50
+_SPHERE_DENSITY = 130
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a run needs.
+
+    Attributes
+    ----------
+    size : float
+        Derived. Bytes, at the peak.
+    what : str
+        Derived. Of what: "1000 tokens", "degree 512".
+    remedy : str
+        Derived. What to change where that is too much.
+    """
+
+    size: float
+    what: str
+    remedy: str
 
 
 def estimated_memory(config: Config) -> float:
-    """Peak memory of a run in bytes; of a density at its largest degree, of most nodes."""
+    """Peak memory of a run in bytes, if it grows as far as it may."""
+    return largest_need(config).size
+
+
+def largest_need(config: Config) -> Need:
+    """What a run needs at the largest size to which it may grow."""
+    options, space = config.options, config.problem.space
     tokens = particle_count(config)
-    space = config.problem.space
-    if tokens is None and config.options.name == "characteristics":
-        # Positions and the logarithm of their density.
-        state, arrays = config.options.max_nodes * (_point_bytes(config) + 8), _ARRAYS
-    elif tokens is None:
-        degree = config.options.max_degree or space.default_max_degree
-        state = space.resize(space.from_modes([]), degree).nbytes
-        arrays = _ARRAYS if space.dimension == 1 else _SPHERE_DENSITY_ARRAYS
+    if tokens is not None:
+        return _need(config, "particles", tokens * _point_bytes(config), tokens)
+    lines = _need(
+        config,
+        "characteristics",
+        options.max_nodes * (_point_bytes(config) + 8),
+        options.max_nodes,
+    )
+    if options.name == "characteristics":
+        return lines
+    automatic = options.name == "auto" and not config.problem.flow.diffusivity
+    degree = options.max_degree or (FULL_DEGREE if automatic else space.default_max_degree)
+    degree = min(degree, space.largest_degree)
+    wide = _need(config, "density", space.resize(space.from_modes([]), degree).nbytes, degree)
+    return max(wide, lines, key=lambda need: need.size) if automatic else wide
+
+
+def starting_need(config: Config, begun: Representation | None = None) -> Need:
+    """What a run needs as it begins; `begun` is its representation, if it is there already."""
+    if particle_count(config) is not None:
+        return largest_need(config)
+    begun = begun or represent(config.problem, config.options)
+    if begun.name == "density":
+        count = config.problem.space.degree_of(begun.state)
     else:
-        state, arrays = tokens * _point_bytes(config), _ARRAYS
-    waiting = min(len(config.times) * state, PENDING_BYTES + state)
-    return _BASE + arrays * state + (waiting if config.output.state == "all" else 0)
+        count = begun.state.nbytes // (_point_bytes(config) + 8)
+    return _need(config, begun.name, begun.state.nbytes, count)
 
 
 def particle_count(config: Config) -> int | None:
@@ -42,47 +105,118 @@ def particle_count(config: Config) -> int | None:
 
 
 def check_memory(config: Config) -> None:
-    """Refuse a particle system that this machine cannot hold.
+    """Refuse a run that has no room to begin; say so if it has none to grow as far as it may.
 
     Raises
     ------
     ConfigError
         Before the system starts to shuffle memory and ends us, or another process.
     """
-    tokens = particle_count(config)
-    if tokens is not None:
-        _refuse(f"{config.source.name}: [representation] {tokens}", estimated_memory(config))
+    available, largest = available_memory(), largest_need(config)
+    if largest.size <= available:
+        return
+    where = f"{config.source.name}: [representation]"
+    _refuse(where, starting_need(config), available)
+    say(
+        f"meanfield: {where} {largest.what} would take about {_gib(largest.size)} of memory, this "
+        f"process may use {_gib(available)}: a run that grows as far would fail."
+    )
 
 
-def check_study_memory(config: Config, section: str, tokens: int) -> None:
-    """Refuse a study whose largest particle system this machine cannot hold.
+def check_ensemble_memory(config: Config, options: argparse.Namespace) -> None:
+    """Refuse an ensemble whose workers do not fit together, each with its largest tokens.
+
+    `options` are those of `add_pool_arguments`; on a cluster memory is that of other machines.
 
     Raises
     ------
     ConfigError
         As `check_memory`.
     """
-    _refuse(
-        f"{config.source.name}: [{section}] {tokens}",
-        _BASE + _ARRAYS * float(_point_bytes(config)) * tokens,
-    )
+    asked = config.ensemble
+    _check_workers(config, "ensemble", max(asked.tokens), asked.runs, options, 0.0)
+
+
+def check_comparison_memory(config: Config, options: argparse.Namespace) -> None:
+    """Refuse a comparison whose density, or whose workers, do not fit.
+
+    Raises
+    ------
+    ConfigError
+        As `check_memory`.
+    """
+    if isinstance(config.problem.initial_measure(), Measure):
+        return  # refused for another reason
+    asked, available = config.compare, available_memory()
+    density = replace(config.options, name="density", tokens=None)
+    with located(f"{config.source.name}:"):
+        begun = represent(config.problem, density)
+    start = starting_need(config, begun)
+    _refuse(f"{config.source.name}: [representation]", start, available)
+    # Every worker has the densities of all times.
+    kept = float(len(config.times) * begun.state.nbytes)
+    _check_workers(config, "compare", max(asked.tokens), asked.repetitions, options, kept)
+
+
+def study_need(config: Config, section: str, tokens: int, workers: int, kept: float = 0.0) -> Need:
+    """What a study needs with so many processes; `kept` is what each has beside its tokens."""
+    arrays = _NOISY if config.problem.flow.diffusivity else _ONE_AFTER_ANOTHER
+    if section == "ensemble" and config.ensemble.carrier == "density":
+        arrays = _DRAWN
+    each = _BASE + kept + arrays * float(_point_bytes(config)) * tokens
+    if workers == 1:
+        return Need(each, f"{tokens} tokens", "Take fewer tokens")
+    what = f"{tokens} tokens in each of {workers} workers"
+    return Need(_BASE + kept + workers * each, what, "Take fewer --workers or tokens")
+
+
+def _check_workers(
+    config: Config,
+    section: str,
+    tokens: int,
+    runs: int,
+    options: argparse.Namespace,
+    kept: float,
+) -> None:
+    if options.scheduler is None:
+        workers = worker_count(options, runs)
+        need = study_need(config, section, tokens, workers, kept)
+        _refuse(f"{config.source.name}: [{section}]", need, available_memory())
+
+
+def _need(config: Config, name: str, state: float, count: int) -> Need:
+    """Need of a representation with a state of that many bytes."""
+    flow, dimension = config.problem.flow, config.problem.space.dimension
+    arrays = _MOVING
+    if name == "density":
+        arrays = _CIRCLE_DENSITY if dimension == 1 else _SPHERE_DENSITY
+        what, remedy = f"degree {count}", "Lower max_degree"
+    elif name == "characteristics":
+        what, remedy = f"{count} nodes", "Raise tolerance"
+    else:
+        what, remedy = f"{count} tokens", "Take fewer tokens"
+        arrays = _NOISY if flow.diffusivity else _MOVING
+    waiting = 0.0
+    if config.output.state == "all":
+        # Rows wait until they fill 256 MiB, or half of what the file has.
+        whole = len(config.times) * state
+        waiting = min(whole, max(PENDING_BYTES, whole / 3) + state)
+    if waiting > arrays * state:
+        remedy += ' or take [output] state = "last"'
+    return Need(_BASE + arrays * state + waiting, what, remedy)
 
 
 def _point_bytes(config: Config) -> int:
     return 24 if config.problem.space.point_axes else 8
 
 
-def _refuse(what: str, needed: float) -> None:
-    available = _physical_memory()
-    if available is not None and needed > available:
+def _refuse(where: str, need: Need, available: float) -> None:
+    if need.size > available:
         raise ConfigError(
-            f"{what} tokens need about {needed / 2**30:.3g} GiB of memory; this machine has "
-            f"{available / 2**30:.3g} GiB."
+            f"{where} {need.what} would take about {_gib(need.size)} of memory; this process may "
+            f"use {_gib(available)}. {need.remedy}, or a machine with more."
         )
 
 
-def _physical_memory() -> float | None:
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        return None  # not told on this system
+def _gib(size: float) -> str:
+    return f"{size / 2**30:.3g} GiB"

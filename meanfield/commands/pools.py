@@ -29,6 +29,11 @@ def add_pool_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
+def worker_count(options: argparse.Namespace, count: int) -> int:
+    """How many local processes the options ask for, 1 for this one; no more than tasks."""
+    return max(1, min(options.workers or threads(), count))
+
+
 @contextmanager
 def pool(options: argparse.Namespace, count: int) -> Iterator[Executor | None]:
     """Executor that the options ask for; None means this process.
@@ -57,9 +62,8 @@ def pool(options: argparse.Namespace, count: int) -> Iterator[Executor | None]:
         return
     from meanfield.studies.executors.processes import worker_pool
 
-    cores = threads()
-    workers = max(1, min(options.workers or cores, count))
-    with worker_pool(workers, max(1, cores // workers)) as local:
+    workers = worker_count(options, count)
+    with worker_pool(workers, max(1, threads() // workers)) as local:
         yield local
 
 

@@ -12,7 +12,6 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.commands.arguments import (
     add_json,
     add_problem_arguments,
-    add_threads,
     positive,
     problem_of,
 )
@@ -52,7 +51,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--plot", metavar="FIG", help="rates and laws as .png, .pdf or .svg")
     add_pool_arguments(command)
-    add_threads(command)
     add_json(command)
 
 

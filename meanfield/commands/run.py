@@ -7,7 +7,6 @@ import time as clock
 from contextlib import closing
 from pathlib import Path
 
-from meanfield.commands.arguments import add_threads
 from meanfield.commands.happenings import happening_lines
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory
@@ -27,7 +26,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     existing.add_argument("--resume", action="store_true", help="go on with an existing output")
     existing.add_argument("--overwrite", action="store_true", help="replace an existing output")
     command.add_argument("--quiet", action="store_true", help="no progress, no summary")
-    add_threads(command)
 
 
 def add_set(command: argparse.ArgumentParser) -> None:
@@ -55,6 +53,9 @@ def execute(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         kept = f"; {path} keeps what was saved, --resume goes on" if path.exists() else ""
         raise KeyboardInterrupt(f"interrupted{kept}") from None
+    except MemoryError:
+        kept = f"; {path} keeps what was saved" if path.exists() else ""
+        raise MemoryError(f"not enough memory for this run{kept}") from None
     if not options.quiet:
         done = f"{path} holds all the times asked for: nothing to do."
         say(done if last is None else _summary(path, last, began))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from meanfield.commands.arguments import add_json, add_threads
+from meanfield.commands.arguments import add_json
 from meanfield.commands.pools import add_pool_arguments
 from meanfield.commands.progress import shown
 from meanfield.commands.run import add_set
@@ -18,7 +18,7 @@ from meanfield.commands.streams import say
 from meanfield.config import Config, ConfigError
 from meanfield.config.output import output_path
 from meanfield.config.sections import read_problem
-from meanfield.outputs.atomic import OutputError
+from meanfield.outputs.atomic import OutputError, writer_lock
 from meanfield.outputs.provenance import provenance
 from meanfield.studies.sources import ProblemSource
 
@@ -35,7 +35,6 @@ def add_study_arguments(command: argparse.ArgumentParser, name: str) -> None:
     existing.add_argument("--resume", action="store_true", help="run only what the output lacks")
     existing.add_argument("--overwrite", action="store_true", help="replace an existing output")
     add_set(command)
-    add_threads(command)
     command.add_argument("--quiet", action="store_true", help="no progress")
     add_json(command)
 
@@ -54,13 +53,33 @@ def study_output(options: argparse.Namespace, config: Config, name: str) -> Path
     """
     chosen = Path(options.output or config.source.with_name(f"{config.source.stem}-{name}.h5"))
     path = output_path("", config.source, None, chosen, config.inputs)
-    if path.exists() and not (options.resume or options.overwrite):
-        raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
+    _check_unasked(path, options)
     if options.plot is not None:
         from meanfield.outputs.plots.figures import check_figure
 
         check_figure(options.plot)
-    return path
+    # A link stays a link: what it points to is replaced.
+    return path.resolve() if path.is_symlink() else path
+
+
+@contextmanager
+def study_lock(path: Path, options: argparse.Namespace) -> Iterator[None]:
+    """Hold the right to write a study, which nobody has made meanwhile unless that is welcome.
+
+    Raises
+    ------
+    OutputError
+        If another process writes it, or it is there and is neither to be replaced nor continued.
+    """
+    # One file has one lock, whatever the way to it.
+    with writer_lock(path.resolve()):
+        _check_unasked(path, options)
+        yield
+
+
+def _check_unasked(path: Path, options: argparse.Namespace) -> None:
+    if path.exists() and not (options.resume or options.overwrite):
+        raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
 
 
 def problem_source(config: Config) -> ProblemSource:

@@ -14,7 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from meanfield.compute.limits import cores
+
 _Result = TypeVar("_Result")
+
+# More of them only wait for each other, and systems refuse to start very many.
+MOST_THREADS = 1024
 
 _chosen: int | None = None
 _pool: ThreadPoolExecutor | None = None
@@ -23,19 +28,19 @@ _lock = threading.Lock()
 
 
 def set_threads(count: int) -> None:
-    """Use this many threads from now on, in the whole process.
+    """Use this many threads from now on, in the whole process, BLAS included.
 
     Parameters
     ----------
     count : int
-        At least 1.
+        From 1 to 1024.
 
     Raises
     ------
     TypeError
         If count is not an integer.
     ValueError
-        If count is below 1.
+        If count is out of range.
 
     Examples
     --------
@@ -47,37 +52,45 @@ def set_threads(count: int) -> None:
     """
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"threads must be an integer, got {count!r}.")
-    if count < 1:
-        raise ValueError(f"threads must be at least 1, got {count}.")
+    if not 1 <= count <= MOST_THREADS:
+        raise ValueError(f"threads must lie between 1 and {MOST_THREADS}, got {count}.")
     global _chosen
     _chosen = count
+    _controller().limit(limits=count, user_api="blas")
+
+
+def limit_blas() -> None:
+    """Let BLAS use `threads()` too: by itself it takes every core, or OMP_NUM_THREADS."""
+    if threads() != cores():
+        _controller().limit(limits=threads(), user_api="blas")
 
 
 def threads() -> int:
     """Count of threads in use.
 
-    What `set_threads` chose; else MEANFIELD_THREADS; else OMP_NUM_THREADS; else the cores
-    this process may run on.
+    What `set_threads` chose; else MEANFIELD_THREADS; else OMP_NUM_THREADS; else the `cores` that
+    this process may use.
 
     Raises
     ------
     ValueError
-        If MEANFIELD_THREADS is not a positive integer.
+        If MEANFIELD_THREADS is not an integer from 1 to 1024.
     """
     if _chosen is not None:
         return _chosen
     own = os.environ.get("MEANFIELD_THREADS", "").strip()
     if own:
-        if not own.isdecimal() or int(own) < 1:
-            raise ValueError(f"MEANFIELD_THREADS is {own!r}, expected a positive integer.")
-        return int(own)
+        count = int(own) if own.isdecimal() and len(own) < 10 else 0
+        if not 1 <= count <= MOST_THREADS:
+            raise ValueError(
+                f"MEANFIELD_THREADS is {own!r}, expected an integer from 1 to {MOST_THREADS}."
+            )
+        return count
     # OpenMP allows a list, one number per level of nesting. Not ours to complain about.
     shared = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    if shared.isdecimal() and int(shared) >= 1:
-        return int(shared)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    if shared.isdecimal() and len(shared) < 10 and int(shared) >= 1:
+        return min(int(shared), MOST_THREADS)
+    return cores()
 
 
 def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:

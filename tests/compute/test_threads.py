@@ -14,7 +14,13 @@ def _unchosen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(threads, "_chosen", None)
     monkeypatch.delenv("MEANFIELD_THREADS", raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    yield
+    with threads._controller().limit(limits=None):
+        yield
+
+
+def blas_threads() -> set[int]:
+    """Numbers of threads of the BLAS libraries of this process."""
+    return {library["num_threads"] for library in threads._controller().info()}
 
 
 def test_set_threads_wins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,29 +40,47 @@ def test_threads_come_from_the_environment(
     """MEANFIELD_THREADS first, then OMP_NUM_THREADS, then the cores of this process."""
     monkeypatch.setenv("MEANFIELD_THREADS", own)
     monkeypatch.setenv("OMP_NUM_THREADS", openmp)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 2, 4}, raising=False)
+    monkeypatch.setattr(threads, "cores", lambda: 3)
     assert threads.threads() == (3 if expected is None else expected)
 
 
-def test_threads_without_affinity_are_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Systems other than Linux have no sched_getaffinity."""
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: 9)
-    assert threads.threads() == 9
+def test_more_threads_than_ours_are_not_taken_from_openmp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number for another machine would be an error that is not the user's."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "100000")
+    assert threads.threads() == threads.MOST_THREADS
 
 
-@pytest.mark.parametrize("wrong", ["0", "-1", "two", "1.5"])
+@pytest.mark.parametrize("wrong", ["0", "-1", "two", "1.5", "1025", "9" * 5000])
 def test_wrong_environment_is_refused(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     """A misspelt number must not be ignored in silence."""
     monkeypatch.setenv("MEANFIELD_THREADS", wrong)
-    with pytest.raises(ValueError, match="MEANFIELD_THREADS is .* expected a positive integer"):
+    with pytest.raises(ValueError, match="MEANFIELD_THREADS is .* expected an integer from 1 to"):
         threads.threads()
 
 
-def test_set_threads_refuses_less_than_one() -> None:
-    """No thread, no result."""
-    with pytest.raises(ValueError, match="threads must be at least 1, got 0"):
-        threads.set_threads(0)
+@pytest.mark.parametrize("wrong", [0, -1, 1025, 10**9])
+def test_set_threads_refuses_nonsense(wrong: int) -> None:
+    """No thread, no result; a million of them, no memory."""
+    with pytest.raises(ValueError, match=f"threads must lie between 1 and 1024, got {wrong}"):
+        threads.set_threads(wrong)
+
+
+def test_blas_has_as_many_threads() -> None:
+    """--threads 1 would still use every core, and workers take each other's."""
+    threads.set_threads(1)
+    assert blas_threads() == {1}
+
+
+@pytest.mark.parametrize(("own", "expected"), [("1", {1}), ("2", None)])
+def test_blas_follows_the_environment(
+    monkeypatch: pytest.MonkeyPatch, own: str, expected: set[int] | None
+) -> None:
+    """MEANFIELD_THREADS=1 would still use every core."""
+    before = blas_threads()
+    monkeypatch.setattr(threads, "cores", lambda: 2)
+    monkeypatch.setenv("MEANFIELD_THREADS", own)
+    threads.limit_blas()
+    assert blas_threads() == (expected or before)
 
 
 @pytest.mark.parametrize("wrong", [1.0, "2", True, None])

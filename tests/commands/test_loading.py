@@ -1,0 +1,98 @@
+"""Signals while the command is being loaded, on a real process."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from meanfield.commands.loading import is_the_command, leaves_on_signals
+
+RUN = """\
+problem = { manifold = "circle", beta = 4.0 }
+initial = { name = "uniform" }
+representation = { name = "particles", tokens = 1000000 }
+time = { end = 1e6, save = 10 }
+"""
+LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="not told here")
+
+
+def caught(process: int, number: int) -> bool:
+    """Whether a process has a handler for a signal."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    mask = next(line.split()[1] for line in lines if line.startswith("SigCgt"))
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
+def interrupted(folder: Path, number: int, delay: float, *command: str) -> tuple[int, str]:
+    """Status and words of a command that gets a signal so long after our first line."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "meanfield", *command],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # Python has no handler for SIGTERM; for SIGINT it has one from the start.
+    while not caught(process.pid, signal.SIGTERM):
+        assert process.poll() is None
+        time.sleep(0.001)
+    time.sleep(delay)
+    process.send_signal(number)
+    errors = process.communicate(timeout=60)[1]
+    return process.returncode, errors
+
+
+def check(status: int, errors: str) -> None:
+    """One line and status 130, or what the command had to say if it was faster."""
+    notices = [line for line in errors.splitlines() if "compiling kernels" not in line]
+    assert len(notices) == 1, errors
+    assert notices[0].startswith("meanfield: ")
+    assert status == (130 if "interrupted" in notices[0] else 2), errors
+
+
+@LINUX
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.15])
+def test_signal_while_loading_is_one_line(tmp_path: Path, delay: float) -> None:
+    """An early Ctrl-C would show a traceback of some library."""
+    number = signal.SIGTERM if delay else signal.SIGINT
+    check(*interrupted(tmp_path, number, delay, "info", "nothing.h5"))
+
+
+@LINUX
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["info", "run"])
+def test_signal_at_any_instant_is_one_line(tmp_path: Path, number: int, command: str) -> None:
+    """There would be an instant between loading and running at which nobody listens."""
+    (tmp_path / "run.toml").write_text(RUN)
+    options = ["nothing.h5"] if command == "info" else ["run.toml", "--overwrite", "--quiet"]
+    for i in range(60):
+        check(*interrupted(tmp_path, number, i / 60, command, *options))
+
+
+@pytest.mark.parametrize(
+    ("line", "script", "expected"),
+    [
+        (["python", "/usr/bin/meanfield", "run"], "/usr/bin/meanfield", True),
+        (["python", "meanfield.exe"], "meanfield.exe", True),
+        (["python", "-X", "dev", "-m", "meanfield", "run"], "-m", True),
+        (["python", "-m", "pytest"], "-m", False),
+        (["python", "study.py", "meanfield"], "study.py", False),
+        (["python", "-c", "import meanfield"], "-c", False),
+        # A worker of a study: its script is its parent's.
+        (["python", "-c", "spawn_main()", "--multiprocessing-fork"], "/usr/bin/meanfield", False),
+    ],
+)
+def test_only_the_command_changes_signals(line: list[str], script: str, expected: bool) -> None:
+    """A program that imports meanfield would lose its Ctrl-C."""
+    assert is_the_command(line, script) is expected
+
+
+def test_importing_changes_no_signals() -> None:
+    """A notebook would end at the first interrupt."""
+    assert not leaves_on_signals()

@@ -1,0 +1,279 @@
+"""Memory that is known before a run starts, and a run that has too little."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from meanfield.commands import memory
+from meanfield.commands.main import main
+from meanfield.commands.memory import (
+    check_memory,
+    estimated_memory,
+    largest_need,
+    particle_count,
+    starting_need,
+    study_need,
+)
+from meanfield.config import Config, ConfigError, load_config
+from meanfield.outputs.run_file import load
+
+TEXT = """\
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0]]
+[time]
+end = 2.0
+save = 5
+[output]
+state = "none"
+[ensemble]
+tokens = [100, 1000000]
+runs = 4
+[compare]
+tokens = [100, 1000000]
+repetitions = 4
+"""
+SPHERE = ["problem.manifold=sphere", "initial.modes=[[1, 0, 0.1]]"]
+DENSITY = "representation.name=density"
+PARTICLES = ["representation.name=particles", "representation.tokens=1000000"]
+MIB = 2**20
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A small run file."""
+    path = tmp_path / "small.toml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def room(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A machine with 300 MiB."""
+    monkeypatch.setattr(memory, "available_memory", lambda: 300.0 * MIB)
+    return monkeypatch
+
+
+def asked(path: Path, *overrides: str) -> Config:
+    """The run file with some keys changed."""
+    return load_config(path, list(overrides))
+
+
+def test_particles_are_counted(path: Path) -> None:
+    """Memory would be estimated for another system."""
+    assert particle_count(asked(path)) is None
+    assert particle_count(asked(path, *PARTICLES)) == 1_000_000
+    assert particle_count(asked(path, "initial={name = 'atoms', angles = [0, 1, 2]}")) == 3
+
+
+@pytest.mark.parametrize(
+    ("overrides", "start", "largest"),
+    [
+        ([DENSITY], "degree 64", "degree 4096"),
+        ([DENSITY, "representation.max_degree=300"], "degree 64", "degree 300"),
+        ([], "degree 64", "2000000 nodes"),
+        (["representation.max_nodes=9"], "degree 64", "degree 512"),
+        (["problem.diffusivity=0.1"], "degree 64", "degree 4096"),
+        (["representation.name=characteristics"], "160 nodes", "2000000 nodes"),
+        (PARTICLES, "1000000 tokens", "1000000 tokens"),
+        ([*SPHERE, DENSITY], "degree 64", "degree 1023"),
+    ],
+)
+def test_needs_are_those_of_the_representation(
+    path: Path, overrides: list[str], start: str, largest: str
+) -> None:
+    """Memory would be that of another representation, or of what it never grows to."""
+    config = asked(path, *overrides)
+    begun, grown = starting_need(config), largest_need(config)
+    assert (begun.what, grown.what) == (start, largest)
+    assert begun.size <= grown.size == estimated_memory(config)
+
+
+def test_stages_are_what_noisy_tokens_do_not_have(path: Path) -> None:
+    """Noisy systems that fit would be refused."""
+    noisy = asked(path, *PARTICLES, "problem.diffusivity=0.1", "time.step=0.1")
+    assert estimated_memory(noisy) < 0.8 * estimated_memory(asked(path, *PARTICLES))
+
+
+def test_states_that_wait_are_counted(path: Path) -> None:
+    """A run that keeps its states would be killed by them; but they do not wait for ever."""
+    few, many = (
+        estimated_memory(asked(path, *PARTICLES, "output.state=all", f"time.save={n}"))
+        for n in (5, 60)
+    )
+    assert few - estimated_memory(asked(path, *PARTICLES)) == 5 * 8e6
+    assert many - few == 2**28 + 8e6 - 5 * 8e6
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        (
+            PARTICLES,
+            "1000000 tokens would take about 0.616 GiB of memory; this process may use 0.293 GiB. "
+            "Take fewer tokens, or a machine with more.",
+        ),
+        (
+            [*SPHERE, DENSITY, "initial.modes=[[300, 0, 0.1]]"],
+            "degree 600 would take about 0.624 GiB of memory; this process may use 0.293 GiB. "
+            "Lower max_degree, or a machine with more.",
+        ),
+        (
+            [
+                "representation.name=characteristics",
+                "initial.modes=[[3000, 0.1, 0.0]]",
+            ],
+            "nodes would take about",
+        ),
+    ],
+)
+def test_run_that_cannot_begin_is_refused(
+    path: Path,
+    overrides: list[str],
+    line: str,
+    room: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The system would end it, or another process, after an hour of shuffling memory."""
+    options = [part for override in overrides for part in ("--set", override)]
+    for command in ("run", "check"):
+        assert main([command, str(path), *options]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("meanfield: small.toml: [representation] ")
+        assert line in said
+        assert said.count("\n") == 1
+    assert not path.with_suffix(".h5").exists()
+
+
+def test_run_that_may_outgrow_the_machine_is_told(
+    path: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A density that hardly grows would be refused, or one that does die without a warning."""
+    check_memory(asked(path, *SPHERE, DENSITY))
+    assert capsys.readouterr().err == (
+        "meanfield: small.toml: [representation] degree 1023 would take about 1.29 GiB of memory, "
+        "this process may use 0.293 GiB: a run that grows as far would fail.\n"
+    )
+    check_memory(asked(path, DENSITY))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("command", ["ensemble", "compare"])
+@pytest.mark.parametrize(
+    ("workers", "line"),
+    [
+        (
+            "1",
+            "1000000 tokens would take about 0.944 GiB of memory",
+        ),
+        ("3", "1000000 tokens in each of 3 workers would take about 3.11 GiB"),
+    ],
+)
+def test_workers_are_counted(
+    path: Path,
+    command: str,
+    workers: str,
+    line: str,
+    room: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each worker would fit, and all of them not."""
+    assert main([command, str(path), "--workers", workers]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"meanfield: small.toml: [{command}] {line}")
+    assert said.count("\n") == 1
+
+
+def test_comparison_needs_its_density(
+    path: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The density runs here, before any tokens."""
+    wide = ["--set", SPHERE[0], "--set", "initial.modes=[[300, 0, 0.1]]"]
+    assert main(["compare", str(path), "--set", "compare.tokens=[10]", *wide]) == 2
+    assert "[representation] degree 600 would take about 0.624 GiB" in capsys.readouterr().err
+
+
+def test_ensemble_of_densities_moves_few_nodes(path: Path) -> None:
+    """An ensemble whose cost does not depend on the tokens would be refused for them."""
+    density = asked(path, "ensemble.carrier=density")
+    whole = study_need(asked(path), "ensemble", 1_000_000, 1).size
+    assert study_need(density, "ensemble", 1_000_000, 1).size < 0.5 * whole
+
+
+def test_refusal_is_an_error_of_the_run_file(path: Path, room: pytest.MonkeyPatch) -> None:
+    """Programs could not tell it from a failure."""
+    with pytest.raises(ConfigError, match="1000000 tokens would take about"):
+        check_memory(asked(path, *PARTICLES))
+
+
+# Takes the memory away when three times were saved: the address space may not grow any more.
+LIMITED = """\
+import resource, sys
+from meanfield.commands import run as command
+from meanfield.commands.main import main
+lines, saved = command.happening_lines, []
+def limited(events):
+    saved.append(events)
+    if len(saved) == 3:
+        pages = int(open("/proc/self/statm").read().split()[0])
+        limit = pages * resource.getpagesize() + 2**20
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    return lines(events)
+command.happening_lines = limited
+sys.exit(main())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="not told on this system")
+@pytest.mark.slow
+@pytest.mark.parametrize("overrides", [[], ["problem.diffusivity=0.1", "time.step=0.1"]])
+def test_run_out_of_memory_keeps_its_file(path: Path, overrides: list[str]) -> None:
+    """A traceback, and a file that says it is still running."""
+    options = [o for s in [*PARTICLES, *overrides, "time.end=20.0"] for o in ("--set", s)]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, "run", str(path), *options], capture_output=True, text=True
+    )
+    last = done.stderr.splitlines()[-1]
+    output = path.with_suffix(".h5")
+    words = f"meanfield: not enough memory for this run; {output} keeps what was saved"
+    assert (done.returncode, last) == (1, words)
+    assert "Traceback" not in done.stderr
+    run = load(output)
+    assert run.status == "failed at t = 10"
+    assert run.time.tolist() == [0.0, 5.0, 10.0]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="not told on this system")
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        [],
+        PARTICLES,
+        [*PARTICLES, "problem.normalized=true"],
+        [*PARTICLES, "problem.diffusivity=0.1", "time.step=1.0"],
+        [*SPHERE, DENSITY, "initial.modes=[[256, 0, 0.001]]", "time.end=0.01"],
+    ],
+    ids=["auto", "tokens", "SA", "noise", "sphere"],
+)
+def test_estimate_is_that_of_the_run(path: Path, overrides: list[str]) -> None:
+    """A run would be killed, or refused without need; `tests/benchmarks/memory.py` has more."""
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom meanfield.commands.main import main\n"
+        "status = main()\nlines = Path('/proc/self/status').read_text().splitlines()\n"
+        "print(*[line.split()[1] for line in lines if line.startswith('VmHWM')])\nsys.exit(status)"
+    )
+    options = [part for override in overrides for part in ("--set", override)]
+    line = [sys.executable, "-c", code, "run", str(path), "--quiet", "--overwrite", *options]
+    # Compilers take memory, the first time on a machine.
+    for _ in range(2):
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+    ratio = starting_need(asked(path, *overrides)).size / (1024 * float(done.stdout))
+    assert 1.0 <= ratio < 1.5
