@@ -10,23 +10,29 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.config import Config
+from meanfield.compute.threads import one_blas_thread
+from meanfield.config import Config, ConfigError
 from meanfield.config.difference import check_continues
 from meanfield.observables import observe
 from meanfield.observables.clusters import cluster_radius
 from meanfield.outputs.provenance import provenance
-from meanfield.outputs.recorder import RUNNING, OutputError, record, set_status, writer_lock
+from meanfield.outputs.recorder import RUNNING, OutputError, conclude, record, writer_lock
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, hand_over_rule, represent
-from meanfield.run import COMPLETED, Run, problem_attributes
+from meanfield.run import Run, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.theory.stability import growth_rates
 from meanfield.trajectory import trajectory
 
 # Sections and keys in which a resumed run may differ from the one it continues.
 _FREE_KEYS = {"time": ("end", "save"), "output": None}
+# Relative difference of times that only rounding tells apart, as of another spacing. The clock
+# starts again before steps get shorter than a million times this.
+_SAME_TIME = 1e-12
+# Of the largest growth rate: far above what another version of a library changes.
+_SAME_RATES = 1e-9
 
 
 def execute(
@@ -73,16 +79,18 @@ def execute(
                 f"{config.output.path} exists: use --overwrite to replace it or --resume to go on."
             )
         spent = WallTime()
-        with spent.during("setup"):
+        # As for what follows, `trajectory` and `observe`: one BLAS thread, for the last bits.
+        with spent.during("setup"), one_blas_thread():
             continued = _continuation(config, path) if exists and resume else None
             if continued is None:
-                checkpoint, times, facts = None, config.times, provenance()
+                checkpoint, times, facts, reached = None, config.times, provenance(), 0.0
                 representation = represent(problem, options)
             else:
                 (checkpoint, name), times, stored = continued
                 if len(times) == 0:
                     return
-                facts = provenance(stored.attributes, f"from t = {stored.time[-1]:.6g} on")
+                reached = float(stored.time[-1])
+                facts = provenance(stored.attributes, f"from t = {reached:.6g} on")
                 spent.add(seconds_by_phase(stored.attributes))
                 family = REPRESENTATIONS[name]
                 representation = family.resume(problem, options, checkpoint.state, checkpoint.fixed)
@@ -107,8 +115,25 @@ def execute(
             keep_state=config.output.state,
             resume=continued is not None,
             events=0 if checkpoint is None else checkpoint.events,
+            reached=reached,
             spent=spent,
         )
+
+
+def times_after(times: FloatArray, reached: float) -> FloatArray:
+    """Times that are left to save after one that was saved.
+
+    One that only rounding tells apart from it is the same, unless both were asked for.
+
+    Examples
+    --------
+    >>> spaced = np.linspace(0.0, 2.0, 11)
+    >>> bool(1.2 in spaced), times_after(spaced, 1.2).round(1).tolist()
+    (False, [1.4, 1.6, 1.8, 2.0])
+    """
+    later = times[times > reached]
+    rounded = len(later) > 0 and later[0] <= reached * (1.0 + _SAME_TIME)
+    return later[1:] if rounded and reached not in times else later
 
 
 def until_one_cluster(
@@ -159,12 +184,31 @@ def _continuation(
     check_continues(config, stored, config.output.path, _FREE_KEYS)
     if len(run.time) == 0:
         return None
-    remaining = config.times[config.times > run.time[-1]]
+    _check_kernel(config, run)
+    remaining = times_after(config.times, float(run.time[-1]))
     count = float(run.observables["clusters/count"][-1])
     moments = config.problem.space.packed(run.moments[-1])
     if config.stop == "one_cluster" and is_one_cluster(config.problem, moments, count):
         remaining = remaining[:0]
-    if len(remaining) == 0 and run.status.startswith((RUNNING, "interrupted")):
+    disturbed = run.status.startswith((RUNNING, "interrupted", "failed"))
+    if len(remaining) == 0 and (disturbed or "cannot be written" in run.status):
         # Everything was saved; only the last word was missing.
-        set_status(path, COMPLETED)
+        conclude(path, {"config": config.text, "title": config.title})
     return read_checkpoint(path), remaining, run
+
+
+def _check_kernel(config: Config, run: Run) -> None:
+    """Refuse to go on with another kernel: the function in a file may have changed.
+
+    Raises
+    ------
+    ConfigError
+        If the growth rates are not those in the run.
+    """
+    rates, stored = growth_rates(config.problem), run.growth_rates
+    tolerance = _SAME_RATES * np.abs(rates).max()
+    if rates.shape != stored.shape or np.abs(rates - stored).max() > tolerance:
+        raise ConfigError(
+            f"{config.source.name}: [problem] attention is another function than that of "
+            f"{config.output.path}, which --resume continues. Use --overwrite to start again."
+        )

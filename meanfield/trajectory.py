@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, State
+from meanfield.compute.threads import one_blas_thread
 from meanfield.events import Event
 from meanfield.events import hand_over as hand_over_event
 from meanfield.integrators import RightHandSide, Start, Stepper
@@ -98,6 +99,34 @@ def trajectory(
         If the state is under-resolved, not finite, or the step vanishes. What was yielded
         before is valid.
     """
+    stream = _evolved(
+        problem,
+        representation,
+        times,
+        tolerance=tolerance,
+        start=start,
+        watch=watch,
+        hand_over=hand_over,
+    )
+    while True:
+        # The last bits of a sum by BLAS depend on its threads, and of steps two make no faster.
+        with one_blas_thread():
+            snapshot = next(stream, None)
+        if snapshot is None:
+            return
+        yield snapshot
+
+
+def _evolved(
+    problem: Problem,
+    representation: Representation,
+    times: Sequence[float] | FloatArray,
+    *,
+    tolerance: float,
+    start: Checkpoint | None,
+    watch: Callable[[], None] | None,
+    hand_over: HandOver,
+) -> Iterator[Snapshot]:
     here = start or Checkpoint(0.0, representation.state, fixed=representation.fixed)
     pending = list(times)
     happened: list[Event] = []

@@ -1,4 +1,4 @@
-"""Running a configuration end to end: starting, going on, extending, stopping."""
+"""Running a configuration end to end: starting and stopping, see `tests/resume` for going on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from meanfield.config import ConfigError, load_config
+from meanfield.config import load_config
 from meanfield.execute import execute
 from meanfield.outputs.recorder import OutputError
 from meanfield.outputs.run_file import load
-from meanfield.run import Run
 from meanfield.trajectory import SimulationError
 
 TEXT = """\
@@ -29,27 +28,6 @@ tolerance = 1e-8
 end = 20.0
 save = 9
 """
-LOGARITHMIC = ["time.spacing=log", "time.first=2"]
-REPRESENTATIONS = {
-    "density": [],
-    "normalized": ["problem.normalized=true", "time.end=6"],
-    "particles": ["representation.name=particles", "representation.tokens=30"],
-    "many": ["representation.name=particles", "representation.tokens=1000"],
-    "noisy": [
-        "problem.diffusivity=0.05",
-        "representation={name='particles', tokens=30, seed=3}",
-        "time.step=0.25",
-    ],
-    "characteristics": ["representation.name=characteristics"],
-    # density, characteristics and atoms, with hand-overs between the saved times
-    "auto": ["problem.normalized=true", "time.end=1e6", "time.save=9", *LOGARITHMIC],
-    "meeting": [
-        "initial={name='atoms', angles=[0, 0.4, 1, 2.5, 2.6]}",
-        "time.end=1e6",
-        *LOGARITHMIC,
-    ],
-    "atoms": ["initial={name='atoms', angles=[0, 1, 2.5], weights=[0.5, 0.25, 0.25]}"],
-}
 
 
 class Folder:
@@ -78,157 +56,6 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
-def assert_equal_runs(first: Run, second: Run) -> None:
-    """Equal to the bit, in everything that is computed."""
-    assert np.array_equal(first.time, second.time)
-    assert np.array_equal(first.moments, second.moments)
-    assert first.attributes["result_hash"] == second.attributes["result_hash"]
-    assert first.representation == second.representation
-    # NaN is not equal to itself.
-    assert repr(first.events) == repr(second.events)
-    for mine, theirs in (
-        (first.observables, second.observables),
-        (first.diagnostics, second.diagnostics),
-    ):
-        assert mine.keys() == theirs.keys()
-        for name in mine:
-            assert np.array_equal(mine[name], theirs[name], equal_nan=True), name
-    for one, other in zip(first.measures, second.measures, strict=True):
-        for name in ("coefficients", "points", "weights"):
-            assert np.array_equal(getattr(one, name, None), getattr(other, name, None))
-
-
-@pytest.mark.parametrize("name", REPRESENTATIONS)
-@pytest.mark.parametrize("stop_after", [1, 2, 6])
-def test_resumed_run_is_the_uninterrupted_one(
-    folder: Folder, tmp_path: Path, name: str, stop_after: int
-) -> None:
-    """The result would depend on when a queue needed the machine."""
-    overrides = REPRESENTATIONS[name]
-    folder.run(*overrides, stop_after=stop_after)
-    assert load(folder.output).status.startswith("interrupted at t = ")
-    passed = folder.run(*overrides, resume=True)
-    assert len(passed) == 9 - stop_after
-    resumed = load(folder.output)
-    folder.run(*overrides, overwrite=True)
-    assert_equal_runs(resumed, load(folder.output))
-    assert resumed.status == "completed"
-
-
-def test_chain_of_many_interruptions_changes_nothing(folder: Folder) -> None:
-    """Small differences would add up."""
-    while not folder.output.exists() or load(folder.output).status != "completed":
-        folder.run(stop_after=1, resume=True)
-    resumed = load(folder.output)
-    folder.run(overwrite=True)
-    assert_equal_runs(resumed, load(folder.output))
-
-
-def test_resume_without_a_file_starts(folder: Folder) -> None:
-    """A script that always says --resume would never start."""
-    assert len(folder.run(resume=True)) == 9
-
-
-def test_resume_of_a_file_without_rows_starts(folder: Folder) -> None:
-    """A run that was killed before its first row could not go on."""
-    folder.run()
-    complete = load(folder.output)
-    stream = execute(load_config(folder.config, (), folder.output), overwrite=True)
-    config = load_config(folder.config, (), folder.output)
-    stream.close()
-    with pytest.raises(ZeroDivisionError):
-        list(execute(config, overwrite=True, watch=lambda: 1 // 0))
-    assert len(load(folder.output).time) <= 1
-    folder.run(resume=True)
-    assert_equal_runs(load(folder.output), complete)
-
-
-def test_completed_run_is_done_at_once(folder: Folder) -> None:
-    """A script that is started again would compute everything again, or touch the file."""
-    folder.run()
-    before = folder.output.read_bytes()
-    assert folder.run(resume=True) == []
-    assert folder.run("time.end=10", resume=True) == []
-    assert folder.run("time.save=5", "output.state=none", resume=True) == []
-    assert folder.output.read_bytes() == before
-
-
-def test_larger_end_extends_the_run(folder: Folder) -> None:
-    """A run that turns out too short would have to start again."""
-    folder.run("time.end=10", "time.save=5")
-    assert folder.run("time.end=20", "time.save=9", resume=True) == [12.5, 15.0, 17.5, 20.0]
-    extended = load(folder.output)
-    folder.run(overwrite=True)
-    assert_equal_runs(extended, load(folder.output))
-    assert "end = 20" in load(folder.output).attributes["config"]
-
-
-def test_extension_keeps_what_was_saved(folder: Folder) -> None:
-    """Times that no longer fit the spacing would be refused, or removed."""
-    folder.run("time.end=10", "time.save=5")
-    assert folder.run("time.end=15", "time.save=4", resume=True) == [15.0]
-    assert load(folder.output).time.tolist() == [0.0, 2.5, 5.0, 7.5, 10.0, 15.0]
-    assert "end = 15" in load(folder.output).attributes["config"]
-
-
-def test_everything_saved_but_the_last_word(folder: Folder) -> None:
-    """A run whose end was cut off would stay interrupted for ever."""
-    folder.run(stop_after=5)
-    assert load(folder.output).status == "interrupted at t = 10"
-    assert folder.run("time.end=10", resume=True) == []
-    assert load(folder.output).status == "completed"
-
-
-@pytest.mark.parametrize(
-    ("override", "key"),
-    [
-        ("problem.beta=5", r"\[problem\] beta"),
-        ("problem.normalized=true", r"\[problem\] normalized"),
-        ("initial.modes=[[1, 0.2, 0.0]]", r"\[initial\] modes"),
-        ("representation.tolerance=1e-9", r"\[representation\] tolerance"),
-        ("representation.max_degree=100", r"\[representation\] max_degree"),
-        ("time.unit=paper", r"\[time\] unit"),
-        ("time.stop=one_cluster", r"\[time\] stop"),
-        ("compare.repetitions=5", r"\[compare\] repetitions"),
-    ],
-)
-def test_resume_refuses_another_run(folder: Folder, override: str, key: str) -> None:
-    """Two halves of different runs would be taken for one."""
-    folder.run(stop_after=3)
-    before = folder.output.read_bytes()
-    with pytest.raises(ConfigError, match=rf"^run\.toml: {key} differs from that of .*run\.h5"):
-        folder.run(override, resume=True)
-    assert folder.output.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    "override",
-    ["problem.strength=1.0", "problem.beta=4", "time.unit=scaled", "compare.repetitions=20"],
-)
-def test_a_default_that_is_written_out_is_no_difference(folder: Folder, override: str) -> None:
-    """A user would have to start again for having said what was meant anyway."""
-    folder.run(stop_after=3)
-    folder.run(override, resume=True)
-    assert load(folder.output).status == "completed"
-
-
-def test_observables_may_change_on_the_way(folder: Folder) -> None:
-    """A resumed run with other observables would have series of different lengths."""
-    folder.run("output.observables=['entropy']", stop_after=3)
-    folder.run("output.observables=['order_parameter']", resume=True)
-    observables = load(folder.output).observables
-    assert np.isnan(observables["entropy"]).tolist() == [False] * 3 + [True] * 6
-    assert np.isnan(observables["order_parameter"]).tolist() == [True] * 3 + [False] * 6
-    assert not np.any(np.isnan(observables["energy"]))
-
-
-def test_states_may_change_on_the_way(folder: Folder) -> None:
-    """`state` belongs to the output: a change would be refused or break the file."""
-    folder.run(stop_after=3)
-    folder.run("output.state=none", resume=True)
-    assert [m is not None for m in load(folder.output).measures] == [True] * 3 + [False] * 6
-
-
 def test_existing_output_is_kept(folder: Folder) -> None:
     """A run would be destroyed by the next one."""
     folder.run(stop_after=1)
@@ -236,20 +63,14 @@ def test_existing_output_is_kept(folder: Folder) -> None:
         folder.run()
 
 
-def test_damaged_output_is_not_continued(folder: Folder) -> None:
-    """A run would go on from garbage."""
-    folder.run(stop_after=3)
-    folder.output.write_bytes(folder.output.read_bytes()[:-5000])
-    with pytest.raises(ValueError, match="is not a readable HDF5 file"):
-        folder.run(resume=True)
-    folder.output.write_text("something else")
-    with pytest.raises(ValueError, match="is not a readable HDF5 file"):
-        folder.run(resume=True)
-
-
 def test_one_cluster_ends_the_run(folder: Folder) -> None:
     """The run would go on after everything has happened, or stop at several clusters."""
-    overrides = [*REPRESENTATIONS["many"], "problem.beta=1", "time.stop=one_cluster"]
+    overrides = [
+        "representation.name=particles",
+        "representation.tokens=1000",
+        "problem.beta=1",
+        "time.stop=one_cluster",
+    ]
     overrides += ["initial={name='von_mises_fisher', concentration=1.0}", "time.save=41"]
     times = folder.run(*overrides)
     run = load(folder.output)

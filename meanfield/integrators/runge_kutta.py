@@ -8,21 +8,15 @@ steps, and no memory beyond (time, state, step), so that it can go on equal to t
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import State
-from meanfield.compute.threads import one_blas_thread
 from meanfield.integrators.stepper import RightHandSide, Start
 
 INTEGRATORS: dict[str, int] = {"DOP853": 8, "RK45": 5}
 """SciPy's stepper classes in use, with the order that tests measure for each."""
-
-# Smaller products do not gain from a second BLAS thread, and on a busy machine its waiting
-# loop made steps 50 times slower.
-_THREADED_SIZE = 200_000
 
 
 class RungeKuttaStepper:
@@ -106,7 +100,7 @@ class RungeKuttaStepper:
             return False
         self._solver.max_step = largest / self._unit
         before = self._solver.nfev
-        with _few_threads(self._solver.n), np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
             self._solver.step()
         self._spent = self._solver.nfev - before
         return bool(self._solver.status == "running")
@@ -124,7 +118,7 @@ class RungeKuttaStepper:
             return np.asarray(solver.y_old.view(self._dtype))
         # One step, whatever its error: it is shorter than the one that was accepted.
         side = self._start(solver.t_old, solver.y_old, time, 1e300, time - solver.t_old)
-        with _few_threads(solver.n), np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
             side.step()
         state = side.y
         # SciPy's steppers refer to themselves; without this their stages, many times the size
@@ -201,9 +195,3 @@ def dop853(rhs: RightHandSide, start: Start, tolerance: float) -> RungeKuttaStep
     return runge_kutta(
         rhs, start.time, start.state, tolerance=tolerance, step=start.step, unit=start.unit
     )
-
-
-def _few_threads(size: int) -> Any:
-    if size >= _THREADED_SIZE:
-        return nullcontext()
-    return one_blas_thread()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.compute.threads import one_blas_thread
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import clusters
 from meanfield.observables.energy import interaction_energy
@@ -119,7 +120,9 @@ def observe(
     """
     wanted = [name for name in OBSERVABLES if name in names or name in ALWAYS_STORED]
     values: dict[str, FloatArray] = {}
-    for name in wanted:
-        found = OBSERVABLES[name].evaluate(problem, measure, moments)
-        values.update({key: np.asarray(value, dtype=np.float64) for key, value in found.items()})
+    # The last bits of a sum by BLAS depend on its threads.
+    with one_blas_thread():
+        for name in wanted:
+            found = OBSERVABLES[name].evaluate(problem, measure, moments)
+            values |= {key: np.asarray(value, dtype=np.float64) for key, value in found.items()}
     return values

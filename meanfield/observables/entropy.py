@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from meanfield.measures import Density, Measure
@@ -25,13 +27,17 @@ def entropy(measure: Density | Measure) -> float:
     >>> entropy(mf.Density(mf.Circle(), [1.0])) == 0.0
     True
     """
-    if isinstance(measure, Measure):
-        return float("nan")
-    degree = max(measure.max_degree, _FIRST_DEGREE)
-    coarse, _ = _quadrature(measure, degree)
+    return float("nan") if isinstance(measure, Measure) else _of_density(measure)
+
+
+@lru_cache(maxsize=1)
+def _of_density(density: Density) -> float:
+    # Kept for the free energy, which asks for that of the same density.
+    degree = max(density.max_degree, _FIRST_DEGREE)
+    coarse, _ = _quadrature(density, degree)
     while True:
         degree *= 2
-        fine, nodes = _quadrature(measure, degree)
+        fine, nodes = _quadrature(density, degree)
         if abs(fine - coarse) <= _AGREEMENT * (1.0 + abs(fine)) or nodes >= _MOST_NODES:
             return fine
         coarse = fine

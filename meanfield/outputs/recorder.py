@@ -23,7 +23,7 @@ from meanfield.run import COMPLETED, RUNNING
 from meanfield.snapshot import Snapshot
 from meanfield.trajectory import SimulationError
 
-__all__ = ["RUNNING", "OutputError", "record", "set_status", "writer_lock"]
+__all__ = ["RUNNING", "OutputError", "conclude", "record", "writer_lock"]
 
 _FLUSH_SECONDS = 1.0
 _FLUSH_SHARE = 10.0
@@ -46,6 +46,7 @@ def record(
     keep_state: str = "all",
     resume: bool = False,
     events: int = 0,
+    reached: float = 0.0,
     spent: WallTime | None = None,
 ) -> Iterator[Snapshot]:
     """Pass snapshots through and record them.
@@ -64,11 +65,13 @@ def record(
         Snapshot -> observables.
     keep_state : str
         "all", "last" or "none": which states are kept. "last" keeps one only, whatever the
-        file held.
+        file held: that of its last row, also while the run goes on.
     resume : bool
         Continue the file.
     events : int
         How many of the file's events stay: those before the checkpoint it is continued from.
+    reached : float
+        Time of the last row of a file that is continued.
     spent : WallTime, optional
         Where the time goes; told in the file, as far as it is known when the file is written.
 
@@ -89,13 +92,14 @@ def record(
     happened: list[Event] = []
     last: Snapshot | None = None
     written = RUNNING
+    held = reached
     spent = spent or WallTime()
     if not resume:
         with spent.during("writing"):
             replace_file(path, None, lambda file: run_writer.create(file, attributes, growth_rates))
 
     def flush(status: str) -> float:
-        nonlocal written, events
+        nonlocal written, events, held
         began = clock.perf_counter()
 
         def write(file: Any) -> None:
@@ -103,7 +107,7 @@ def record(
             if last is not None:
                 run_writer.append_events(file, happened, events)
                 run_writer.write_checkpoint(file, last.checkpoint, last.representation)
-                if status != RUNNING and keep_state == "last":
+                if keep_state == "last":
                     run_writer.drop_states(file)
                     run_writer.append_states(file, [(len(file["time"]) - 1, last.measure)])
             for key in _OF_THE_SESSION & attributes.keys():
@@ -113,15 +117,19 @@ def record(
             file.attrs.update(spent.attributes())
 
         room = run_writer.room(pending)
-        room += 0 if last is None else 2 * run_writer.checkpoint_bytes(last.checkpoint)
+        if last is not None:
+            room += 2 * run_writer.checkpoint_bytes(last.checkpoint)
+            # Weights beside the points of the state that is kept in place of the one before.
+            room += 2 * run_writer.nbytes(last.measure) if keep_state == "last" else 0
         # Rows must not be written twice: an interrupt waits until they are forgotten here.
         with uninterrupted(), spent.during("writing"):
             try:
                 replace_file(path, path, write, room)
             except OutputError as error:
-                reached, steps = (0.0, 0) if last is None else (last.time, last.checkpoint.steps)
-                raise SimulationError(reached, steps, str(error)) from None
+                steps = 0 if last is None else last.checkpoint.steps
+                raise SimulationError(held, steps, str(error)) from None
             pending.clear()
+            held = reached
             events += len(happened)
             happened.clear()
             written = status
@@ -132,10 +140,10 @@ def record(
         for snapshot in spent.over(stream, "stepping"):
             with spent.during("observing"):
                 row = run_writer.row(snapshot, observe(snapshot), keep_state == "all")
-            last = snapshot
+            last, reached = snapshot, snapshot.time
             pending.append(row)
             happened.extend(snapshot.events)
-            size += run_writer.nbytes(row)
+            size += run_writer.nbytes(row.state)
             waiting = clock.perf_counter() - flushed
             heavy = size > PENDING_BYTES and size > path.stat().st_size / 2
             if waiting > max(_FLUSH_SECONDS, _FLUSH_SHARE * cost) or heavy:
@@ -149,15 +157,19 @@ def record(
     except BaseException as error:
         if written == COMPLETED:
             raise
-        reached = 0.0 if last is None else last.time
         cause = "interrupted" if isinstance(error, KeyboardInterrupt | GeneratorExit) else "failed"
         flush(f"{cause} at t = {reached:.6g}")
         raise
 
 
-def set_status(path: Path, status: str) -> None:
-    """Change nothing but the status of a run file, and the hash that belongs to it."""
-    replace_file(path, path, lambda file: _conclude(file, status))
+def conclude(path: Path, attributes: dict[str, Any]) -> None:
+    """Say of a run file that nothing is missing: it is completed, with these attributes."""
+
+    def write(file: Any) -> None:
+        file.attrs.update(attributes)
+        _conclude(file, COMPLETED)
+
+    replace_file(path, path, write)
 
 
 def _conclude(file: Any, status: str) -> None:

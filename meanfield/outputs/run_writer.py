@@ -72,9 +72,8 @@ def row(snapshot: Snapshot, observed: dict[str, FloatArray], keep_state: bool) -
     )
 
 
-def nbytes(row: Row) -> int:
-    """Memory of the state that a row keeps, in bytes."""
-    state = row.state
+def nbytes(state: Density | Measure | None) -> int:
+    """Memory of a state that is kept, in bytes, without its weights."""
     if state is None:
         return 0
     if isinstance(state, Measure):
@@ -88,7 +87,7 @@ def room(rows: Sequence[Row]) -> int:
         return 0
     numbers = len(rows[0].diagnostics) + sum(value.size for value in rows[-1].observed.values())
     # Weights beside the points; text and its address.
-    widest = 2 * max(map(nbytes, rows)) + rows[0].moments.nbytes + 8 * numbers + 64
+    widest = 2 * max(nbytes(row.state) for row in rows) + rows[0].moments.nbytes + 8 * numbers + 64
     return len(rows) * widest * 5 // 4
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from meanfield.arrays import FloatArray
+from meanfield.compute.threads import one_blas_thread
 from meanfield.initial import sample_tokens
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import Clusters, clusters
@@ -115,10 +116,12 @@ def block_clusters(block: RunBlock) -> ClusterTable:
         carrier(problem, run_tokens(problem, block.tokens, run, block.seed), block.tolerance)
         for run in block.runs
     )
-    found = [
-        clusters_of_run(problem, start, block.times, block.tokens, block.tolerance)
-        for start in starts
-    ]
+    # The last bits of a sum by BLAS depend on its threads, and results must not.
+    with one_blas_thread():
+        found = [
+            clusters_of_run(problem, start, block.times, block.tokens, block.tolerance)
+            for start in starts
+        ]
     return table_of(found, point_shape(problem.space))
 
 

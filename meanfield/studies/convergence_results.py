@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.studies.power_law import fit_power_law
@@ -108,6 +109,11 @@ class ConvergenceStudy:
         """Mean width of the brackets over that of the distances, shape (n_sizes, n_times)."""
         with np.errstate(all="ignore"):
             return np.asarray(np.nansum(self.widths, axis=1) / np.nansum(self.distances, axis=1))
+
+    @property
+    def finished(self) -> npt.NDArray[np.int64]:
+        """Particle systems of each size that were run, shape (n_sizes,)."""
+        return np.asarray(np.isfinite(self.distances).all(axis=2).sum(axis=1))
 
     @property
     def exponent(self) -> float:

@@ -5,7 +5,8 @@ import pytest
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.observables import entropy, resolution
+from meanfield.observables import entropy, observe, resolution
+from meanfield.observables.entropy import _of_density
 from meanfield.observables.resolution import spectral_tail
 
 POINTS = mf.Measure(mf.Circle(), np.zeros(3))
@@ -31,6 +32,18 @@ def test_entropy_of_a_density_that_touches_zero_is_finite() -> None:
     """0 log 0 = 0; for 1 + cos it is log 2 - 1, to the accuracy of a kink in f log f."""
     found = entropy(mf.perturbed_uniform([[1, 1.0, 0.0]]).build(mf.Circle()))
     assert found == pytest.approx(np.log(2) - 1, abs=1e-5)
+
+
+def test_entropy_is_computed_once_for_the_free_energy_too() -> None:
+    """A save of both would cost twice the transforms, or give one density that of another."""
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.3))
+    for kappa in (1.0, 2.0):
+        density = mf.von_mises_fisher(kappa).build(mf.Circle())
+        moments, before = density.moments(12), _of_density.cache_info().misses
+        values = observe(problem, density, moments, ("entropy", "free_energy"))
+        expected = -0.3 * values["entropy"] - 0.5 * abs(moments[1]) ** 2
+        assert values["free_energy"] == pytest.approx(expected, rel=1e-14)
+        assert _of_density.cache_info().misses == before + 1
 
 
 def test_entropy_decreases_under_attraction_and_increases_under_repulsion() -> None:

@@ -14,7 +14,7 @@ import pytest
 import meanfield as mf
 from meanfield.measures import Density
 from meanfield.outputs import atomic, recorder, run_writer
-from meanfield.outputs.recorder import OutputError, record, set_status
+from meanfield.outputs.recorder import OutputError, conclude, record
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.run import problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -120,7 +120,7 @@ def test_states_do_not_fill_the_memory(path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         run_writer, "append", lambda file, rows: (waiting.append(len(rows)), real(file, rows))
     )
-    monkeypatch.setattr(Path, "stat", lambda self: os.stat_result([0] * 10))
+    monkeypatch.setattr(Path, "stat", lambda self: os.stat_result([0o100644] + [0] * 9))
     list(recording(path, snapshots(20)))
     # A state has 32 bytes: the fourth passes the limit.
     assert waiting == [4, 4, 4, 4, 4, 0]
@@ -132,6 +132,29 @@ def test_states_are_kept_as_asked(path: Path, keep: str, kept: list[int], eager:
     list(recording(path, snapshots(3), keep_state=keep))
     measures = load(path).measures
     assert [i for i, measure in enumerate(measures) if measure is not None] == kept
+
+
+def test_last_state_is_there_while_a_run_goes_on(path: Path, eager: None) -> None:
+    """A run that is killed would have saved times, but no state to look at or to start from."""
+    for snapshot in recording(path, snapshots(4), keep_state="last"):
+        kept = [i for i, measure in enumerate(load(path).measures) if measure is not None]
+        assert kept == [snapshot.time]
+
+
+def test_file_does_not_grow_by_the_states_it_drops(path: Path, eager: None) -> None:
+    """Every flush of a run of many tokens would leave a hole of the size of its state."""
+    state = np.zeros(20_000, complex)
+    state[0] = 1.0
+    sizes = []
+    density, moments = Density(mf.Circle(), state), np.zeros(13, complex)
+    stream = (
+        Snapshot(float(i), density, moments, "density", {}, Checkpoint(float(i), state))
+        for i in range(6)
+    )
+    for _ in recording(path, stream, keep_state="last"):
+        sizes.append(path.stat().st_size)
+    # A row takes some kilobytes, a state hundreds.
+    assert sizes[-1] - sizes[0] < 5 * 0.1 * state.nbytes
 
 
 def test_last_state_moves_on_when_a_run_is_continued(path: Path) -> None:
@@ -187,6 +210,23 @@ def test_closing_is_an_interruption(path: Path) -> None:
     assert load(path).status == "interrupted at t = 0"
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError()])
+def test_run_that_ends_before_its_first_new_row_says_where(
+    path: Path, error: BaseException
+) -> None:
+    """A resumed run that is interrupted at once would claim to have reached nothing."""
+    list(recording(path, snapshots(4)))
+
+    def stream() -> Iterator[Snapshot]:
+        raise error
+        yield
+
+    with pytest.raises(type(error)):
+        list(recording(path, stream(), resume=True, reached=3.0))
+    run = load(path)
+    assert run.status.endswith(" at t = 3") and run.time.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
 def test_interrupt_while_writing_doubles_nothing(
     path: Path, eager: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,14 +277,19 @@ def test_disk_that_fills_up_ends_the_run_with_its_reason(
         real(target, source, write, room)
 
     monkeypatch.setattr(recorder, "replace_file", full)
-    with pytest.raises(SimulationError, match=r"No space left on device \(stopped at t = 2, step"):
+    # The row at t = 2 is lost: the file is valid up to the one before.
+    with pytest.raises(SimulationError, match=r"No space left on device \(stopped at t = 1, step"):
         list(recording(path, snapshots(9)))
     assert load(path).time.tolist() == [0.0, 1.0]
 
 
-def test_status_alone_can_be_set(path: Path) -> None:
-    """A run that has nothing left to do would stay interrupted."""
-    list(recording(path, snapshots(2)))
-    set_status(path, "other")
+def test_nothing_missing_can_be_said(path: Path) -> None:
+    """A run that has nothing left to do would stay interrupted, or change its numbers."""
+    stream = recording(path, snapshots(2))
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]
+    before = load(path).attributes
+    conclude(path, {"title": "other"})
     run = load(path)
-    assert (run.status, len(run.time)) == ("other", 2)
+    assert (run.status, run.attributes["title"], len(run.time)) == ("completed", "other", 1)
+    assert run.attributes["result_hash"] == before["result_hash"]

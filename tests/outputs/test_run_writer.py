@@ -125,4 +125,4 @@ def test_room_is_enough_for_the_rows(tmp_path: Path) -> None:
     size = (tmp_path / "x.h5").stat().st_size
     assert size < room(rows) + 2**22 < 4 * size
     assert room([]) == 0
-    assert nbytes(rows[0]) == 201 * 16
+    assert nbytes(rows[0].state) == 201 * 16

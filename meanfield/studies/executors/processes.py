@@ -19,6 +19,10 @@ from meanfield.compute.threads import set_threads
 
 _POOLS = ProcessPoolExecutor.__module__
 _PATIENCE_SECONDS = 1.0
+# Requests to stop; Windows has no SIGHUP.
+_STOPPING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 
 
 @contextmanager
@@ -61,16 +65,19 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, initializer=_prepare, initargs=(threads,))
     try:
-        with _deaf_children():
-            # Processes start when there is something to do.
-            for _ in range(workers):
-                pool.submit(_nothing)
-        yield pool
+        with _quiet_managers():
+            with _deaf_children():
+                # Processes start when there is something to do.
+                for _ in range(workers):
+                    pool.submit(_nothing)
+            yield pool
     except BaseException as error:
         with _quiet_managers():
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - before:
-                process.terminate()
+                # Not terminated: they are deaf.
+                process.kill()
+            _wait_for_managers()
         if isinstance(error, BrokenProcessPool):
             reason = "ended unexpectedly, perhaps for lack of memory; try fewer workers"
             raise OSError(errno.ECHILD, reason, "a worker process") from None
@@ -80,7 +87,7 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
 
 @contextmanager
 def _deaf_children() -> Iterator[None]:
-    """Processes started inside the block never hear an interrupt, not even while they load.
+    """Processes started inside the block never hear a request to stop, not even while they load.
 
     We hear it when they are started: an exception on the way would leave one half made.
     """
@@ -88,39 +95,45 @@ def _deaf_children() -> Iterator[None]:
     if not (main and hasattr(signal, "pthread_sigmask")):
         yield
         return
+    numbers = [n for n in _STOPPING if callable(signal.getsignal(n))]
     heard: list[int] = []
     # Other threads may take the signal in spite of the mask, which is for the children.
-    usual = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    usual = {n: signal.signal(n, lambda number, frame: heard.append(number)) for n in numbers}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        signal.signal(signal.SIGINT, usual)
-        if heard:
-            signal.raise_signal(signal.SIGINT)
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+        for number in heard[:1]:
+            signal.raise_signal(number)
 
 
 @contextmanager
 def _quiet_managers() -> Iterator[None]:
-    """Wait for the threads of pools that are being ended, and spare users their last words.
+    """Spare users the last words of the threads of pools whose processes were lost.
 
     Such a thread reports lost processes to futures that have been cancelled meanwhile, and fails.
     """
-    managers = [t for t in threading.enumerate() if type(t).__module__ == _POOLS]
     usual = threading.excepthook
 
     def hook(args: threading.ExceptHookArgs) -> None:
-        if args.thread not in managers or args.exc_type is not InvalidStateError:
+        if type(args.thread).__module__ != _POOLS or args.exc_type is not InvalidStateError:
             usual(args)
 
     threading.excepthook = hook
     try:
         yield
-        for manager in managers:
-            manager.join(_PATIENCE_SECONDS)
     finally:
         threading.excepthook = usual
+
+
+def _wait_for_managers() -> None:
+    """Wait for the threads of pools that are being ended."""
+    for thread in threading.enumerate():
+        if type(thread).__module__ == _POOLS:
+            thread.join(_PATIENCE_SECONDS)
 
 
 def _nothing() -> None:
@@ -129,8 +142,9 @@ def _nothing() -> None:
 
 def _prepare(threads: int) -> None:
     """Make a fresh process a worker."""
-    # An interrupt from the terminal reaches all processes; the first one sees to the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A terminal, or a queue, sends to all processes; the first one sees to the others.
+    for number in _STOPPING:
+        signal.signal(number, signal.SIG_IGN)
     set_threads(threads)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 

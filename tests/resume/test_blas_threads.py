@@ -1,0 +1,73 @@
+"""Sums by BLAS, whose last bits depend on its threads: runs and observables use one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController
+
+import meanfield as mf
+from meanfield.observables import OBSERVABLES, observe
+from meanfield.representations import particles
+from meanfield.snapshot import Snapshot
+from meanfield.trajectory import trajectory
+
+COUNTS = (1, 2, 3)
+
+
+@pytest.fixture
+def blas() -> Iterator[ThreadpoolController]:
+    """What sets the number of BLAS threads; in the end it is as before."""
+    import scipy.linalg.lapack  # noqa: F401
+
+    controller = ThreadpoolController()
+    with controller.limit(limits=None):
+        yield controller
+
+
+def test_observables_do_not_depend_on_blas_threads(blas: ThreadpoolController) -> None:
+    """Entropies, and with them the hash of results, would differ from machine to machine."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.Flow(diffusivity=0.1))
+    modes = np.random.default_rng(1).normal(size=(2, 6000)) / 1e4
+    modes[0, 0] = 1.0
+    density = mf.Density(mf.Circle(), modes[0] + 1j * modes[1] * (np.arange(6000) > 0))
+    moments = density.moments(problem.moment_degree)
+    found = []
+    for count in COUNTS:
+        with blas.limit(limits=count, user_api="blas"):
+            # A density of its own: the entropy of the last one is kept.
+            same = mf.Density(mf.Circle(), density.coefficients)
+            values = observe(problem, same, moments, tuple(OBSERVABLES))
+            found.append({name: value.tolist() for name, value in values.items()})
+    assert found[0] == found[1] == found[2]
+
+
+def test_steps_do_not_depend_on_blas_threads(blas: ThreadpoolController) -> None:
+    """The error of a step is a sum: the next step, and all that follows, would differ."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
+    angles = np.random.default_rng(2).uniform(0.0, 6.0, 40_000)
+    found: list[Snapshot] = []
+    for count in COUNTS:
+        with blas.limit(limits=count, user_api="blas"):
+            start = particles(problem, mf.Measure(mf.Circle(), angles))
+            *_, last = trajectory(problem, start, [0.0, 6.0], tolerance=1e-8)
+            found.append(last)
+    for other in found[1:]:
+        assert other.checkpoint.step == found[0].checkpoint.step
+        assert other.diagnostics == found[0].diagnostics
+        assert np.array_equal(other.measure.points, found[0].measure.points)
+
+
+def test_blas_threads_are_given_back_between_snapshots(blas: ThreadpoolController) -> None:
+    """Whoever uses the library would find BLAS on one thread for what comes after."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
+
+    def counts() -> set[int]:
+        return {info["num_threads"] for info in blas.info() if info["user_api"] == "blas"}
+
+    with blas.limit(limits=2, user_api="blas"):
+        start = particles(problem, mf.Measure(mf.Circle(), np.arange(3.0)))
+        seen = [counts() for _ in trajectory(problem, start, [0.0, 0.5, 1.0], tolerance=1e-6)]
+        assert [*seen, counts()] == [{2}] * 4

@@ -1,0 +1,287 @@
+"""Going on with a run file: what may differ, what stays, and that the numbers are the same.
+
+Every saved time, more representations and other processes: `test_runs`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from meanfield.config import ConfigError, load_config
+from meanfield.execute import execute, times_after
+from meanfield.outputs.run_file import load
+from meanfield.run import Run
+
+TEXT = """\
+title = "small"
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
+[representation]
+tolerance = 1e-8
+[time]
+end = 20.0
+save = 9
+"""
+LOGARITHMIC = ["time.spacing=log", "time.first=2"]
+REPRESENTATIONS = {
+    "density": [],
+    "normalized": ["problem.normalized=true", "time.end=6"],
+    "particles": ["representation.name=particles", "representation.tokens=30"],
+    "many": ["representation.name=particles", "representation.tokens=1000"],
+    "noisy": [
+        "problem.diffusivity=0.05",
+        "representation={name='particles', tokens=30, seed=3}",
+        "time.step=0.25",
+    ],
+    "characteristics": ["representation.name=characteristics"],
+    # density, characteristics and atoms, with hand-overs between the saved times
+    "auto": ["problem.normalized=true", "time.end=1e6", "time.save=9", *LOGARITHMIC],
+    "meeting": [
+        "initial={name='atoms', angles=[0, 0.4, 1, 2.5, 2.6]}",
+        "time.end=1e6",
+        *LOGARITHMIC,
+    ],
+    "atoms": ["initial={name='atoms', angles=[0, 1, 2.5], weights=[0.5, 0.25, 0.25]}"],
+}
+
+
+class Folder:
+    """A folder with a run file, and what is run in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.config = path / "run.toml"
+        self.config.write_text(TEXT)
+        self.output = path / "run.h5"
+
+    def run(self, *overrides: str, stop_after: int | None = None, **options: Any) -> list[float]:
+        """Times that pass; the stream is closed after some."""
+        stream = execute(load_config(self.config, overrides, self.output), **options)
+        times = []
+        for snapshot in stream:
+            times.append(snapshot.time)
+            if len(times) == stop_after:
+                break
+        stream.close()
+        return times
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """A folder with a run file."""
+    return Folder(tmp_path)
+
+
+def assert_equal_runs(first: Run, second: Run) -> None:
+    """Equal to the bit, in everything that is computed."""
+    assert np.array_equal(first.time, second.time)
+    assert np.array_equal(first.moments, second.moments)
+    assert first.attributes["result_hash"] == second.attributes["result_hash"]
+    assert first.representation == second.representation
+    # NaN is not equal to itself.
+    assert repr(first.events) == repr(second.events)
+    for mine, theirs in (
+        (first.observables, second.observables),
+        (first.diagnostics, second.diagnostics),
+    ):
+        assert mine.keys() == theirs.keys()
+        for name in mine:
+            assert np.array_equal(mine[name], theirs[name], equal_nan=True), name
+    for one, other in zip(first.measures, second.measures, strict=True):
+        for name in ("coefficients", "points", "weights"):
+            assert np.array_equal(getattr(one, name, None), getattr(other, name, None))
+
+
+@pytest.mark.parametrize("name", REPRESENTATIONS)
+def test_resumed_run_is_the_uninterrupted_one(folder: Folder, name: str) -> None:
+    """The result would depend on when a queue needed the machine."""
+    overrides = REPRESENTATIONS[name]
+    folder.run(*overrides, stop_after=2)
+    assert load(folder.output).status.startswith("interrupted at t = ")
+    passed = folder.run(*overrides, resume=True)
+    assert len(passed) == 7
+    resumed = load(folder.output)
+    folder.run(*overrides, overwrite=True)
+    assert_equal_runs(resumed, load(folder.output))
+    assert resumed.status == "completed"
+
+
+def test_chain_of_many_interruptions_changes_nothing(folder: Folder) -> None:
+    """Small differences would add up."""
+    while not folder.output.exists() or load(folder.output).status != "completed":
+        folder.run(stop_after=1, resume=True)
+    resumed = load(folder.output)
+    folder.run(overwrite=True)
+    assert_equal_runs(resumed, load(folder.output))
+
+
+def test_resume_without_a_file_starts(folder: Folder) -> None:
+    """A script that always says --resume would never start."""
+    assert len(folder.run(resume=True)) == 9
+
+
+def test_resume_of_a_file_without_rows_starts(folder: Folder) -> None:
+    """A run that was killed before its first row could not go on."""
+    folder.run()
+    complete = load(folder.output)
+    stream = execute(load_config(folder.config, (), folder.output), overwrite=True)
+    config = load_config(folder.config, (), folder.output)
+    stream.close()
+    with pytest.raises(ZeroDivisionError):
+        list(execute(config, overwrite=True, watch=lambda: 1 // 0))
+    assert len(load(folder.output).time) <= 1
+    folder.run(resume=True)
+    assert_equal_runs(load(folder.output), complete)
+
+
+def test_completed_run_is_done_at_once(folder: Folder) -> None:
+    """A script that is started again would compute everything again, or touch the file."""
+    folder.run()
+    before = folder.output.read_bytes()
+    assert folder.run(resume=True) == []
+    assert folder.run("time.end=10", resume=True) == []
+    assert folder.run("time.save=5", "output.state=none", resume=True) == []
+    assert folder.output.read_bytes() == before
+
+
+def test_larger_end_extends_the_run(folder: Folder) -> None:
+    """A run that turns out too short would have to start again."""
+    folder.run("time.end=10", "time.save=5")
+    assert folder.run("time.end=20", "time.save=9", resume=True) == [12.5, 15.0, 17.5, 20.0]
+    extended = load(folder.output)
+    folder.run(overwrite=True)
+    assert_equal_runs(extended, load(folder.output))
+    assert "end = 20" in load(folder.output).attributes["config"]
+
+
+def test_extension_keeps_what_was_saved(folder: Folder) -> None:
+    """Times that no longer fit the spacing would be refused, or removed."""
+    folder.run("time.end=10", "time.save=5")
+    assert folder.run("time.end=15", "time.save=4", resume=True) == [15.0]
+    assert load(folder.output).time.tolist() == [0.0, 2.5, 5.0, 7.5, 10.0, 15.0]
+    assert "end = 15" in load(folder.output).attributes["config"]
+
+
+@pytest.mark.parametrize("new", [13, 17, 31])
+def test_extension_saves_no_time_twice(folder: Folder, new: int) -> None:
+    """Another spacing rounds other times: 1.2 and 1.2000000000000002 would both be saved."""
+    end = 0.1 * (new - 1)
+    cut = [*REPRESENTATIONS["atoms"], "time.end=0.6", "time.save=7"]
+    folder.run(*cut)
+    folder.run(*cut[:1], f"time.end={end}", f"time.save={new}", resume=True)
+    time = load(folder.output).time
+    assert len(time) == new
+    assert np.abs(np.diff(time) - 0.1).max() < 1e-9
+
+
+def test_times_that_were_asked_for_are_different_however_close() -> None:
+    """A run that was interrupted between two close times would lose the second one."""
+    close = np.array([1.0, 1.2, np.nextafter(1.2, 2.0), 1.3])
+    assert times_after(close, 1.2).tolist() == close[2:].tolist()
+    assert times_after(close[[0, 2, 3]], 1.2).tolist() == [1.3]
+    assert times_after(close, 0.0).tolist() == close.tolist()
+    assert times_after(close, 1.3).tolist() == []
+
+
+def test_everything_saved_but_the_last_word(folder: Folder) -> None:
+    """A run whose end was cut off would stay interrupted for ever."""
+    folder.run(stop_after=5)
+    assert load(folder.output).status == "interrupted at t = 10"
+    assert folder.run("time.end=10", "time.save=5", resume=True) == []
+    run = load(folder.output)
+    assert run.status == "completed" and "end = 10" in run.attributes["config"]
+    folder.run("time.end=10", "time.save=5", overwrite=True)
+    assert_equal_runs(run, load(folder.output))
+
+
+def test_resume_that_is_interrupted_at_once_says_how_far_it_is(folder: Folder) -> None:
+    """The status would be that of a run that has only begun."""
+    folder.run(stop_after=5)
+    config = load_config(folder.config, (), folder.output)
+    with pytest.raises(ZeroDivisionError):
+        list(execute(config, resume=True, watch=lambda: 1 // 0))
+    assert load(folder.output).status == "failed at t = 10"
+
+
+def test_resume_refuses_another_kernel_of_the_same_name(folder: Folder) -> None:
+    """A function that was edited meanwhile would go on with the state of another problem."""
+    kernel = folder.config.with_name("k.py")
+    overrides = ["problem.kernel=zonal", "problem.attention=k.py:f", *REPRESENTATIONS["atoms"]]
+    kernel.write_text("def f(s):\n    return 1.0 + 0.8 * s\n")
+    folder.run(*overrides, stop_after=3)
+    before = folder.output.read_bytes()
+    kernel.write_text("def f(s):\n    return 1.0 + 0.7 * s\n")
+    with pytest.raises(ConfigError, match=r"attention is another function than that of .*run\.h5"):
+        folder.run(*overrides, resume=True)
+    assert folder.output.read_bytes() == before
+    kernel.write_text("def f(s):\n    return 0.8 * s + 1.0\n")
+    folder.run(*overrides, resume=True)
+    assert load(folder.output).status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("problem.beta=5", r"\[problem\] beta"),
+        ("problem.normalized=true", r"\[problem\] normalized"),
+        ("initial.modes=[[1, 0.2, 0.0]]", r"\[initial\] modes"),
+        ("representation.tolerance=1e-9", r"\[representation\] tolerance"),
+        ("representation.max_degree=100", r"\[representation\] max_degree"),
+        ("time.unit=paper", r"\[time\] unit"),
+        ("time.stop=one_cluster", r"\[time\] stop"),
+        ("compare.repetitions=5", r"\[compare\] repetitions"),
+    ],
+)
+def test_resume_refuses_another_run(folder: Folder, override: str, key: str) -> None:
+    """Two halves of different runs would be taken for one."""
+    folder.run(stop_after=3)
+    before = folder.output.read_bytes()
+    with pytest.raises(ConfigError, match=rf"^run\.toml: {key} differs from that of .*run\.h5"):
+        folder.run(override, resume=True)
+    assert folder.output.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["problem.strength=1.0", "problem.beta=4", "time.unit=scaled", "compare.repetitions=20"],
+)
+def test_a_default_that_is_written_out_is_no_difference(folder: Folder, override: str) -> None:
+    """A user would have to start again for having said what was meant anyway."""
+    folder.run(stop_after=3)
+    folder.run(override, resume=True)
+    assert load(folder.output).status == "completed"
+
+
+def test_observables_may_change_on_the_way(folder: Folder) -> None:
+    """A resumed run with other observables would have series of different lengths."""
+    folder.run("output.observables=['entropy']", stop_after=3)
+    folder.run("output.observables=['order_parameter']", resume=True)
+    observables = load(folder.output).observables
+    assert np.isnan(observables["entropy"]).tolist() == [False] * 3 + [True] * 6
+    assert np.isnan(observables["order_parameter"]).tolist() == [True] * 3 + [False] * 6
+    assert not np.any(np.isnan(observables["energy"]))
+
+
+def test_states_may_change_on_the_way(folder: Folder) -> None:
+    """`state` belongs to the output: a change would be refused or break the file."""
+    folder.run(stop_after=3)
+    folder.run("output.state=none", resume=True)
+    assert [m is not None for m in load(folder.output).measures] == [True] * 3 + [False] * 6
+
+
+def test_damaged_output_is_not_continued(folder: Folder) -> None:
+    """A run would go on from garbage."""
+    folder.run(stop_after=3)
+    folder.output.write_bytes(folder.output.read_bytes()[:-5000])
+    with pytest.raises(ValueError, match="is damaged"):
+        folder.run(resume=True)
+    folder.output.write_text("something else")
+    with pytest.raises(ValueError, match="is not a readable HDF5 file"):
+        folder.run(resume=True)

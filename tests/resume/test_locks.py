@@ -1,0 +1,154 @@
+"""One writer a file: the second is refused at once, whatever the way to the file."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from meanfield.commands import studies
+from meanfield.commands.main import main
+from meanfield.outputs.atomic import writer_lock
+
+CONFIG = """\
+problem = { manifold = "circle", beta = 5.0 }
+initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
+representation = { name = "particles", tokens = 20, tolerance = 1e-6 }
+time = { end = 4.0, save = 3 }
+compare = { tokens = [5, 20], repetitions = 2 }
+ensemble = { tokens = [20], runs = 3 }
+"""
+COMMANDS = ["run", "ensemble", "compare"]
+
+# Waits after its first row or result until somebody kills it.
+HOLDER = """\
+import sys
+from meanfield.commands import run, studies
+from meanfield.commands.main import main
+from meanfield.outputs import recorder, study_file
+from meanfield.studies import ensemble
+recorder._FLUSH_SECONDS = recorder._FLUSH_SHARE = study_file._FLUSH_SECONDS = 0.0
+ensemble._MOST_BLOCKED = 1
+
+def held(stream, *others, **options):
+    for item in stream:
+        print("held", flush=True)
+        sys.stdin.read()
+        yield item
+
+run.shown = studies.shown = held
+sys.exit(main())
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a run file, and another way to it."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").symlink_to(tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    Path("x.toml").write_text(CONFIG)
+    Path("link.h5").symlink_to("x.h5")
+    return tmp_path
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> bool:
+    """Whether a command ends with status 2 and the one line."""
+    capsys.readouterr()
+    status = main([*arguments, "--quiet"])
+    captured = capsys.readouterr()
+    line = "x.h5 is being written by another process."
+    return status == 2 and captured.out == "" and captured.err.endswith(line + "\n")
+
+
+@contextmanager
+def holder(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that has begun to write, until the block ends: kill -9."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, *arguments, "--quiet"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_file_has_one_lock_whatever_the_way_to_it(
+    folder: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two processes would write one file through two names."""
+    Path("x.h5").write_text("what was there")
+    with writer_lock(folder / "here" / "x.h5"):
+        for way in ("x.h5", "link.h5", "../here/x.h5", "../there/x.h5", "../there/link.h5"):
+            assert refused(capsys, command, "x.toml", "-o", way, "--overwrite")
+            assert refused(capsys, command, "x.toml", "-o", way, "--resume")
+    assert Path("x.h5").read_text() == "what was there" and Path("link.h5").is_symlink()
+
+
+@pytest.mark.parametrize("command", COMMANDS[1:])
+def test_link_to_a_study_stays_a_link(folder: Path, command: str) -> None:
+    """The result would replace the link, and the place it points to stay empty."""
+    options = [command, "x.toml", "-o", "link.h5", "--workers", "1", "--quiet"]
+    assert main(options) == 0
+    assert Path("link.h5").is_symlink() and Path("x.h5").is_file()
+    assert main([*options, "--resume"]) == main(["info", "link.h5"]) == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS[1:])
+def test_study_that_another_process_has_made_meanwhile_is_kept(
+    folder: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits for nothing, but starts a moment before the end of the other, would replace it."""
+
+    @contextmanager
+    def late(path: Path) -> Iterator[None]:
+        path.write_text("made meanwhile")
+        with writer_lock(path):
+            yield
+
+    monkeypatch.setattr(studies, "writer_lock", late)
+    assert main([command, "x.toml", "-o", "x.h5", "--quiet"]) == 2
+    assert "x.h5 exists: use --overwrite" in capsys.readouterr().err
+    assert Path("x.h5").read_text() == "made meanwhile"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_second_process_is_refused_until_the_first_is_killed(
+    folder: Path,
+    command: str,
+    capsys: pytest.CaptureFixture[str],
+    assert_same: Callable[[Path, Path], None],
+) -> None:
+    """Two runs would write one file in turns; or a killed one could never be resumed."""
+    workers = [] if command == "run" else ["--workers", "2"]
+    first = [command, "x.toml", "-o", "x.h5", *workers]
+    for begin in ([], ["--resume"]):
+        # The second time the first one is itself resumed, and there is a file.
+        with holder(*first, *begin):
+            for way in ("x.h5", "link.h5", "../there/x.h5"):
+                for option in ("--overwrite", "--resume"):
+                    assert refused(capsys, command, "x.toml", "-o", way, option)
+            assert main([command, "x.toml", "-o", "x.h5"]) == 2
+            assert capsys.readouterr().err.count("\n") == 1
+            assert main(["info", "x.h5"]) == 0
+        assert Path("x.h5.lock").exists()
+    assert main([*first, "--resume", "--quiet"]) == 0
+    assert main([command, "x.toml", "-o", "whole.h5", "--quiet"]) == 0
+    assert_same(folder / "here" / "x.h5", folder / "here" / "whole.h5")
+    assert sorted(path.name for path in Path.cwd().iterdir()) == [
+        "link.h5",
+        "whole.h5",
+        "x.h5",
+        "x.toml",
+    ]
