@@ -30,8 +30,6 @@ _BASE = 280 * 2**20
 _MOVING = 46
 # Noisy tokens have no stages, but normals, and those of a bridge where a save lies in a step.
 _NOISY = 17
-# In a study the stages of a system may outlive it, until they are collected as garbage.
-_ONE_AFTER_ANOTHER = 90
 # An ensemble of densities only draws its tokens, and moves nodes that are few.
 _DRAWN = 10
 # A density has three nodes a degree, on the sphere three times as many values as coefficients.
@@ -160,7 +158,7 @@ def check_comparison_memory(config: Config, options: argparse.Namespace) -> None
 
 def study_need(config: Config, section: str, tokens: int, workers: int, kept: float = 0.0) -> Need:
     """What a study needs with so many processes; `kept` is what each has beside its tokens."""
-    arrays = _NOISY if config.problem.flow.diffusivity else _ONE_AFTER_ANOTHER
+    arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
     if section == "ensemble" and config.ensemble.carrier == "density":
         arrays = _DRAWN
     each = _BASE + kept + arrays * float(_point_bytes(config)) * tokens

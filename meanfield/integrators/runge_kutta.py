@@ -8,6 +8,7 @@ steps, and no memory beyond (time, state, step), so that it can go on equal to t
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -47,11 +48,14 @@ class RungeKuttaStepper:
 
         self._make = getattr(scipy.integrate, method)
         self._dtype = state.dtype
-        self._rhs = rhs
+        self._rhs = _real(rhs, state.dtype, unit)
         self._unit = unit
         real = np.ascontiguousarray(state).view(np.float64)
         step = None if step is None else step / unit
         self._solver = self._start(time / unit, real, float("inf"), tolerance, step)
+        # SciPy's steppers refer to themselves; without this their stages, many times the size
+        # of the state, would wait for the garbage collector.
+        weakref.finalize(self, vars(self._solver).clear)
         self._spent = 0
 
     def _start(
@@ -60,7 +64,7 @@ class RungeKuttaStepper:
         # Values that are not finite are for the caller to see, not for warnings.
         with np.errstate(all="ignore"):
             return self._make(
-                self._real_rhs, time, state, end, rtol=tolerance, atol=tolerance, first_step=step
+                self._rhs, time, state, end, rtol=tolerance, atol=tolerance, first_step=step
             )
 
     @property
@@ -121,15 +125,19 @@ class RungeKuttaStepper:
         with np.errstate(all="ignore"):
             side.step()
         state = side.y
-        # SciPy's steppers refer to themselves; without this their stages, many times the size
-        # of the state, would wait for the garbage collector.
-        vars(side).clear()
+        vars(side).clear()  # as in the end of self
         return np.asarray(state.view(self._dtype))
 
-    def _real_rhs(self, time: float, state: State) -> State:
-        derivative = self._rhs(time * self._unit, state.view(self._dtype))
-        real = np.ascontiguousarray(derivative).view(np.float64)
-        return np.asarray(real if self._unit == 1.0 else real * self._unit)
+
+def _real(rhs: RightHandSide, dtype: np.dtype[Any], unit: float) -> RightHandSide:
+    """Right-hand side in real numbers and units of time."""
+
+    def real(time: float, state: State) -> State:
+        derivative = rhs(time * unit, state.view(dtype))
+        pairs = np.ascontiguousarray(derivative).view(np.float64)
+        return np.asarray(pairs if unit == 1.0 else pairs * unit)
+
+    return real
 
 
 def runge_kutta(

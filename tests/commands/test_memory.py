@@ -171,9 +171,9 @@ def test_run_that_may_outgrow_the_machine_is_told(
     [
         (
             "1",
-            "1000000 tokens would take about 0.944 GiB of memory",
+            "1000000 tokens would take about 0.616 GiB of memory",
         ),
-        ("3", "1000000 tokens in each of 3 workers would take about 3.11 GiB"),
+        ("3", "1000000 tokens in each of 3 workers would take about 2.12 GiB"),
     ],
 )
 def test_workers_are_counted(
@@ -204,7 +204,7 @@ def test_ensemble_of_densities_moves_few_nodes(path: Path) -> None:
     """An ensemble whose cost does not depend on the tokens would be refused for them."""
     density = asked(path, "ensemble.carrier=density")
     whole = study_need(asked(path), "ensemble", 1_000_000, 1).size
-    assert study_need(density, "ensemble", 1_000_000, 1).size < 0.5 * whole
+    assert study_need(density, "ensemble", 1_000_000, 1).size < 0.6 * whole
 
 
 def test_refusal_is_an_error_of_the_run_file(path: Path, room: pytest.MonkeyPatch) -> None:
