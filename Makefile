@@ -2,6 +2,7 @@
 # make test   set it up and run the everyday tests
 # make coverage  run these under coverage: lines and branches, compiled kernels as Python, too
 # make verify set it up, run every check, slow ones too, and write docs/verification.md
+# make faults set it up, make every fault, slow ones too, and write docs/robustness.md
 # All do their whole set-up on a fresh machine that has Python 3.11 or newer.
 
 PYTHON ?= python3
@@ -11,12 +12,14 @@ MAIN := experiments/circle_clusters
 SHORT :=
 # What the checks find, a line of JSON each; an absolute path, for tests may change folders.
 VERIFIED := $(CURDIR)/build/verification.jsonl
+# What became of faults, likewise.
+SURVIVED := $(CURDIR)/build/faults.jsonl
 # Tests that take the fixture `verified`, and their neighbours.
 VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circle.py \
 	tests/integrators/test_stochastic_order.py tests/studies/test_convergence.py \
 	tests/studies/test_phase.py
 
-.PHONY: run test coverage slow verify mutations lint types docs experiments benchmarks clean
+.PHONY: run test coverage slow verify faults mutations lint types docs experiments benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
@@ -42,6 +45,13 @@ verify: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto $(VERIFICATION) || status=1; \
 	$(BIN)/python tests/verification/mutations.py || status=1; \
 	$(BIN)/python tests/verification/report.py $(VERIFIED) || status=1; exit $$status
+
+# Kills, full disks, damage, mangled input: the page shows what failed, too.
+faults: $(VENV)/.test
+	mkdir -p $(dir $(SURVIVED)) && rm -f $(SURVIVED)
+	export MEANFIELD_FAULTS=$(SURVIVED); status=0; \
+	$(BIN)/python -m pytest -q -n auto tests/faults tests/resume || status=1; \
+	$(BIN)/python tests/faults/report.py $(SURVIVED) || status=1; exit $$status
 
 # Does the verification see deliberate mistakes in a copy of the package?
 mutations: $(VENV)/.test

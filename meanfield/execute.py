@@ -16,6 +16,7 @@ from meanfield.config.difference import check_continues
 from meanfield.observables import observe
 from meanfield.observables.clusters import cluster_radius
 from meanfield.outputs.provenance import provenance
+from meanfield.outputs.reading import damage_told
 from meanfield.outputs.recorder import RUNNING, OutputError, conclude, record, writer_lock
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
@@ -93,7 +94,11 @@ def execute(
                 facts = provenance(stored.attributes, f"from t = {reached:.6g} on")
                 spent.add(seconds_by_phase(stored.attributes))
                 family = REPRESENTATIONS[name]
-                representation = family.resume(problem, options, checkpoint.state, checkpoint.fixed)
+                with damage_told(config.output.path):
+                    state, fixed = checkpoint.state, checkpoint.fixed
+                    representation = family.resume(problem, options, state, fixed)
+                    # Arrays that do not belong together fail now, before anything is written.
+                    representation.measure(state)
             rates = growth_rates(problem)
         stream: Iterable[Snapshot] = trajectory(
             problem,

@@ -30,9 +30,14 @@ def check_continues(
     Raises
     ------
     ConfigError
-        If they differ in anything that is not free.
+        If they differ in anything that is not free, or the stored one is none.
     """
-    before = with_defaults(tomllib.loads(stored))
+    try:
+        before = with_defaults(tomllib.loads(stored))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ConfigError(
+            f"{path} does not tell the run file it was made from: use --overwrite to start again."
+        ) from None
     different = config_difference(before, with_defaults(config.tables), free)
     if different is not None:
         raise ConfigError(

@@ -68,7 +68,8 @@ def output_path(
         chosen = source.parent / path
     try:
         obstacle = _obstacle(chosen, inputs)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
+        # A link to itself is a RuntimeError before Python 3.13.
         reason = error.strerror if isinstance(error, OSError) else error
         obstacle = f"cannot be written: {reason}"
     if obstacle is None:

@@ -15,6 +15,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,6 +28,25 @@ _MARGIN = 2**22
 
 class OutputError(ValueError):
     """The output cannot be written where the user wants it."""
+
+
+def replace_bytes(path: Path, content: bytes) -> None:
+    """Write a file at once: a figure, a text.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written; what was there is then untouched.
+
+    Examples
+    --------
+    >>> replace_bytes(Path("/nowhere/x.png"), b"")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    meanfield.outputs.atomic.OutputError: /nowhere/x.png cannot be written: No such file or ...
+    """
+    with _replacing(path) as partial:
+        partial.write_bytes(content)
 
 
 def replace_file(
@@ -50,23 +70,29 @@ def replace_file(
     OutputError
         If it cannot be written; the old file is then untouched.
     """
-    import h5py
+    with _replacing(path) as partial:
+        if source is None:
+            partial.unlink(missing_ok=True)
+            _reserve(partial, _MARGIN + room)
+            partial.unlink()
+        else:
+            shutil.copyfile(source, partial)
+            _reserve(partial, partial.stat().st_size + _MARGIN + room)
+        _write(partial, "w" if source is None else "r+", write)
+        seal(partial)
+        _synchronize(partial)
 
-    partial = path.with_name(path.name + ".partial")
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Place for the new version of a file, which takes the old one's place after the block."""
+    # A link stays a link: what it points to is replaced.
+    target = path.resolve()
+    partial = _partial(target)
     with uninterrupted():
         try:
-            if source is None:
-                partial.unlink(missing_ok=True)
-                _reserve(partial, _MARGIN + room)
-                partial.unlink()
-            else:
-                shutil.copyfile(source, partial)
-                _reserve(partial, partial.stat().st_size + _MARGIN + room)
-            with h5py.File(partial, "a") as file:
-                write(file)
-            seal(partial)
-            _synchronize(partial)
-            os.replace(partial, path)
+            yield partial
+            os.replace(partial, target)
         except OSError as error:
             raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from None
         finally:
@@ -74,8 +100,61 @@ def replace_file(
                 partial.unlink(missing_ok=True)
 
 
+def _partial(path: Path) -> Path:
+    """Where the new version of a file grows."""
+    return path.with_name(path.name + ".partial")
+
+
+def _write(path: Path, mode: str, write: Callable[[Any], None]) -> None:
+    """Let HDF5 write a file, and raise what the disk said against it only when HDF5 is done.
+
+    HDF5 does not survive a disk that fails: it crashes at its end, or forgets what it could not
+    write when a dataset was closed, and the file would be sealed with a hole in it.
+    """
+    import h5py
+
+    with path.open("w+b" if mode == "w" else "r+b", buffering=0) as raw:
+        disk = _Disk(raw)
+        try:
+            with h5py.File(disk, mode) as file:
+                write(file)
+        finally:
+            if disk.error is not None:
+                raise disk.error from None
+
+
+class _Disk:
+    """A file that takes all that HDF5 writes, and remembers the first error of the real one."""
+
+    def __init__(self, raw: FileIO) -> None:
+        self._raw = raw
+        self.error: Exception | None = None
+        self.seek, self.tell, self.read, self.readinto = raw.seek, raw.tell, raw.read, raw.readinto
+
+    def write(self, data: memoryview) -> int:
+        """Write all of it, or remember why not."""
+        try:
+            left = data
+            while left.nbytes:
+                left = left[self._raw.write(left) :]
+        except Exception as error:
+            self.error = self.error or error
+        return data.nbytes
+
+    def truncate(self, size: int) -> int:
+        """Cut, or remember why not."""
+        try:
+            self._raw.truncate(size)
+        except Exception as error:
+            self.error = self.error or error
+        return size
+
+    def flush(self) -> None:
+        """Nothing waits here."""
+
+
 def _reserve(path: Path, size: int) -> None:
-    """Take disk space for a file, or fail: HDF5 does not survive a disk that fills up."""
+    """Take disk space for a file, or fail before anything is written."""
     if not hasattr(os, "posix_fallocate"):  # not on macOS and Windows
         path.touch()
         return
@@ -124,6 +203,8 @@ def uninterrupted() -> Iterator[None]:
 def writer_lock(path: Path) -> Iterator[None]:
     """Hold the right to write a run file; a second process is refused.
 
+    What a writer that was killed has left beside the file is removed.
+
     Raises
     ------
     OutputError
@@ -135,6 +216,8 @@ def writer_lock(path: Path) -> Iterator[None]:
     lock = path.with_name(path.name + ".lock")
     descriptor = _locked(path, lock)
     try:
+        with suppress(OSError):
+            _partial(path).unlink(missing_ok=True)
         yield
     finally:
         with suppress(OSError):

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.outputs.layout import arrays, check_increasing
 from meanfield.outputs.study_file import read_study, taken_down, write_study
 from meanfield.outputs.wall_time import WallTime
 from meanfield.studies.convergence import Comparison
@@ -162,15 +163,22 @@ def load_comparison(path: str | os.PathLike[str]) -> ConvergenceStudy:
     ...
     meanfield.outputs.reading.FormatError: nothing-compare.h5: no such file.
     """
-    with read_study(path, "comparison", COMPARISON_FORMAT_VERSION) as (file, attributes):
+    required = ("metric", "note", "growth_rate_max")
+    study = read_study(path, "comparison", COMPARISON_FORMAT_VERSION, *required)
+    with study as (file, attributes):
+        found = arrays(file, _AXES, ("tokens", "repetition", "bound"))
+        check_increasing("time", found["time"])
+        check_increasing("tokens", found["tokens"], 1)
+        if np.any(found["distances"] < 0):
+            raise ValueError("distances holds negative numbers")
         return ConvergenceStudy(
-            file["time"][()],
-            file["tokens"][()],
-            file["distances"][()],
-            str(attributes["metric"]),
+            found["time"],
+            found["tokens"],
+            found["distances"],
+            attributes["metric"],
             float(attributes["growth_rate_max"]),
-            file["onset_time"][()],
-            str(attributes["note"]),
+            found["onset_time"],
+            attributes["note"],
             attributes,
-            widths=file["widths"][()],
+            widths=found["widths"],
         )

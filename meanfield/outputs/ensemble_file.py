@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.outputs.layout import arrays, check_counts, check_increasing
 from meanfield.outputs.study_file import read_study, taken_down, write_study
 from meanfield.outputs.wall_time import WallTime
 from meanfield.studies.cluster_runs import RunBlock
@@ -51,6 +52,7 @@ _AXES: dict[str, tuple[str, ...]] = {
     "predicted_mean": ("tokens",),
     "distribution": ("tokens", "time", "count"),
 }
+_INTEGERS = ("tokens", "run", "cluster", "count", "component", "counts")
 
 
 def record_ensemble(
@@ -132,10 +134,9 @@ def write_ensemble(path: Path, made: Ensemble) -> None:
         "cluster": np.arange(made.mass.shape[3]),
         "count": np.arange(shares.shape[2]),
     }
-    axes = dict(_AXES)
+    axes = _axes(made.centre.ndim == 5)
     if made.centre.ndim == 5:
         scales["component"] = np.arange(made.centre.shape[4])
-        axes["centre"] += ("component",)
     write_study(
         path,
         "ensemble",
@@ -164,16 +165,26 @@ def load_ensemble(path: str | os.PathLike[str]) -> Ensemble:
     meanfield.outputs.reading.FormatError: nothing-ensemble.h5: no such file.
     """
     with read_study(path, "ensemble", ENSEMBLE_FORMAT_VERSION) as (file, attributes):
+        found = arrays(file, _axes("component" in file), _INTEGERS)
+        check_increasing("time", found["time"])
+        check_increasing("tokens", found["tokens"], 1)
+        # -1 where not yet run.
+        check_counts("counts", found["counts"] + 1, len(found["cluster"]) + 1)
         return Ensemble(
-            file["time"][()],
-            file["tokens"][()],
-            file["onset_time"][()],
-            file["counts"][()],
-            file["mass"][()],
-            file["centre"][()],
-            file["predicted_mean"][()],
+            found["time"],
+            found["tokens"],
+            found["onset_time"],
+            found["counts"],
+            found["mass"],
+            found["centre"],
+            found["predicted_mean"],
             attributes,
         )
+
+
+def _axes(vectors: bool) -> dict[str, tuple[str, ...]]:
+    """Axes of the datasets; centres are numbers, or vectors."""
+    return _AXES | ({"centre": (*_AXES["centre"], "component")} if vectors else {})
 
 
 def _shares(made: Ensemble) -> FloatArray:

@@ -28,19 +28,24 @@ linked into the groups of series. A checksum over the whole file follows its end
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
-from meanfield.events import Event
-from meanfield.manifolds import MANIFOLDS, Manifold
-from meanfield.measures import Density, Measure
+from meanfield.manifolds import MANIFOLDS
+from meanfield.outputs.layout import check_grows, dataset, increasing_times
 from meanfield.outputs.reading import FormatError, opened, plain_attributes
 from meanfield.outputs.result_hash import run_results
+from meanfield.outputs.run_parts import (
+    EVENT_NUMBERS,
+    checked_diagnostics,
+    checked_observables,
+    found_observables,
+    read_events,
+    read_measures,
+    read_moments,
+    texts,
+)
 from meanfield.outputs.study_file import STUDY_COMMANDS, study_kind
 from meanfield.representations import REPRESENTATIONS
 from meanfield.run import Run
@@ -49,14 +54,29 @@ from meanfield.snapshot import Checkpoint
 if TYPE_CHECKING:
     import h5py
 
-_Indices = npt.NDArray[np.int64]
+__all__ = [
+    "EVENT_NUMBERS",
+    "FORMAT_VERSION",
+    "check_format",
+    "file_results",
+    "load",
+    "read_checkpoint",
+]
 
 FORMAT_VERSION = 2
 
-EVENT_NUMBERS = ("time", "first_cluster", "second_cluster", "first_mass", "second_mass")
-"""Columns of /events that are numbers, in the order of an `Event`'s."""
-
-_SLAB_BYTES = 2**25
+_FACTS = (
+    "manifold",
+    "kernel",
+    "beta",
+    "normalized",
+    "strength",
+    "diffusivity",
+    "paper_time_factor",
+    "growth_rate_max",
+    "initial",
+)
+_COUNTS = ("steps", "rejected", "evaluations", "events")
 _NO_MOMENTS = np.zeros((0, 1), complex)
 
 
@@ -97,27 +117,55 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
     """
     with opened(path) as file:
         check_format(path, file)
+        check_grows(file, "checkpoint", "stability")
         group = file["checkpoint"]
+        told = plain_attributes(group, *_COUNTS, "clock", "epoch", "unit", "representation")
+        name = _known(told["representation"])
+        # Not a number where the next step is to be chosen.
         step = float(group.attrs["step"])
+        clock, epoch, unit = (float(told[key]) for key in ("clock", "epoch", "unit"))
+        # The step in which the last saved time lies begins before it.
+        last = increasing_times(file)[-1]
+        sound = min(clock, epoch) >= 0 and clock + epoch <= last and 0 < unit < np.inf
+        if not sound or step <= 0 or np.isinf(step):
+            raise ValueError("the clock of the checkpoint is out of range")
         checkpoint = Checkpoint(
-            clock=float(group.attrs["clock"]),
-            state=group["state"][()],
+            clock=clock,
+            # A density is its coefficients, all else points.
+            state=dataset(group, "state", "fc" if name == "density" else "f", (None,))[()],
             step=None if np.isnan(step) else step,
-            steps=int(group.attrs["steps"]),
-            rejected=int(group.attrs["rejected"]),
-            evaluations=int(group.attrs["evaluations"]),
-            epoch=float(group.attrs["epoch"]),
-            events=int(group.attrs["events"]),
-            unit=float(group.attrs["unit"]),
-            fixed={name: item[()] for name, item in group["fixed"].items() if not item.is_scale},
+            **{key: told[key] for key in _COUNTS},
+            epoch=epoch,
+            unit=unit,
+            fixed=_fixed(group["fixed"]),
         )
-        return checkpoint, _known(group.attrs["representation"])
+        return checkpoint, name
+
+
+def _fixed(group: h5py.Group) -> dict[str, Any]:
+    """What a representation needs besides its state; only the density of a start is complex."""
+    return {
+        name: dataset(group, name, "fic" if name == "initial" else "fi", item.shape)[()]
+        for name, item in group.items()
+        if not (item.is_scale or name.rpartition("_axis")[0] in group)
+    }
 
 
 def file_results(file: h5py.File) -> dict[str, Any]:
-    """Datasets of an open run file that its hash covers, see `result_hash`."""
+    """Datasets of an open run file that its hash covers, see `result_hash`.
+
+    Raises
+    ------
+    ValueError
+        If one of them has not as many rows as there are times.
+    """
+    count = len(increasing_times(file))
     moments = file.get("moments", _NO_MOMENTS)
-    return run_results(file["time"], moments, _observables(file))
+    found = run_results(file["time"], moments, found_observables(file))
+    for name, item in found.items():
+        if len(item.shape) == 0 or len(item) != count:
+            raise ValueError(f"{name} has shape {item.shape}, expected {count} rows")
+    return found
 
 
 def check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
@@ -134,7 +182,7 @@ def check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
         command = STUDY_COMMANDS[kind]
         raise FormatError(
             f"{os.fspath(path)} is a file of meanfield {command}, no run: look at it with "
-            f"meanfield {command} --resume and its run file, or load_{kind}."
+            f"meanfield info, or load_{kind}."
         )
     if version != FORMAT_VERSION or "time" not in file:
         raise FormatError(
@@ -144,96 +192,27 @@ def check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
 
 
 def _read(file: h5py.File, states: str) -> Run:
-    time = file["time"][()]
-    attributes = plain_attributes(file)
-    observables: dict[str, FloatArray]
-    observables = {name: item[()] for name, item in _observables(file).items()}
-    diagnostics = {
-        name: item[()]
-        for name, item in file.get("diagnostics", {}).items()
-        if item.dtype.kind == "f" and not item.is_scale
-    }
-    names = file["diagnostics/representation"].asstr()[()] if len(time) else []
-    moments = file["moments"][()] if len(time) else _NO_MOMENTS
-    for name, series in [*observables.items(), *diagnostics.items(), ("moments", moments)]:
-        if len(series) != len(time):
-            raise ValueError(f"{name} has {len(series)} rows, expected {len(time)}")
+    attributes = plain_attributes(file, *_FACTS)
+    if attributes["manifold"] not in MANIFOLDS:
+        raise ValueError(f"manifold {attributes['manifold']!r} is not known")
+    space = MANIFOLDS[attributes["manifold"]]()
+    time = increasing_times(file)
+    count = len(time)
+    names, moments = [], _NO_MOMENTS
+    if count:
+        names = texts(dataset(file, "diagnostics/representation", "O", (count,)))
+        moments = read_moments(space, file, count)
     return Run(
         time=time,
         moments=moments,
-        observables=observables,
-        diagnostics=diagnostics,
+        observables={n: item[()] for n, item in checked_observables(space, file, count).items()},
+        diagnostics={n: item[()] for n, item in checked_diagnostics(file, count).items()},
         representation=tuple(_known(name) for name in names),
-        measures=_read_measures(file, len(time), states),
+        measures=read_measures(space, file, count, states),
         attributes=attributes,
-        growth_rates=file["stability/growth_rates"][()],
-        events=_read_events(file),
+        growth_rates=dataset(file, "stability/growth_rates", "f", (None,))[()],
+        events=read_events(file),
     )
-
-
-def _observables(file: h5py.File) -> dict[str, h5py.Dataset]:
-    found: dict[str, h5py.Dataset] = {}
-
-    def visit(name: str, item: Any) -> None:
-        if hasattr(item, "shape") and not item.is_scale:
-            found[name] = item
-
-    if "observables" in file:
-        file["observables"].visititems(visit)
-    return found
-
-
-def _read_events(file: h5py.File) -> tuple[Event, ...]:
-    if "events" not in file:
-        return ()
-    group = file["events"]
-    texts = [group[name].asstr()[()] for name in ("kind", "text")]
-    numbers = [group[name][()] for name in EVENT_NUMBERS]
-    return tuple(
-        Event(float(time), str(kind), str(text), (int(a), int(b)), (float(m), float(n)))
-        for kind, text, time, a, b, m, n in zip(*texts, *numbers, strict=True)
-    )
-
-
-def _read_measures(
-    file: h5py.File, count: int, states: str
-) -> tuple[Density | Measure | None, ...]:
-    space = MANIFOLDS[str(file.attrs["manifold"])]()
-    measures: list[Density | Measure | None] = [None] * count
-    readers: dict[str, Callable[[Manifold, Any, _Indices], Iterator[Density | Measure]]]
-    readers = {"density": _densities, "measure": _points}
-    for name, read in readers.items():
-        if states == "none" or name not in file:
-            continue
-        saves = file[name]["save"][()]
-        kept = np.arange(len(saves)) if states == "all" else np.flatnonzero(saves == count - 1)
-        for i, measure in zip(kept, read(space, file[name], kept), strict=True):
-            measures[int(saves[i])] = measure
-    return tuple(measures)
-
-
-def _densities(space: Manifold, group: h5py.Group, kept: _Indices) -> Iterator[Density]:
-    degrees = group["degree"][()][kept]
-    for degree, row in zip(degrees, _rows(group["coefficients"], kept), strict=True):
-        yield Density(space, space.resize(space.packed(row), int(degree)))
-
-
-def _points(space: Manifold, group: h5py.Group, kept: _Indices) -> Iterator[Measure]:
-    counts = group["count"][()][kept]
-    weights = _rows(group["weights"], kept) if "weights" in group else repeat(None)
-    rows = zip(counts, _rows(group["points"], kept), weights, strict=False)
-    for count, points, row in rows:
-        # Equal weights are not written.
-        weight = None if row is None or np.isnan(row[0]) else row[:count]
-        yield Measure(space, points[:count], weight)
-
-
-def _rows(dataset: h5py.Dataset, kept: _Indices) -> Iterator[Any]:
-    """Rows of a dataset, read in slabs: one read a row takes a tenth of a millisecond."""
-    slab = max(_SLAB_BYTES // max(dataset.dtype.itemsize * int(np.prod(dataset.shape[1:])), 1), 1)
-    for first in range(0, len(kept), slab):
-        chosen = kept[first : first + slab]
-        yield from dataset[chosen[0] : chosen[-1] + 1][chosen - chosen[0]]
 
 
 def _known(name: Any) -> str:

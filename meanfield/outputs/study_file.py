@@ -98,15 +98,15 @@ def write_study(
 
 @contextmanager
 def read_study(
-    path: str | os.PathLike[str], kind: Kind, version: int
+    path: str | os.PathLike[str], kind: Kind, version: int, *required: str
 ) -> Iterator[tuple[h5py.File, dict[str, Any]]]:
     """Study file, open for reading inside the block, and its attributes without its version.
 
     Raises
     ------
     FormatError
-        If there is no such file, it is not of this kind and version, or anything fails in the
-        block.
+        If there is no such file, it is not of this kind and version, lacks one of the attributes
+        that are required, or anything fails in the block.
 
     Examples
     --------
@@ -117,14 +117,15 @@ def read_study(
     meanfield.outputs.reading.FormatError: nothing.h5: no such file.
     """
     with opened(path) as file:
-        attributes = plain_attributes(file)
-        # The version is the file's: a study that is read and written again gets that of its day.
-        found = attributes.pop(_version_name(kind), None)
-        if found != version:
+        found = file.attrs.get(_version_name(kind))
+        if not np.array_equal(found, version):
             raise FormatError(
                 f"{os.fspath(path)} is not {'an' if kind[0] in 'aeiou' else 'a'} {kind} of format "
                 f"{version} ({_version_name(kind)} is {found})."
             )
+        attributes = plain_attributes(file, *required)
+        # The version is the file's: a study that is read and written again gets that of its day.
+        del attributes[_version_name(kind)]
         yield file, attributes
 
 

@@ -12,7 +12,13 @@ import h5py
 import pytest
 
 from meanfield.outputs import atomic
-from meanfield.outputs.atomic import OutputError, replace_file, uninterrupted, writer_lock
+from meanfield.outputs.atomic import (
+    OutputError,
+    replace_bytes,
+    replace_file,
+    uninterrupted,
+    writer_lock,
+)
 
 
 def put(name: str, value: int) -> Any:
@@ -119,6 +125,84 @@ def test_file_systems_that_cannot_reserve_are_written_all_the_same(
     monkeypatch.delattr(os, "posix_fallocate")
     replace_file(tmp_path / "x.h5", tmp_path / "x.h5", put("b", 2))
     assert numbers(tmp_path / "x.h5") == {"a": 1, "b": 2}
+
+
+class Failing:
+    """File whose k-th write or cut fails, once."""
+
+    def __init__(self, raw: Any, chosen: int) -> None:
+        self._raw, self._left = raw, chosen
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything of the file, and two things that may fail."""
+        method = getattr(self._raw, name)
+        if name not in ("write", "truncate"):
+            return method
+
+        def maybe(argument: Any) -> Any:
+            self._left -= 1
+            if self._left == -1:
+                raise OSError(5, "Input/output error")
+            return method(argument)
+
+        return maybe
+
+
+def test_no_failure_of_the_disk_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDF5 forgets what it could not write when it closes a dataset: a hole would be sealed."""
+    path, real, failing = tmp_path / "x.h5", atomic._Disk, 0
+    replace_file(path, None, put("a", 1))
+
+    def write(file: h5py.File) -> None:
+        file.create_dataset("chunks", data=[1.0] * 1000, chunks=(50,))
+        file["b"] = 2
+
+    monkeypatch.setattr(atomic, "_Disk", lambda raw: real(Failing(raw, failing)))
+    while True:
+        try:
+            replace_file(path, path, write)
+        except OutputError as error:
+            assert str(error) == f"{path} cannot be written: Input/output error."
+            assert numbers(path) == {"a": 1}
+            failing += 1
+        else:
+            break
+    assert failing > 30
+
+
+def test_file_that_hdf5_cannot_finish_is_told(tmp_path: Path) -> None:
+    """What the disk said would hide behind what HDF5 makes of it, or the other way round."""
+    path = tmp_path / "x.h5"
+
+    def fail(file: h5py.File) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OutputError, match="No space left on device"):
+        replace_file(path, None, fail)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes_take_the_place_of_a_file_at_once(tmp_path: Path) -> None:
+    """A full disk would leave half a figure, and nothing of the one before."""
+    path, link = tmp_path / "x.png", tmp_path / "link.png"
+    replace_bytes(path, b"old")
+    link.symlink_to(path)
+    replace_bytes(link, b"new")
+    assert path.read_bytes() == b"new" and link.is_symlink()
+    assert {file.name for file in tmp_path.iterdir()} == {"x.png", "link.png"}
+    (tmp_path / "x.png.partial").mkdir()
+    with pytest.raises(OutputError, match=r"x\.png cannot be written: Is a directory\."):
+        replace_bytes(path, b"newer")
+    assert path.read_bytes() == b"new"
+
+
+def test_lock_clears_away_what_a_killed_writer_left(tmp_path: Path) -> None:
+    """A file half written would stay beside the run for ever."""
+    (tmp_path / "x.h5.partial").touch()
+    with writer_lock(tmp_path / "x.h5"):
+        assert [file.name for file in tmp_path.iterdir()] == ["x.h5.lock"]
 
 
 def test_lock_is_exclusive_and_leaves_nothing(tmp_path: Path) -> None:

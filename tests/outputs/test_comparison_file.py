@@ -146,3 +146,14 @@ def test_comparison_is_told_from_a_run(study: ConvergenceStudy, tmp_path: Path) 
     write_comparison(tmp_path / "c.h5", study)
     with pytest.raises(ValueError, match="c.h5 is a file of meanfield compare, no run: look at it"):
         mf.load(tmp_path / "c.h5")
+
+
+def test_negative_distances_are_refused(study: ConvergenceStudy, tmp_path: Path) -> None:
+    """Exponents would be fitted to their logarithms."""
+    import h5py
+
+    write_comparison(tmp_path / "c.h5", study)
+    with h5py.File(tmp_path / "c.h5", "a") as file:
+        file["distances"][0, 0, 0] = -1.0
+    with pytest.raises(ValueError, match="c.h5 is damaged: distances holds negative numbers"):
+        load_comparison(tmp_path / "c.h5")

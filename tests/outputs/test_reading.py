@@ -57,3 +57,23 @@ def test_own_complaint_and_interrupt_pass(path: Path) -> None:
         raise FormatError("mine")
     with pytest.raises(KeyboardInterrupt), opened(path):
         raise KeyboardInterrupt
+
+
+def test_file_that_cannot_be_read_says_why(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No permission would be a failed run, or a traceback in a script."""
+
+    def refuse(name: object) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("meanfield.outputs.reading.is_broken", refuse)
+    with (
+        pytest.raises(FormatError, match=r"x\.h5 cannot be read: Permission denied\."),
+        opened(path),
+    ):
+        pass
+
+
+def test_message_is_one_line_whatever_the_file_says() -> None:
+    """A file could print what it likes."""
+    assert str(FormatError("two\n  lines")) == "two lines"
+    assert str(FormatError("red \x1b[31m")) == r"red \x1b[31m"

@@ -16,8 +16,7 @@ import pytest
 import meanfield as mf
 from meanfield.config import load_config
 from meanfield.execute import execute
-from meanfield.outputs import run_file
-from meanfield.outputs.run_file import FORMAT_VERSION, load, read_checkpoint
+from meanfield.outputs.run_file import FORMAT_VERSION, file_results, load, read_checkpoint
 from meanfield.run import Run
 from meanfield.snapshot import Checkpoint
 
@@ -191,7 +190,7 @@ def test_only_the_states_asked_for_are_read(density_file: Path, states: str) -> 
 def test_states_are_the_same_in_any_portions(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """States of a large file would belong to other times than those of a small one."""
     whole = content(load(file))
-    monkeypatch.setattr(run_file, "_SLAB_BYTES", 1)
+    monkeypatch.setattr("meanfield.outputs.run_parts._SLAB_BYTES", 1)
     assert same(content(load(file)), whole)
 
 
@@ -254,8 +253,11 @@ def test_no_damaged_block_goes_unnoticed(file: Path, tmp_path: Path, count: int)
         (lambda f: f.attrs.__setitem__("format_version", 1), "format_version is 1"),
         (lambda f: f.__delitem__("time"), "is not a run file of format 2"),
         (lambda f: f.__delitem__("moments"), r"is damaged: .*moments"),
-        (lambda f: f["observables/energy"].resize((3,)), "energy has 3 rows, expected 6"),
-        (lambda f: f["diagnostics/steps"].resize((7,)), "steps has 7 rows, expected 6"),
+        (
+            lambda f: f["observables/energy"].resize((3,)),
+            r"energy has shape \(3,\), expected",
+        ),
+        (lambda f: f["diagnostics/steps"].resize((7,)), r"steps has shape \(7,\), expected"),
         (
             lambda f: f["diagnostics/representation"].__setitem__(0, "magic"),
             "representation 'magic' is not known",
@@ -263,7 +265,10 @@ def test_no_damaged_block_goes_unnoticed(file: Path, tmp_path: Path, count: int)
         (lambda f: f.__delitem__("density/degree"), "is damaged"),
         (lambda f: f["density/save"].__setitem__(0, 99), "is damaged"),
         (lambda f: f["density/coefficients"].__setitem__((0, 0), 7), "expected the mass 1"),
-        (lambda f: f.attrs.__delitem__("manifold"), "is damaged"),
+        (lambda f: f.attrs.__delitem__("manifold"), "attribute manifold is missing"),
+        (lambda f: f.attrs.__setitem__("manifold", "torus"), "manifold 'torus' is not known"),
+        (lambda f: f["moments"].__setitem__((0, 1), np.nan), "moments holds what is no number"),
+        (lambda f: f["diagnostics/steps"].__setitem__(0, np.nan), "steps holds what is no number"),
     ],
 )
 def test_inconsistent_file_is_refused(
@@ -276,3 +281,28 @@ def test_inconsistent_file_is_refused(
         change(h5)
     with pytest.raises(ValueError, match=message):
         load(path)
+
+
+def test_hash_is_not_taken_of_series_of_other_lengths(density_file: Path, tmp_path: Path) -> None:
+    """`info` would read rows without end."""
+    path = tmp_path / "x.h5"
+    path.write_bytes(density_file.read_bytes())
+    with h5py.File(path, "a") as h5:
+        h5["observables/energy"].resize((10**12,))
+    with h5py.File(path) as h5, pytest.raises(ValueError, match="energy has shape .*, expected 6"):
+        file_results(h5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("clock", 1e9), ("epoch", -1.0), ("unit", 0.0), ("step", 0.0)]
+)
+def test_checkpoint_out_of_range_is_refused(
+    density_file: Path, tmp_path: Path, name: str, value: float
+) -> None:
+    """A run would go on from a time that it never reached, or never end."""
+    path = tmp_path / "x.h5"
+    path.write_bytes(density_file.read_bytes())
+    with h5py.File(path, "a") as h5:
+        h5["checkpoint"].attrs[name] = value
+    with pytest.raises(ValueError, match="the clock of the checkpoint is out of range"):
+        read_checkpoint(path)

@@ -60,3 +60,25 @@ def test_hdf5_reads_a_sealed_file_and_removes_the_seal_when_it_writes(tmp_path: 
         file.attrs["note"] = "mine"
     assert not is_broken(path)
     assert b"meanfield crc32" not in path.read_bytes()
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+@pytest.mark.parametrize("size", [1, 26, 100, 512, 4096])
+def test_seal_that_is_lost_with_what_precedes_it_is_missed(
+    tmp_path: Path, size: int, libver: str
+) -> None:
+    """A last block that never reached the disk would be read as zeros."""
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w", libver=libver) as file:
+        file["a"] = list(range(1000))
+    whole = path.stat().st_size
+    seal(path)
+    good = path.read_bytes()
+    path.write_bytes(good[:-size] + bytes(size))
+    assert is_broken(path)
+    path.write_bytes(good[:-size])
+    assert is_broken(path) or len(good) - size == whole
+    path.write_bytes(good + bytes(size))
+    assert is_broken(path)
+    path.write_bytes(good[:whole])
+    assert not is_broken(path)

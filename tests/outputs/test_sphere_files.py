@@ -91,3 +91,15 @@ def test_last_state_is_the_start_of_the_next_run(file: Path, run: Run, tmp_path:
     assert main(["run", str(tmp_path / "next.toml"), "--quiet"]) == 0
     again = mf.load(tmp_path / "next.h5")
     np.testing.assert_allclose(again.moments[0], run.moments[-1], rtol=0, atol=1e-14)
+
+
+def test_moments_where_there_are_none_are_refused(file: Path, tmp_path: Path) -> None:
+    """A file that another program changed would fail later, without a word about the file."""
+    import h5py
+
+    path = tmp_path / "x.h5"
+    path.write_bytes(file.read_bytes())
+    with h5py.File(path, "a") as h5:
+        h5["moments"][0, 0, 1, 2] = 0.5
+    with pytest.raises(ValueError, match="moments holds numbers where there are no moments"):
+        mf.load(path)

@@ -9,13 +9,9 @@ worst case, and figures of the curves under docs/images/verification/.
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +22,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from meanfield.outputs.plots.figures import new_figure, write_figure
 from meanfield.outputs.plots.style import MUTED, style
 
-ROOT = Path(__file__).parents[2]
+# A script finds its neighbours only.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import reporting  # noqa: E402
+
 LIBRARIES = ("meanfield", "numpy", "scipy", "numba", "ducc0")
 MANIFOLDS = ("circle", "sphere")
 ROUNDING = 1e-17
@@ -73,12 +72,8 @@ def share(line: dict[str, Any]) -> float:
 
 def checks(lines: Sequence[dict[str, Any]], section: str) -> list[Check]:
     """Checks of a section by name."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for line in lines:
-        if line["section"] == section:
-            found.setdefault(line["what"], []).append(line)
-    by_name = sorted(found.items(), key=lambda item: item[0].lower())
-    return [Check(what, len(cases), max(cases, key=share)) for what, cases in by_name]
+    named = reporting.by_name(lines, section)
+    return [Check(what, len(cases), max(cases, key=share)) for what, cases in named]
 
 
 def number(value: float) -> str:
@@ -86,33 +81,28 @@ def number(value: float) -> str:
     return "0" if value == 0 else f"{value:.1e}" if value < 1e-3 else f"{value:.2g}"
 
 
-def row(check: Check) -> str:
+def row(check: Check) -> list[object]:
     """Row of the table of a section."""
-    worst = check.worst
-    # "dE/dt" and "k-fold" stay as they are.
-    what, first = check.what, check.what.split()[0]
-    if first.strip(",").isalpha() and first.islower():
-        what = what[0].upper() + what[1:]
+    worst, what = check.worst, reporting.heading(check.what)
     if worst["found"] is not None:
         what += f": {worst['found']:.4g}"
     error = number(worst["error"]) if check.passed else f"**{number(worst['error'])}**"
-    test = worst["test"].split("::")[0].removeprefix("tests/")
-    return f"| {what} | {check.cases} | {error} | {number(worst['tolerance'])} | `{test}` |"
+    return [what, check.cases, error, number(worst["tolerance"]), reporting.place(worst)]
 
 
 def table(found: Sequence[Check]) -> str:
     """Table of a section."""
-    head = "| Checked | Cases | Error | Tolerance | In `tests/` |\n|---|---:|---:|---:|---|"
-    return "\n".join([head, *map(row, found)])
+    columns = {"Checked": "l", "Cases": "r", "Error": "r", "Tolerance": "r", "In `tests/`": "l"}
+    return reporting.table(columns, map(row, found))
 
 
 def mutation_table(lines: Sequence[dict[str, Any]]) -> str:
     """Deliberate mistakes and who saw them."""
-    rows = ["| Mistake | File | Caught by |", "|---|---|---|"]
-    for line in lines:
-        by = f"`{line['by']}`" if line["caught"] else "**nobody**"
-        rows.append(f"| {line['what']} | `{line['file']}` | {by} |")
-    return "\n".join(rows)
+    rows = [
+        [line["what"], f"`{line['file']}`", f"`{line['by']}`" if line["caught"] else "**nobody**"]
+        for line in lines
+    ]
+    return reporting.table({"Mistake": "l", "File": "l", "Caught by": "l"}, rows)
 
 
 def curves_figure(found: Sequence[Check], path: Path, x_label: str) -> None:
@@ -149,24 +139,6 @@ FIGURES = {
 """Section -> label of the horizontal axis of its figure, and what the figure shows."""
 
 
-def commit() -> str:
-    """Commit of the checkout, empty outside of one."""
-    git = ["git", "-C", str(ROOT)]
-    try:
-        name = subprocess.run(
-            [*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "--", "meanfield", "tests"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return f"commit {name}{' with changes since' if changed else ''}"
-
-
 def page(lines: Sequence[dict[str, Any]], docs: Path) -> str:
     """Text of the page; draws its figures on the way.
 
@@ -176,14 +148,10 @@ def page(lines: Sequence[dict[str, Any]], docs: Path) -> str:
         If a line is of a section that the page does not have.
     """
     mutations = [line for line in lines if line["section"] == "mutations"]
-    unknown = {line["section"] for line in lines} - set(SECTIONS) - {"mutations"}
-    if unknown:
-        raise ValueError(f"sections {unknown} are not known. Known: {', '.join(SECTIONS)}.")
+    reporting.check_sections(lines, [*SECTIONS, "mutations"])
     by_section = {section: checks(lines, section) for section in SECTIONS}
     everything = [check for found in by_section.values() for check in found]
     failed = sum(not check.passed for check in everything)
-    versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    where = ", ".join(filter(None, [commit(), versions, f"Python {platform.python_version()}"]))
     cases = sum(check.cases for check in everything)
     result = f"{failed} fail" if failed else "all pass"
     parts = [
@@ -192,7 +160,7 @@ def page(lines: Sequence[dict[str, Any]], docs: Path) -> str:
         "cores; not edited by hand. A row is a check with all its cases (manifolds, kernels, "
         "flows, sizes) and shows the worst of them: the one nearest to its tolerance. Errors are "
         "absolute unless the row says otherwise; densities and moments are of order one.",
-        f"{len(everything)} checks of {cases} cases: {result}. {where[0].upper()}{where[1:]}.",
+        f"{len(everything)} checks of {cases} cases: {result}. " + reporting.origin(LIBRARIES),
     ]
     for section, found in by_section.items():
         if not found:
@@ -216,17 +184,5 @@ def page(lines: Sequence[dict[str, Any]], docs: Path) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def main() -> None:
-    """Read the lines, write the page, say what failed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("lines", type=Path, help="what `verified` and the mutations have written")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where the page goes")
-    options = parser.parse_args()
-    text = options.lines.read_text(encoding="utf-8")
-    lines = [json.loads(line) for line in text.splitlines()]
-    (options.docs / "verification.md").write_text(page(lines, options.docs), encoding="utf-8")
-    print(f"{options.docs / 'verification.md'}: {len(lines)} lines")
-
-
 if __name__ == "__main__":
-    main()
+    reporting.write_page(__doc__.splitlines()[0], "verification.md", page)

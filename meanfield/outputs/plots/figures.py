@@ -11,6 +11,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from meanfield.outputs.atomic import replace_bytes
 from meanfield.outputs.plots.style import style
 
 SUFFIXES = (".png", ".pdf", ".svg")
@@ -82,11 +83,7 @@ def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     ValueError
         If the suffix is not known or the file cannot be written.
     """
-    content = _encoded(figure, check_suffix(path))
-    try:
-        Path(path).write_bytes(content)
-    except OSError as error:
-        raise ValueError(f"{os.fspath(path)} cannot be written: {error.strerror}.") from None
+    replace_bytes(Path(path), _encoded(figure, check_suffix(path)))
 
 
 def _encoded(figure: Figure, suffix: str) -> bytes:

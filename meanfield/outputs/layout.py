@@ -1,0 +1,237 @@
+"""What a file must hold to be read: attributes of their kinds, datasets of their kinds and shapes.
+
+A program that changes a file takes its seal away, and whatever it wrote would be read as ours. A
+file that passes here may hold other numbers than were computed, which its result hash tells, but
+none that what follows cannot deal with.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import h5py
+
+TEXT, NUMBER, INTEGER, TRUTH = "a text", "a number", "an integer", "true or false"
+HASH = "64 hexadecimal digits"
+
+ATTRIBUTES = {
+    TEXT: "meanfield_version created config title status manifold kernel initial versions platform "
+    "processor changes metric note carrier representation units",
+    NUMBER: "beta strength diffusivity paper_time_factor growth_rate_max headline_time tolerance "
+    "seconds_setup seconds_stepping seconds_observing seconds_running seconds_writing clock epoch "
+    "unit time",
+    INTEGER: "seed sessions threads steps rejected evaluations events",
+    TRUTH: "normalized",
+    HASH: "result_hash",
+}
+"""Kind of an attribute -> those that are of it, wherever they occur."""
+
+_KINDS = {name: kind for kind, names in ATTRIBUTES.items() for name in names.split()}
+_WORDS = {"f": "real numbers", "c": "complex numbers", "i": "integers", "O": "texts"}
+
+
+def checked_attribute(name: str, value: Any) -> Any:
+    """Attribute as Python's own number or text.
+
+    Raises
+    ------
+    ValueError
+        If it is neither, or of another kind than an attribute of this name.
+
+    Examples
+    --------
+    >>> checked_attribute("beta", np.float64(4.0))
+    4.0
+    >>> checked_attribute("beta", "four")
+    Traceback (most recent call last):
+    ...
+    ValueError: attribute beta is 'four', expected a number
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    kind = _KINDS.get(name)
+    if not (is_of(kind, plain) if kind else isinstance(plain, str | int | float)):
+        shown = repr(plain) if isinstance(plain, str | int | float) else type(plain).__name__
+        raise ValueError(f"attribute {name} is {shown}, expected {kind or 'a number or a text'}")
+    return plain
+
+
+def is_of(kind: str, value: Any) -> bool:
+    """Whether a plain value is of the kind of an attribute.
+
+    Examples
+    --------
+    >>> is_of(NUMBER, 3), is_of(NUMBER, float("nan")), is_of(INTEGER, True)
+    (True, False, False)
+    """
+    if kind == HASH:
+        return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+    if kind == TEXT:
+        # What is not UTF-8 arrives as surrogates, which cannot be printed.
+        return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
+    if kind == TRUTH or isinstance(value, bool):
+        return kind == TRUTH and isinstance(value, bool)
+    if kind == INTEGER:
+        return isinstance(value, int) and value >= 0
+    return isinstance(value, numbers.Real) and not math.isnan(value)
+
+
+def dataset(file: Any, name: str, kinds: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
+    """Dataset of an open file or group, if it is what it should be.
+
+    Parameters
+    ----------
+    file : h5py.File or h5py.Group
+        Where it is.
+    name : str
+        Its name.
+    kinds : str
+        Kinds of NumPy's types that it may have: "f", "c", "i", "O" (texts).
+    shape : tuple
+        Lengths of its axes; None is any.
+
+    Raises
+    ------
+    ValueError
+        If it is missing, lies in another file, or has another type or shape.
+    """
+    item = file.get(name)
+    if item is None or not hasattr(item, "shape"):
+        raise ValueError(f"{name} is missing")
+    if item.file.id != file.file.id or item.is_virtual or item.external:
+        raise ValueError(f"{name} lies in another file")
+    kind = "i" if item.dtype.kind == "u" else item.dtype.kind
+    if kind not in kinds or item.dtype.itemsize not in (8, 16):
+        expected = " or ".join(_WORDS[one] for one in kinds)
+        raise ValueError(f"{name} holds {item.dtype}, expected {expected}")
+    if not fits(item.shape, shape):
+        raise ValueError(f"{name} has shape {item.shape}, expected {_axes(shape)}")
+    return item
+
+
+def fits(found: tuple[int, ...] | None, shape: tuple[int | None, ...]) -> bool:
+    """Whether a shape is the expected one, of which None fits any length.
+
+    Examples
+    --------
+    >>> fits((3, 5), (3, None)), fits((3,), (3, None)), fits(None, ())
+    (True, False, False)
+    """
+    if found is None or len(found) != len(shape):
+        return False
+    return all(wanted in (None, length) for length, wanted in zip(found, shape, strict=True))
+
+
+def increasing_times(file: h5py.File) -> Any:
+    """Times of an open file: finite, and none before the one it follows.
+
+    The rows of a run follow its times: more of them than the file has room for would be nothing
+    but gaps, and take all memory.
+
+    Raises
+    ------
+    ValueError
+        If they are not.
+    """
+    times = dataset(file, "time", "f", (None,))
+    if times.nbytes > file.id.get_filesize():
+        raise ValueError(f"time has {len(times)} rows, more than the file can hold")
+    values = times[()]
+    check_increasing("time", values)
+    return values
+
+
+def check_increasing(name: str, values: Any, least: int = 0) -> None:
+    """Refuse numbers that are less than the least one or the one before, or not finite.
+
+    Raises
+    ------
+    ValueError
+        Naming the dataset.
+    """
+    if not (np.all(np.isfinite(values)) and np.all(np.diff(values, prepend=least) >= 0)):
+        raise ValueError(f"{name} holds other numbers than finite ones, increasing from {least}")
+
+
+def check_indices(name: str, values: Any, most: int) -> None:
+    """Refuse indices that are not increasing, or beyond the last of `most`.
+
+    Raises
+    ------
+    ValueError
+        Naming the dataset.
+    """
+    if len(values) and not (values[0] >= 0 and values[-1] < most and np.all(np.diff(values) > 0)):
+        raise ValueError(f"{name} holds other indices than 0 to {most - 1}, increasing")
+
+
+def check_counts(name: str, values: Any, most: int) -> None:
+    """Refuse counts that are negative, or larger than `most`, the length of what they count.
+
+    Raises
+    ------
+    ValueError
+        Naming the dataset.
+    """
+    if values.size and not (values.min() >= 0 and values.max() <= most):
+        raise ValueError(f"{name} holds other numbers than 0 to {most}")
+
+
+def check_grows(group: Any, *without: str) -> None:
+    """Refuse an open file to which no rows can be added, but for some of its groups.
+
+    Raises
+    ------
+    ValueError
+        If something in it is a link, or a dataset that cannot grow along all its axes.
+    """
+    for name, item in group.items():
+        path = f"{group.name}/{name}".lstrip("/")
+        # Soft and external links have classes of other names.
+        grows = type(group.get(name, getlink=True)).__name__ == "HardLink"
+        if grows and hasattr(item, "shape"):
+            grows = item.chunks is not None and {*item.maxshape} == {None}
+            grows = grows and item.dtype.kind in "fciO"
+        if not grows:
+            raise ValueError(f"no rows can be added to {path}")
+        if not hasattr(item, "shape") and path not in without:
+            check_grows(item, *without)
+
+
+def arrays(
+    file: Any, axes: Mapping[str, tuple[str, ...]], integers: Collection[str] = ()
+) -> dict[str, Any]:
+    """Arrays of an open file and the scales of their axes, by name.
+
+    Parameters
+    ----------
+    file : h5py.File
+        Where they are.
+    axes : mapping of tuples
+        Name of an array -> the names of its axes, each the name of a scale.
+    integers : collection of str
+        Those of them, and of the scales, that are integers; the others are real numbers.
+
+    Raises
+    ------
+    ValueError
+        If one is missing, of another kind, or has another shape than its axes.
+    """
+    found: dict[str, Any] = {}
+    for name in sorted({axis for named in axes.values() for axis in named}):
+        found[name] = dataset(file, name, "i" if name in integers else "f", (None,))[()]
+    for name, named in axes.items():
+        shape = tuple(len(found[axis]) for axis in named)
+        found[name] = dataset(file, name, "i" if name in integers else "f", shape)[()]
+    return found
+
+
+def _axes(shape: tuple[int | None, ...]) -> str:
+    told = ", ".join("any" if length is None else str(length) for length in shape)
+    return f"({told}{',' if len(shape) == 1 else ''})"

@@ -1,0 +1,190 @@
+"""Commands in children that are struck, and what must be left of their files.
+
+A fault is a dictionary:
+
+    {"signal": 9, "after": 0.1, "aim": "command" | "session" | "worker"}    at an instant
+    {"call": k, "signal": 9} or {"call": k, "error": 28}                    at a call to the system
+    {"raise": [k, "MemoryError"]}                                           at a call of a function
+    {"limit": bytes}                                                        of any file it writes
+    {"terminal": "gone"}                                                    besides one of these
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meanfield.commands.main import main
+from meanfield.outputs.run_file import load
+from meanfield.run import Run
+
+HUNG = 1000
+# Signals that ask for an end, and are a plain one with the file written.
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class End:
+    """How a command ended: status as `subprocess` has it, what it said, what it left running."""
+
+    status: int
+    out: str = ""
+    err: str = ""
+    seconds: float = 0.0
+    calls: int = 0
+    left: tuple[str, ...] = ()
+
+    def check(self, *allowed: int) -> None:
+        """An expected status, no traceback, one line at most where something is wrong."""
+        told = f"status {self.status}: {self.err[-2000:]}"
+        assert self.status in allowed, told
+        assert not self.left, self.left
+        assert "Traceback" not in self.err and "Exception ignored" not in self.err, told
+        if self.status > 0:
+            assert self.err.startswith("meanfield: ") and self.err.count("\n") == 1, told
+
+
+@functools.cache
+def _server() -> subprocess.Popen[str]:
+    # Ends with this process, which closes the pipe.
+    script = Path(__file__).with_name("forking.py")
+    return subprocess.Popen(
+        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+def ask(**request: Any) -> dict[str, Any]:
+    """Ask the process that has everything loaded."""
+    server = _server()
+    assert server.stdin is not None and server.stdout is not None
+    server.stdin.write(json.dumps(request) + "\n")
+    server.stdin.flush()
+    answer: dict[str, Any] = json.loads(server.stdout.readline())
+    return answer
+
+
+def warm(folder: Path, *arguments: str) -> None:
+    """Run a command without forking: children then find loaded and compiled what it needs."""
+    assert ask(arguments=arguments, folder=str(folder), here=True)["status"] == 0
+
+
+def command(folder: Path, *arguments: str, seconds: float = 60.0, **fault: Any) -> End:
+    """Run a command in a folder, in a child that is struck."""
+    request = {"arguments": arguments, "folder": str(folder), "fault": fault, "seconds": seconds}
+    end = End(**ask(**request))
+    assert end.status != HUNG, f"{arguments} hangs after {fault}"
+    return end
+
+
+def info(path: Path) -> str:
+    """What `info --json` says of a file; it must have something to say."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        assert main(["info", str(path), "--json"]) == 0, err.getvalue()
+    return out.getvalue()
+
+
+def leftovers(folder: Path) -> set[str]:
+    """Names of files that no finished command leaves."""
+    return {path.name for path in folder.iterdir() if path.suffix in (".partial", ".lock")}
+
+
+@dataclass
+class Chain:
+    """A run that is struck, resumed, struck again, and what it would be undisturbed."""
+
+    folder: Path
+    options: list[str]
+    reference: Run
+    seconds: float
+    calls: int
+    rows: int = 0
+
+    @property
+    def output(self) -> Path:
+        """The run file."""
+        return self.folder / "run.h5"
+
+    def go(self, *, loud: bool = False, **fault: Any) -> End:
+        """Start, or go on."""
+        arguments = ["run", "run.toml", "-o", "run.h5", "--resume", *self.options]
+        return command(self.folder, *arguments, *([] if loud else ["--quiet"]), **fault)
+
+    def look(self) -> Run | None:
+        """The file as it is now: whole, and its rows are those of the undisturbed run."""
+        if not self.output.exists():
+            assert self.rows == 0
+            return None
+        run = load(self.output)
+        assert_rows_equal(run, self.reference)
+        assert len(run.time) >= self.rows, "rows were lost"
+        self.rows = len(run.time)
+        info(self.output)
+        return run
+
+    def begin_again(self) -> None:
+        """Forget the file."""
+        self.output.unlink(missing_ok=True)
+        self.rows = 0
+
+    def finish(self) -> None:
+        """Resume undisturbed: all bits are those of the undisturbed run."""
+        self.go().check(0)
+        run = self.look()
+        assert run is not None and run.status == "completed"
+        assert len(run.time) == len(self.reference.time)
+        assert run.attributes["result_hash"] == self.reference.attributes["result_hash"]
+        assert repr(run.events) == repr(self.reference.events)
+        assert not leftovers(self.folder)
+
+
+def chain(folder: Path, config: str, options: list[str]) -> Chain:
+    """Undisturbed run, and one that is about to begin."""
+    (folder / "run.toml").write_text(config)
+    options = ["--threads", "1", *options]
+    arguments = ["run", "run.toml", "-o", "run.h5", "--quiet", *options]
+    warm(folder, *arguments)
+    (folder / "run.h5").unlink()
+    end = command(folder, *arguments)
+    end.check(0)
+    (folder / "run.h5").unlink()
+    calls = command(folder, *arguments, call=-1).calls
+    shutil.move(folder / "run.h5", folder / "reference")
+    return Chain(folder, options, load(folder / "reference"), end.seconds, calls)
+
+
+def assert_rows_equal(run: Run, reference: Run) -> None:
+    """Every number of the run, bit for bit, is that of the first rows of the other one."""
+    n = len(run.time)
+    assert np.array_equal(run.time, reference.time[:n])
+    assert run.representation == reference.representation[:n]
+    if n:
+        assert np.array_equal(run.moments, reference.moments[:n])
+    for mine, theirs in (
+        (run.observables, reference.observables),
+        (run.diagnostics, reference.diagnostics),
+    ):
+        for name, values in mine.items():
+            expected = theirs[name][:n]
+            if values.ndim > 1:
+                width = min(values.shape[1], expected.shape[1])
+                values, expected = values[:, :width], expected[:, :width]
+            assert np.array_equal(values, expected, equal_nan=True), name
+    for mine, theirs in zip(run.measures, reference.measures, strict=False):
+        assert np.array_equal(state(mine), state(theirs))
+
+
+def state(measure: object) -> np.ndarray:
+    """Numbers of a kept state."""
+    return np.asarray(getattr(measure, "coefficients", getattr(measure, "points", None)))

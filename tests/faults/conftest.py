@@ -1,0 +1,230 @@
+"""A process that runs commands, whole files of every kind, and what a clean end looks like."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+HERE = Path(__file__).parent
+# Test modules are no package: what they share is found here.
+sys.path.insert(0, str(HERE))
+import readers  # noqa: E402
+
+STATUS_OF_DEATH = "died"
+
+CIRCLE = """\
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
+[representation]
+tolerance = 1e-6
+[time]
+end = 2.0
+save = 4
+[compare]
+tokens = [10, 20]
+repetitions = 2
+[ensemble]
+tokens = [10]
+runs = 3
+"""
+PERTURBED = "modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]"
+RUNS = {
+    "density": CIRCLE,
+    "particles": CIRCLE.replace("tolerance", 'name = "particles"\ntokens = 20\ntolerance'),
+    "auto": CIRCLE.replace("beta = 4.0", "beta = 4.0\nnormalized = true").replace(
+        "end = 2.0", 'end = 1e5\nspacing = "log"\nfirst = 2.0'
+    ),
+    "sphere": CIRCLE.replace("circle", "sphere").replace(PERTURBED, "modes = [[2, 1, 0.1]]"),
+}
+"""Run file of each kind of run."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a shell has seen of a command: status -9 is a kill, 1000 no answer in time."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Lines on standard error."""
+        return self.err.splitlines()
+
+    def check(self, *allowed: int) -> None:
+        """One clear line and an expected status, or nothing to complain of."""
+        told = f"status {self.status}: {self.err[-2000:]}"
+        assert self.status in allowed, told
+        assert "Traceback" not in self.err and "Warning" not in self.err, told
+        if self.status != 0:
+            last = self.lines[-1]
+            assert last.startswith("meanfield") and last.isprintable() and len(last) < 1200, told
+        if self.status == 2:
+            assert len(self.lines) == 1 and self.out == "", told
+
+
+@dataclass
+class Commands:
+    """Runs commands in a process of its own, which is started again when it dies."""
+
+    folder: Path
+    seconds: float = 60.0
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def __call__(self, *arguments: object) -> Answer:
+        """Run a command."""
+        return self._ask({"arguments": [str(argument) for argument in arguments]})
+
+    def load(self, path: Path, kind: str = "run") -> Answer:
+        """Load a file; what is printed differs if any number in it does."""
+        return self._ask({"load": str(path), "kind": kind})
+
+    def stop(self) -> bytes:
+        """End the process; what libraries have said past Python."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+        said = self.folder / "said"
+        return said.read_bytes() if said.exists() else b""
+
+    def _ask(self, request: dict[str, Any]) -> Answer:
+        process = self._started()
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+        line = _line(process.stdout, self.seconds)
+        if line.endswith(b"\n"):
+            return Answer(**json.loads(line))
+        status = 1000
+        if not line and process.poll() is not None or not _alive(process):
+            status = process.wait()
+        self.stop()
+        return Answer(status, "", f"{STATUS_OF_DEATH} of {request}")
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            with (self.folder / "said").open("ab") as said:
+                self._process = subprocess.Popen(
+                    [sys.executable, str(HERE / "server.py")],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=said,
+                    cwd=self.folder,
+                    bufsize=0,
+                )
+        return self._process
+
+
+def _line(stream: IO[bytes], seconds: float) -> bytes:
+    """Line of an answer, or as much as came of it in time."""
+    line = b""
+    while not line.endswith(b"\n") and select.select([stream], [], [], seconds)[0]:
+        part = os.read(stream.fileno(), 2**20)
+        if not part:
+            break
+        line += part
+    return line
+
+
+def _alive(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(0.2)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    """Process that runs commands."""
+    made = Commands(tmp_path_factory.mktemp("commands"))
+    yield made
+    assert made.stop() == b""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """An undamaged file of some kind, and what made it."""
+
+    path: Path
+    kind: str
+    config: Path
+    content: bytes
+
+
+@dataclass
+class Files:
+    """Whole files, each made when it is first asked for."""
+
+    folder: Path
+    commands: Commands
+    _made: dict[str, Whole] = field(default_factory=dict, init=False)
+
+    @property
+    def config(self) -> Path:
+        """A valid run file."""
+        config = self.folder / "valid.toml"
+        config.write_text(CIRCLE)
+        return config
+
+    def __getitem__(self, name: str) -> Whole:
+        """File of that name: those of RUNS, comparison, ensemble, law."""
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> Whole:
+        config, path = self.folder / f"{name}.toml", self.folder / f"{name}.h5"
+        config.write_text(RUNS.get(name, CIRCLE))
+        if name == "law":
+            path = self.folder / "law.json"
+            path.write_text('[\n{"of": {"law": "linear"}, "counts": {"2": 310, "3": 9690}}\n]\n')
+            return Whole(path, "law", config, path.read_bytes())
+        kind = "run" if name in RUNS else name
+        command = {"run": "run", "comparison": "compare", "ensemble": "ensemble"}[kind]
+        workers = [] if kind == "run" else ["--workers", "1"]
+        done = self.commands(command, config, "-o", path, "--quiet", *workers)
+        done.check(0)
+        return Whole(path, kind, config, path.read_bytes())
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory, commands: Commands) -> Files:
+    """Whole files by name."""
+    return Files(tmp_path_factory.mktemp("files"), commands)
+
+
+@pytest.fixture
+def reader(commands: Commands, files: Files, tmp_path: Path) -> Callable[..., readers.Reader]:
+    """Reader of a file by name, but without some of the commands."""
+
+    def made(name: str, *without: str, only: tuple[str, ...] | None = None) -> readers.Reader:
+        return readers.reader(commands, files[name], tmp_path, without, only)
+
+    return made
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Write down which tests fail: their faults are not counted otherwise."""
+    outcome = yield
+    file = os.environ.get("MEANFIELD_FAULTS")
+    if file and outcome.get_result().failed:  # type: ignore[attr-defined]
+        name = f"{item.path.relative_to(HERE.parents[1]).as_posix()}::{item.name}"
+        with open(file, "ab", buffering=0) as out:
+            out.write((json.dumps({"section": "failed tests", "test": name}) + "\n").encode())

@@ -1,0 +1,216 @@
+"""Has everything loaded, and forks a child for each command: what strikes it costs no start.
+
+    {"arguments": [...], "folder": "/a", "fault": {...}}     in, a line of JSON each
+    {"status": -9, "out": "", "err": "", ...}                out: what a shell would have seen
+
+Files are written after every row and every result, so that most instants lie inside a write. What a
+fault may be is said in `children`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import tracing
+
+from meanfield.commands import main as commands
+from meanfield.outputs import recorder, study_file
+
+STOPPING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+HUNG = 1000
+ERRORS = {
+    "MemoryError": MemoryError(),
+    "OSError": OSError(errno.EIO, os.strerror(errno.EIO)),
+    "ValueError": ValueError("anything"),
+}
+PACKAGE = str(Path(commands.__file__).parents[1])
+
+
+def raise_at_call(chosen: int, error: Exception) -> None:
+    """Raise an error at the k-th call of a function of the package; -1: say how many there are."""
+    count = 0
+    if chosen < 0:
+        atexit.register(lambda: print(count))
+
+    def look(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        code = frame.f_code
+        # HDF5 calls the disk, and knows no errors but its own: those inside are the business of
+        # the full disks.
+        if not code.co_filename.startswith(PACKAGE) or code.co_qualname.startswith("_Disk."):
+            return
+        count += 1
+        if count - 1 == chosen:
+            sys.settrace(None)
+            raise error
+
+    sys.settrace(look)
+
+
+def be_a_command(request: dict[str, Any], pipes: list[int]) -> None:
+    """In the child: run the command and end as a process does; `pipes` take what it says."""
+    fault = request.get("fault", {})
+    os.setsid()
+    os.chdir(request["folder"])
+    for pipe, descriptor in zip(pipes, (1, 2), strict=True):
+        os.dup2(pipe, descriptor)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    if "terminal" in fault:
+        os.dup2(terminal_that_is_gone(), 2)
+    # Those that are there know what their files could do.
+    sys.stdout, sys.stderr = (os.fdopen(i, "w", buffering=1, encoding="utf-8") for i in (1, 2))
+    if "limit" in fault:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (fault["limit"], fault["limit"]))
+    usual = commands._run
+
+    def listening(arguments: Any) -> int:
+        # What struck before, as while a real process loads, strikes now.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+        return usual(arguments)
+
+    commands._run = listening
+    sys.argv = ["meanfield", *request["arguments"]]
+    if "raise" in fault:
+        chosen, name = fault["raise"]
+        raise_at_call(chosen, ERRORS[name])
+    if "call" in fault:
+        tracing.be_traced()
+    sys.exit(commands.main())
+
+
+def terminal_that_is_gone() -> int:
+    """Standard error of a window that was closed: whoever writes there gets EIO."""
+    here, there = os.openpty()
+    os.close(here)
+    return there
+
+
+def ended(pid: int, fault: dict[str, Any], seconds: float) -> tuple[int, int]:
+    """In the parent: make the fault and wait for the end; exit status, calls that were counted."""
+    if "call" in fault:
+        signal.alarm(int(seconds) + 1)
+        try:
+            status, calls = tracing.trace(
+                pid, fault["call"], fault.get("signal", 0), fault.get("error", 0)
+            )
+        except TimeoutError:
+            os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return HUNG, 0
+        finally:
+            signal.alarm(0)
+        return os.waitstatus_to_exitcode(status), calls
+    began, sent = time.monotonic(), "signal" not in fault
+    while (now := time.monotonic() - began) < seconds:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status), 0
+        if not sent and now >= fault["after"]:
+            sent = strike(pid, fault)
+        time.sleep(0.0005)
+    os.killpg(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return HUNG, 0
+
+
+def strike(pid: int, fault: dict[str, Any]) -> bool:
+    """Send the signal: to the command, its whole session, or a worker; False if none is there."""
+    number, aim = fault["signal"], fault.get("aim", "command")
+    if number == signal.SIGSTOP:
+        os.kill(pid, number)
+        time.sleep(0.02)
+        number = signal.SIGCONT
+    if aim == "worker":
+        workers = [p for p, line in session(pid).items() if "spawn_main" in line]
+        if not workers:
+            return False
+        os.kill(workers[fault["after"] % 1 > 0.5 and len(workers) > 1], number)
+    elif aim == "session":
+        os.killpg(pid, number)
+    else:
+        os.kill(pid, number)
+    return True
+
+
+def session(leader: int) -> dict[int, str]:
+    """Processes of a session that are not dead, by their number, and their command lines."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, sid = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(sid) == leader and state not in "ZX":
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                found[int(entry.name)] = line
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def left_behind(leader: int, seconds: float = 20.0) -> list[str]:
+    """Processes of a session that do not end by themselves."""
+    deadline = time.monotonic() + seconds
+    while (found := session(leader)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for pid in found:
+        os.kill(pid, signal.SIGKILL)
+    return list(found.values())
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Run one command in a child of its own, or without a fault here, to load what it needs."""
+    if request.get("here"):
+        os.chdir(request["folder"])
+        return {"status": commands.main(request["arguments"])}
+    began = time.monotonic()
+    pipes = [os.pipe() for _ in range(2)]
+    child = os.fork()
+    if child == 0:
+        be_a_command(request, [there for _, there in pipes])
+    status, calls = ended(child, request.get("fault", {}), request["seconds"])
+    took, left = time.monotonic() - began, left_behind(child)
+    out, err = (said(*pipe) for pipe in pipes)
+    return {
+        "status": status,
+        "out": out,
+        "err": err,
+        "seconds": took,
+        "calls": calls,
+        "left": left,
+    }
+
+
+def said(here: int, there: int) -> str:
+    """What was written into a pipe; all writers are gone. A file would have the child's limits."""
+    os.close(there)
+    with os.fdopen(here, encoding="utf-8") as stream:
+        return stream.read()
+
+
+def _too_long(number: int, frame: Any) -> None:
+    raise TimeoutError
+
+
+def serve() -> None:
+    """Answer until nobody asks."""
+    recorder._FLUSH_SECONDS = recorder._FLUSH_SHARE = study_file._FLUSH_SECONDS = 0.0
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.set_inheritable(answers.fileno(), False)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    for line in sys.stdin:
+        answers.write(json.dumps(answer(json.loads(line))) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,69 @@
+"""Files that were cut, flipped, zeroed, mixed up: refused in one line, or right to the last bit."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from damage import DAMAGE
+from readers import DEAR, WHAT, Reader
+
+
+def count(made: Reader, mangler: str, cases: int, seed: int) -> Counter[str]:
+    """Damage a file in many ways, each for one of its readers in turn."""
+    rng, ends = random.Random(seed), Counter[str]()
+    names = list(made.expected)
+    for i in range(cases):
+        damaged = DAMAGE[mangler](made.file.content, rng)
+        if damaged != made.file.content:
+            ends[made.read(names[i % len(names)], damaged)] += 1
+    return ends
+
+
+@pytest.mark.parametrize("name", ["density", "ensemble"])
+def test_damaged_file_is_refused_or_right(
+    name: str, reader: Callable[..., Reader], survived: Any
+) -> None:
+    """Damage would be a traceback, a crash, another number, or lost for good by going on."""
+    made, ends = reader(name, *DEAR), Counter[str]()
+    for seed, mangler in enumerate(DAMAGE):
+        ends += count(made, mangler, 12, seed)
+    survived("damaged files", f"file of {WHAT[name]}", ends.total(), **ends)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mangler", DAMAGE)
+@pytest.mark.parametrize("name", WHAT)
+def test_many_damaged_files_are_refused_or_right(
+    name: str, mangler: str, reader: Callable[..., Reader], survived: Any
+) -> None:
+    """Rarer damage would be a traceback, a crash, another number, or lost for good."""
+    ends = count(reader(name), mangler, 250, 1)
+    what = f"{WHAT[name]}: {DAMAGE[mangler].__doc__.split(':')[0].rstrip('.').lower()}"
+    survived("damaged files", what, ends.total(), **ends)
+
+
+@pytest.mark.parametrize("name", ["particles", "comparison"])
+def test_file_cut_at_every_length_near_its_end_is_refused_or_right(
+    name: str, reader: Callable[..., Reader], survived: Any
+) -> None:
+    """A copy that stopped just before its end would be read as if it were whole."""
+    made, ends = reader(name, only=("load",)), Counter[str]()
+    for length in range(len(made.file.content) - 40, len(made.file.content)):
+        ends[made.read("load", made.file.content[:length])] += 1
+    # All but that which ends where HDF5's own file does, without the seal.
+    assert ends == {"refused": 39, "right": 1}
+    survived("damaged files", f"{WHAT[name]}: cut at each of its last 40 bytes", 40, **ends)
+
+
+@pytest.mark.parametrize("size", [512, 4096])
+@pytest.mark.parametrize("name", ["density", "ensemble"])
+def test_last_block_that_was_not_written_is_seen(
+    name: str, size: int, reader: Callable[..., Reader]
+) -> None:
+    """The seal would be lost with the numbers before it, and their zeros be read."""
+    made = reader(name, only=("load",))
+    assert made.read("load", made.file.content[:-size] + bytes(size)) == "refused"

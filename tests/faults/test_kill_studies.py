@@ -1,0 +1,207 @@
+"""Studies that are killed, interrupted, or lose a worker: whole files, the same result, no orphans.
+
+Those of one process are struck as runs are; those of several also by killing a worker, and by
+signals to all of them, as a terminal sends them.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from children import STOPPING, command, info, leftovers, warm
+
+KILL = signal.SIGKILL
+CONFIG = """\
+problem = { manifold = "circle", beta = 3.0 }
+initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
+representation = { tolerance = 1e-4 }
+time = { end = 1.0, save = 2 }
+compare = { tokens = [10, 20], repetitions = 3 }
+ensemble = { tokens = [10, 20], runs = 40 }
+"""
+# What tells which results are there.
+DONE = {"compare": "distances", "ensemble": "counts"}
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="debuggers differ")
+
+
+@dataclass
+class Study:
+    """A study that is struck and resumed, and what it would be undisturbed."""
+
+    name: str
+    folder: Path
+    workers: int
+    seconds: float = 0.0
+    calls: int = 0
+    done: int = 0
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return self.folder / "study.h5"
+
+    def arguments(self) -> list[str]:
+        """Start, or go on."""
+        several = ["--workers", str(self.workers), "--threads", str(self.workers)]
+        return [self.name, "run.toml", "-o", "study.h5", "--resume", "--quiet", *several]
+
+    def look(self) -> int:
+        """How much the file holds, which must be that of the undisturbed one, and not shrink."""
+        if not self.path.exists():
+            assert self.done == 0
+            return 0
+        info(self.path)
+        with h5py.File(self.path) as mine, h5py.File(self.folder / "reference") as theirs:
+            held = there(self.name, mine)
+            assert np.all(there(self.name, theirs)[held])
+            for name in data(mine):
+                found, expected = mine[name][()], theirs[name][()]
+                if found.shape[: held.ndim] != held.shape:
+                    continue
+                if found.ndim > held.ndim:
+                    width = min(found.shape[held.ndim], expected.shape[held.ndim])
+                    assert np.isnan(expected[held][:, width:]).all()
+                    found, expected = (x[..., :width] for x in (found, expected))
+                assert np.array_equal(found[held], expected[held], equal_nan=True), name
+        assert held.sum() >= self.done, "results were lost"
+        self.done = int(held.sum())
+        return self.done
+
+    def begin_again(self) -> None:
+        """Forget the file."""
+        self.path.unlink(missing_ok=True)
+        self.done = 0
+
+    def finish(self) -> None:
+        """Resume undisturbed: all bits are those of the undisturbed study."""
+        command(self.folder, *self.arguments()).check(0)
+        self.look()
+        with h5py.File(self.path) as mine, h5py.File(self.folder / "reference") as theirs:
+            for name in ("status", "result_hash"):
+                assert mine.attrs[name] == theirs.attrs[name]
+        assert not leftovers(self.folder)
+
+
+def data(file: h5py.File) -> Iterator[str]:
+    """Names of datasets that are no scales."""
+    return (name for name in file if not file[name].is_scale)
+
+
+def there(name: str, file: h5py.File) -> np.ndarray:
+    """Which results a file holds."""
+    values = file[DONE[name]][()]
+    return values >= 0 if values.dtype.kind == "i" else np.isfinite(values)
+
+
+def begun(folder: Path, name: str, workers: int) -> Study:
+    """A study that is about to begin; the undisturbed one is done by one process."""
+    (folder / "run.toml").write_text(CONFIG)
+    alone = Study(name, folder, 1)
+    warm(folder, *alone.arguments())
+    alone.path.rename(folder / "reference")
+    end = command(folder, *Study(name, folder, workers).arguments())
+    end.check(0)
+    made = Study(name, folder, workers, end.seconds)
+    made.finish()
+    made.begin_again()
+    if workers == 1:
+        made.calls = command(folder, *made.arguments(), call=-1).calls
+        made.begin_again()
+    return made
+
+
+def struck(study: Study, **fault: Any) -> str:
+    """Strike a study as it goes on, look at what is left, and say what became of it."""
+    end = command(study.folder, *study.arguments(), **fault)
+    number, worker = fault["signal"], fault.get("aim") == "worker"
+    # A process that has done its work and is about to end may also end by the signal.
+    end.check(0, *([1] if worker else [-number]), *([] if number == KILL else [130]))
+    assert end.status != 1 or "a worker process: ended unexpectedly" in end.err
+    study.look()
+    if end.status == 0:
+        study.begin_again()
+    return {0: "finished", 1: "told"}.get(end.status, "ended")
+
+
+def at_instants(study: Study, count: int, seed: int, **fault: Any) -> Counter[str]:
+    """Strike a study, and what goes on from there, at random instants."""
+    rng = random.Random(seed)
+    ends: Counter[str] = Counter()
+    for _ in range(count):
+        ends[struck(study, after=rng.uniform(0.0, 0.9 * study.seconds), **fault)] += 1
+    study.finish()
+    return ends
+
+
+def at_calls(study: Study, numbers: tuple[int, ...], calls: list[int]) -> Counter[str]:
+    """Strike studies at calls that change the disk, and let each go on from there to its end."""
+    ends: Counter[str] = Counter()
+    for i, k in enumerate(calls):
+        study.begin_again()
+        ends[struck(study, signal=numbers[i % len(numbers)], call=k)] += 1
+        study.finish()
+    return ends
+
+
+def test_few_signals_cost_no_results(tmp_path: Path, survived: Any) -> None:
+    """A power cut or Ctrl-C would cost a study, or change its result."""
+    study = begun(tmp_path, "ensemble", 1)
+    calls = random.Random(1).sample(range(study.calls), 4)
+    survived("signals", "inside a write: ensemble", 4, **at_calls(study, (KILL, *STOPPING), calls))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DONE)
+def test_many_signals_cost_no_results(tmp_path: Path, name: str, survived: Any) -> None:
+    """A rarer instant would cost a study, or change its result."""
+    study = begun(tmp_path, name, 1)
+    for number in (KILL, *STOPPING):
+        study.begin_again()
+        ends = at_instants(study, 15, int(number), signal=number)
+        survived("signals", f"{signal.Signals(number).name} at random instants: {name}", 15, **ends)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("name", DONE)
+def test_every_call(tmp_path: Path, name: str, part: int, survived: Any) -> None:
+    """Between two steps of a write the file would be neither the old one nor the new one."""
+    study = begun(tmp_path, name, 1)
+    calls = list(range(3 * part, study.calls + 1, 12))
+    ends = at_calls(study, (KILL, *STOPPING), calls)
+    survived("signals", f"inside a write: {name}", len(calls), **ends)
+
+
+POOLS = [
+    ("command", KILL, 8),
+    ("worker", KILL, 5),
+    ("session", signal.SIGINT, 5),
+    ("session", signal.SIGTERM, 5),
+    ("session", signal.SIGHUP, 5),
+    ("command", signal.SIGTERM, 3),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("aim", "number", "count"), POOLS)
+@pytest.mark.parametrize("name", DONE)
+def test_pools_leave_nothing(
+    tmp_path: Path, name: str, aim: str, number: int, count: int, survived: Any
+) -> None:
+    """Processes would go on for nobody; or a study of many processes would lose its results."""
+    study = begun(tmp_path, name, 2)
+    ends = at_instants(study, count, 1, signal=number, aim=aim)
+    what = {"command": "the first process", "worker": "a worker", "session": "all processes"}[aim]
+    said = f"{signal.Signals(number).name} to {what} of several: {name}"
+    survived("signals", said, count, **ends)

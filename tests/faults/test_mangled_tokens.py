@@ -1,0 +1,203 @@
+"""Files of tokens that hold something else, or that were damaged: tokens, or one line."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import random
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from damage import DAMAGE
+
+import meanfield as mf
+from meanfield.config import ConfigError, load_config
+
+RUN = """\
+[problem]
+manifold = "{}"
+beta = 3.0
+[initial]
+name = "tokens"
+file = "tokens.npy"
+[time]
+end = 1.0
+"""
+ANGLES, VECTORS = np.linspace(-3.0, 9.0, 40), np.random.default_rng(1).normal(size=(30, 3))
+
+
+def npy(values: Any, **options: Any) -> bytes:
+    """Bytes of a .npy file."""
+    content = io.BytesIO()
+    np.save(content, values, **options)
+    return content.getvalue()
+
+
+def headed(header: bytes, data: bytes = bytes(800), version: bytes = b"\x01\x00") -> bytes:
+    """A .npy file whose header says anything."""
+    return b"\x93NUMPY" + version + len(header).to_bytes(2, "little") + header + data
+
+
+def hdf5() -> bytes:
+    """Tokens in a file that is no .npy."""
+    content = io.BytesIO()
+    with h5py.File(content, "w") as file:
+        file["tokens"] = ANGLES
+    return content.getvalue()
+
+
+def archive() -> bytes:
+    """Tokens in a .npz file."""
+    content = io.BytesIO()
+    np.savez(content, tokens=ANGLES)
+    return content.getvalue()
+
+
+def bomb() -> bytes:
+    """An archive that says it is a thousand times larger."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("tokens.npy", bytes(10**7))
+    return content.getvalue()
+
+
+class Tempting:
+    """Object whose pickle runs code."""
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        """Touch a file when it is loaded."""
+        return (open, ("touched", "w"))
+
+
+def with_value(value: float, place: int = 3) -> np.ndarray:
+    """Angles, one of which is something else."""
+    values = ANGLES.copy()
+    values[place] = value
+    return values
+
+
+HEAD = b"{'descr': '<f8', 'fortran_order': False, 'shape': "
+REFUSED: dict[str, bytes] = {
+    "empty": b"",
+    "magic alone": b"\x93NUMPY",
+    "text": b"0.1\n0.2\n",
+    "CSV with a header": b"theta\n0.1\n",
+    "HDF5": hdf5(),
+    "archive": archive(),
+    "large archive": bomb(),
+    "pickle": pickle.dumps(Tempting()),
+    "pickled objects": npy(np.array([Tempting()], object), allow_pickle=True),
+    "no tokens": npy(np.zeros(0)),
+    "no vectors": npy(np.zeros((0, 3))),
+    "one number": npy(np.float64(3.0)),
+    "complex": npy(ANGLES + 0j),
+    "truth values": npy(ANGLES > 0),
+    "texts": npy(np.array(["0.1", "0.2"])),
+    "dates": npy(np.array(["2020-01-01"], "M8[D]")),
+    "compound": npy(np.zeros(3, [("a", "f8")])),
+    "NaN": npy(with_value(np.nan)),
+    "infinite": npy(with_value(-np.inf)),
+    "table": npy(np.zeros((5, 2))),
+    "cube": npy(np.zeros((5, 3, 3))),
+    "later version": headed(HEAD + b"(100,)}\n", version=b"\x09\x00"),
+    "fewer than the header says": headed(HEAD + b"(101,)}\n"),
+    "more than fits in memory": headed(HEAD + b"(9999999999999,)}\n"),
+    "overflow of the size": headed(HEAD + b"(4611686018427387904, 4611686018427387904)}\n"),
+    "negative length": headed(HEAD + b"(-1,)}\n"),
+    "code in the header": headed(b"__import__('os').system('touch touched')\n"),
+    "deep header": headed(b"(" * 5000),
+    "header without a shape": headed(b"{'descr': '<f8', 'fortran_order': False}\n"),
+    "unknown type": headed(HEAD.replace(b"<f8", b"<q9") + b"(3,)}\n"),
+}
+"""Files that hold no tokens of either manifold."""
+
+TAKEN: dict[str, tuple[str, bytes]] = {
+    "angles": ("circle", npy(ANGLES)),
+    "integers": ("circle", npy(np.arange(5))),
+    "single precision": ("circle", npy(ANGLES.astype("f4"))),
+    "big endian": ("circle", npy(ANGLES.astype(">f8"))),
+    "every other": ("circle", npy(ANGLES[::-2])),
+    "vectors": ("sphere", npy(VECTORS)),
+    "columns first": ("sphere", npy(np.asfortranarray(VECTORS))),
+    "short and long": ("sphere", npy(VECTORS * np.geomspace(1e-150, 1e150, 30)[:, None])),
+    "more than the header says": ("circle", headed(HEAD + b"(100,)}\n", bytes(900))),
+}
+"""Manifold and file."""
+
+
+def load(folder: Path, manifold: str, content: bytes) -> str:
+    """Load a run file with these tokens: "valid", or "refused" in one line."""
+    (folder / "run.toml").write_text(RUN.format(manifold))
+    (folder / "tokens.npy").write_bytes(content)
+    try:
+        measure = load_config(folder / "run.toml").problem.initial_measure()
+    except ConfigError as error:
+        said = str(error)
+        assert said.startswith("run.toml: [initial] ") and said.isprintable() and len(said) < 1000
+        return "refused"
+    assert isinstance(measure, mf.Measure) and np.all(np.isfinite(measure.points))
+    return "valid"
+
+
+@pytest.mark.parametrize("manifold", ["circle", "sphere"])
+def test_what_holds_no_tokens_is_refused(
+    manifold: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, survived: Any
+) -> None:
+    """Another file would be a traceback, run code, or start a run from nonsense."""
+    monkeypatch.chdir(tmp_path)
+    for what, content in REFUSED.items():
+        assert load(tmp_path, manifold, content) == "refused", what
+    assert not (tmp_path / "touched").exists()
+    survived("mangled input", "tokens: what is none", len(REFUSED), refused=len(REFUSED))
+
+
+@pytest.mark.parametrize("what", TAKEN)
+def test_tokens_of_any_form_are_taken(what: str, tmp_path: Path) -> None:
+    """The refusals would be of what is right."""
+    assert load(tmp_path, *TAKEN[what]) == "valid"
+
+
+def test_predict_says_the_same_of_what_holds_no_tokens(
+    commands: Any, tmp_path: Path, survived: Any
+) -> None:
+    """The option would show a traceback where the run file does not."""
+    file = tmp_path / "tokens.npy"
+    words = ["predict", "--manifold", "circle", "--beta", "3", "--input", file]
+    for content in REFUSED.values():
+        file.write_bytes(content)
+        commands(*words).check(2)
+    cases = len(REFUSED)
+    survived("mangled input", "tokens: what is none, for predict", cases, refused=cases)
+
+
+def damaged(folder: Path, mangler: str, cases: int) -> Counter[str]:
+    """Damage good files."""
+    ends, rng = Counter[str](), random.Random(mangler)
+    for i in range(cases):
+        manifold, content = list(TAKEN.values())[i % len(TAKEN)]
+        # The header above all: other numbers are other tokens.
+        size = rng.choice([128, len(content)])
+        ends[load(folder, manifold, DAMAGE[mangler](content[:size], rng) + content[size:])] += 1
+    return ends
+
+
+@pytest.mark.parametrize("mangler", DAMAGE)
+def test_damaged_tokens_are_tokens_or_one_line(mangler: str, tmp_path: Path, survived: Any) -> None:
+    """Damage in the header would show a traceback."""
+    ends = damaged(tmp_path, mangler, 60)
+    survived("mangled input", "tokens: damaged files", ends.total(), **ends)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mangler", DAMAGE)
+def test_more_damaged_tokens_are_tokens_or_one_line(
+    mangler: str, tmp_path: Path, survived: Any
+) -> None:
+    """Rarer damage in the header would show a traceback, or take all memory."""
+    ends = damaged(tmp_path, mangler, 3000)
+    survived("mangled input", "tokens: damaged files", ends.total(), **ends)

@@ -1,0 +1,233 @@
+"""Runs that are killed, interrupted, stopped, or fail: the file is whole, the result the same.
+
+A helper process loads everything once and forks a run for each fault, so that many fit into
+seconds. Runs write every snapshot at once: most faults strike while the file is being written.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from children import STOPPING, Chain, End, chain
+
+KILL = signal.SIGKILL
+CONFIG = """\
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
+[representation]
+tolerance = 1e-6
+[time]
+end = 5.0
+save = 4
+"""
+
+
+def options(*values: str) -> list[str]:
+    """Options that set these."""
+    return [option for value in values for option in ("--set", value)]
+
+
+PARTICLES = options("representation.name=particles", "representation.tokens=40")
+NOISE = options("problem.diffusivity=0.05", "time.step=0.25")
+DIFFUSION = options("problem.diffusivity=0.02")
+CHARACTERISTICS = options("representation.name=characteristics")
+LOG = options("time.end=1e5", "time.spacing=log", "time.first=2")
+AUTO = [*options("problem.normalized=true"), *LOG]
+ATOMS = options("initial={name='atoms', angles=[0.0, 0.4, 1.0, 2.5], weights=[0.1, 0.2, 0.3, 0.4]}")
+SPHERE = options("problem.manifold=sphere", "initial.modes=[[1, 0, 0.1], [3, -2, 0.05]]")
+BALL = options("problem.manifold=sphere", "time.end=3.0")
+SHORT = options("time.end=3.0", "time.save=3", "representation.tolerance=1e-4")
+POINTS = options("initial={name='atoms', points=[[0, 0, 1], [0, 1, 0.2], [1, 0.1, 0]]}")
+TOKENS = options("initial={name='tokens', file='tokens.npy'}", "representation.name=auto")
+CASES = {
+    "density": [],
+    "density with diffusion": DIFFUSION,
+    "characteristics": CHARACTERISTICS,
+    "atoms": ATOMS,
+    "auto": AUTO,
+    "particles": PARTICLES,
+    "noisy particles": PARTICLES + NOISE,
+    "density, sphere": SPHERE + SHORT,
+    "density with diffusion, sphere": SPHERE + SHORT + DIFFUSION,
+    "characteristics, sphere": SPHERE + SHORT + CHARACTERISTICS,
+    "atoms, sphere": BALL + POINTS,
+    "auto, sphere": BALL + TOKENS + LOG,
+    "particles, sphere": SPHERE + SHORT + PARTICLES,
+    "noisy particles, sphere": SPHERE + SHORT + PARTICLES + NOISE,
+}
+PARTS = 8
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="debuggers differ")
+
+
+def begun(folder: Path, case: str) -> Chain:
+    """A run of that kind, about to begin."""
+    tokens = np.random.default_rng(1).normal(size=(150, 3))
+    np.save(folder / "tokens.npy", tokens)
+    return chain(folder, CONFIG, CASES[case])
+
+
+def struck(run: Chain, **fault: Any) -> str:
+    """Strike a run as it goes on, look at what is left, and say what became of it."""
+    end = run.go(**fault)
+    number = fault["signal"]
+    # A process that has done its work and is about to end may also end by the signal.
+    end.check(-number, *([] if number == KILL else [130]), 0)
+    left = run.look()
+    if number != KILL:
+        assert left is None or left.status.split(" at ")[0] in ("completed", "interrupted")
+    if end.status not in (-KILL, 130):
+        assert left is not None and left.status == "completed"
+        run.begin_again()
+        return "finished"
+    return "ended"
+
+
+def at_instants(run: Chain, number: int, count: int, seed: int) -> Counter[str]:
+    """Strike a run, and what goes on from there, at random instants."""
+    rng = random.Random(seed)
+    instants = [rng.uniform(0.0, 0.8 * run.seconds) for _ in range(count)]
+    ends = Counter(struck(run, signal=number, after=instant) for instant in instants)
+    run.finish()
+    return ends
+
+
+def at_calls(run: Chain, numbers: tuple[int, ...], calls: range | list[int]) -> Counter[str]:
+    """Strike runs at calls that change the disk, and let each go on from there to its end."""
+    ends: Counter[str] = Counter()
+    for i, k in enumerate(calls):
+        run.begin_again()
+        ends[struck(run, signal=numbers[i % len(numbers)], call=k)] += 1
+        run.finish()
+    return ends
+
+
+@linux
+def test_few_faults_of_each_kind_cost_nothing(tmp_path: Path, survived: Any) -> None:
+    """A power cut, Ctrl-C or the end of a queue would cost the run, or change its result."""
+    run = begun(tmp_path, "noisy particles")
+    ends = at_instants(run, KILL, 6, 1)
+    survived("signals", "kill at random instants: noisy particles", 6, **ends)
+    ends = at_calls(run, STOPPING, list(np.linspace(0, run.calls - 1, 6, dtype=int).tolist()))
+    survived("signals", "interrupts inside a write: noisy particles", 6, **ends)
+    ends = at_calls(run, (KILL,), random.Random(1).sample(range(run.calls), 6))
+    survived("signals", "kill inside a write: noisy particles", 6, **ends)
+
+
+@pytest.mark.slow
+@linux
+@pytest.mark.parametrize("case", CASES)
+def test_random_instants(tmp_path: Path, case: str, survived: Any) -> None:
+    """A rarer instant would cost the run, or change its result."""
+    run = begun(tmp_path, case)
+    killed = at_instants(run, KILL, 20, 2)
+    assert killed["ended"] > 5
+    survived("signals", f"kill at random instants: {case}", 20, **killed)
+    for number in STOPPING:
+        run.begin_again()
+        ends = at_instants(run, number, 10, int(number))
+        name = signal.Signals(number).name
+        survived("signals", f"{name} at random instants: {case}", 10, **ends)
+
+
+@pytest.mark.slow
+@linux
+@pytest.mark.parametrize("case", CASES)
+def test_some_calls(tmp_path: Path, case: str, survived: Any) -> None:
+    """Some representation would write what it cannot go on from."""
+    run = begun(tmp_path, case)
+    calls = random.Random(3).sample(range(run.calls), 20)
+    ends = at_calls(run, (KILL, *STOPPING), calls)
+    survived("signals", f"signals inside a write: {case}", 20, **ends)
+
+
+@pytest.mark.slow
+@linux
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("numbers", [(KILL,), STOPPING], ids=["kill", "interrupts"])
+def test_every_call(tmp_path: Path, numbers: tuple[int, ...], part: int, survived: Any) -> None:
+    """Between two steps of a write the file would be neither the old one nor the new one."""
+    run = begun(tmp_path, "noisy particles")
+    calls = range(part, run.calls + 1, PARTS)
+    ends = at_calls(run, numbers, calls)
+    what = "kill" if KILL in numbers else "interrupts"
+    survived("signals", f"{what} at every call that changes the disk", len(calls), **ends)
+
+
+@linux
+def test_stopped_run_goes_on(tmp_path: Path, survived: Any) -> None:
+    """Ctrl-Z, or a batch system that makes room, would change the result or end the run."""
+    run = begun(tmp_path, "particles")
+    for i in range(4):
+        run.begin_again()
+        run.go(signal=signal.SIGSTOP, after=0.2 * i * run.seconds).check(0)
+        run.finish()
+    survived("signals", "SIGSTOP, then SIGCONT", 4)
+
+
+@linux
+def test_terminal_that_goes_away(tmp_path: Path, survived: Any) -> None:
+    """A closed window would cost more than the rest of the run."""
+    run = begun(tmp_path, "particles")
+    loud = Chain(tmp_path, run.options, run.reference, run.seconds, run.calls)
+    # Without anything on standard error the run goes on; the signal ends it as Ctrl-C does.
+    assert loud.go(terminal="gone", loud=True).status == 0
+    assert (found := loud.look()) is not None and found.status == "completed"
+    loud.begin_again()
+    for i in range(3):
+        hup = {"signal": signal.SIGHUP, "after": 0.2 * i * run.seconds}
+        end = loud.go(terminal="gone", loud=True, **hup)
+        assert (end.status, end.err) in ((130, ""), (0, ""), (-signal.SIGHUP, ""))
+        loud.look()
+    loud.finish()
+    survived("signals", "terminal that is gone, with SIGHUP and without", 4)
+
+
+def failed(run: Chain, k: int, error: str) -> str:
+    """Let a call of a function fail."""
+    run.begin_again()
+    end: End = run.go(**{"raise": [k, error]})
+    left = run.look()
+    if end.status == 0:
+        # Where something was only tried, or tidied up.
+        assert left is not None and left.status == "completed"
+        run.finish()
+        return "harmless"
+    end.check(1, 2)
+    if left is not None:
+        assert left.status == "running" and not len(left.time) or "at t = " in left.status
+    run.finish()
+    return "told"
+
+
+def failures(run: Chain, count: int, seed: int) -> Counter[str]:
+    """Let calls of functions fail, one in each run."""
+    rng = random.Random(seed)
+    calls = int(run.go(**{"raise": [-1, "MemoryError"]}).out)
+    kinds = ("MemoryError", "OSError", "ValueError")
+    return Counter(failed(run, rng.randrange(calls), kinds[i % 3]) for i in range(count))
+
+
+def test_few_failures_leave_a_whole_file(tmp_path: Path, survived: Any) -> None:
+    """A computer that is short of memory would cost what was computed."""
+    run = begun(tmp_path, "particles")
+    survived("exceptions", "in any function: particles", 6, **failures(run, 6, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_many_failures_leave_a_whole_file(tmp_path: Path, case: str, survived: Any) -> None:
+    """Some failure would cost what was computed."""
+    run = begun(tmp_path, case)
+    survived("exceptions", f"in any function: {case}", 20, **failures(run, 20, 2))

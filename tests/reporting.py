@@ -1,0 +1,104 @@
+"""What the scripts that write a page of the docs from lines of JSON have in common."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+
+Lines = Sequence[dict[str, Any]]
+
+
+def by_name(lines: Lines, section: str) -> list[tuple[str, list[dict[str, Any]]]]:
+    """What a section checks, by name: each with its lines."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        if line["section"] == section:
+            found.setdefault(line["what"], []).append(line)
+    return sorted(found.items(), key=lambda item: item[0].lower())
+
+
+def check_sections(lines: Lines, known: Iterable[str]) -> None:
+    """Refuse a section that the page does not have.
+
+    Raises
+    ------
+    ValueError
+        It would be left out unsaid.
+    """
+    unknown = {line["section"] for line in lines} - set(known)
+    if unknown:
+        raise ValueError(f"sections {unknown} are not known. Known: {', '.join(known)}.")
+
+
+def heading(text: str) -> str:
+    """Text that begins with a capital; "dE/dt" and "k-fold" stay as they are."""
+    first = text.split()[0]
+    if first.strip(",").isalpha() and first.islower():
+        return text[0].upper() + text[1:]
+    return text
+
+
+def place(line: Mapping[str, Any]) -> str:
+    """File of the test that wrote a line."""
+    return f"`{line['test'].split('::')[0].removeprefix('tests/')}`"
+
+
+def table(columns: Mapping[str, str], rows: Iterable[Sequence[object]]) -> str:
+    """Table of Markdown; columns by name, each with "l" or "r", the side it is set to."""
+    sides = "|".join("---:" if side == "r" else "---" for side in columns.values())
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    return "\n".join([f"| {' | '.join(columns)} |", f"|{sides}|", *lines])
+
+
+def commit() -> str:
+    """Commit of the checkout, empty outside of one."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        name = subprocess.run(
+            [*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--", "meanfield", "tests"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return f"commit {name}{' with changes since' if changed else ''}"
+
+
+def origin(libraries: Iterable[str]) -> str:
+    """Sentence that says what was tested: commit and versions."""
+    versions = [f"{name} {version(name)}" for name in libraries]
+    told = ", ".join(filter(None, [commit(), *versions, f"Python {platform.python_version()}"]))
+    return f"{told[0].upper()}{told[1:]}."
+
+
+def write_page(description: str, name: str, page: Callable[[Lines, Path], str]) -> None:
+    """Read the lines that the command line names, and write the page.
+
+    Parameters
+    ----------
+    description : str
+        Of the script.
+    name : str
+        File of the page in the docs.
+    page : callable (lines, docs) -> str
+        Text of the page.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("lines", type=Path, help="what the tests have written, a line of JSON each")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where the page goes")
+    options = parser.parse_args()
+    lines = [json.loads(line) for line in options.lines.read_text(encoding="utf-8").splitlines()]
+    (options.docs / name).write_text(page(lines, options.docs), encoding="utf-8")
+    print(f"{options.docs / name}: {len(lines)} lines")
