@@ -10,6 +10,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 MAIN := experiments/circle_clusters
 SHORT :=
+# Scripts find what tests share.
+SCRIPT = PYTHONPATH=tests $(BIN)/python
 # What the checks find, a line of JSON each; an absolute path, for tests may change folders.
 VERIFIED := $(CURDIR)/build/verification.jsonl
 # What became of faults, likewise.
@@ -43,19 +45,19 @@ verify: $(VENV)/.test
 	mkdir -p $(dir $(VERIFIED)) && rm -f $(VERIFIED)
 	export MEANFIELD_VERIFICATION=$(VERIFIED); status=0; \
 	$(BIN)/python -m pytest -q -n auto $(VERIFICATION) || status=1; \
-	$(BIN)/python tests/verification/mutations.py || status=1; \
-	$(BIN)/python tests/verification/report.py $(VERIFIED) || status=1; exit $$status
+	$(SCRIPT) tests/verification/mutations.py || status=1; \
+	$(SCRIPT) tests/verification/report.py $(VERIFIED) || status=1; exit $$status
 
 # Kills, full disks, damage, mangled input: the page shows what failed, too.
 faults: $(VENV)/.test
 	mkdir -p $(dir $(SURVIVED)) && rm -f $(SURVIVED)
 	export MEANFIELD_FAULTS=$(SURVIVED); status=0; \
 	$(BIN)/python -m pytest -q -n auto tests/faults tests/resume || status=1; \
-	$(BIN)/python tests/faults/report.py $(SURVIVED) || status=1; exit $$status
+	$(SCRIPT) tests/faults/report.py $(SURVIVED) || status=1; exit $$status
 
 # Does the verification see deliberate mistakes in a copy of the package?
 mutations: $(VENV)/.test
-	$(BIN)/python tests/verification/mutations.py
+	$(SCRIPT) tests/verification/mutations.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -15,14 +15,16 @@ from meanfield.config import Config, ConfigError
 from meanfield.config.difference import check_continues
 from meanfield.observables import observe
 from meanfield.observables.clusters import cluster_radius
+from meanfield.outputs.atomic import OutputError, writer_lock
 from meanfield.outputs.provenance import provenance
 from meanfield.outputs.reading import damage_told
-from meanfield.outputs.recorder import RUNNING, OutputError, conclude, record, writer_lock
+from meanfield.outputs.recorder import conclude, record
 from meanfield.outputs.run_file import load, read_checkpoint
+from meanfield.outputs.status import is_cut_short
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, hand_over_rule, represent
-from meanfield.run import Run, problem_attributes
+from meanfield.run import RUNNING, Run, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.theory.stability import growth_rates
 from meanfield.trajectory import trajectory
@@ -70,15 +72,12 @@ def execute(
     SimulationError
         If the run cannot go on; the file then says why.
     """
-    # A link stays a link: what it points to is replaced.
-    path = config.output.path.resolve()
+    path = config.output.path
     problem, options = config.problem, config.options
     with writer_lock(path):
         exists = path.exists()
         if exists and not (resume or overwrite):
-            raise OutputError(
-                f"{config.output.path} exists: use --overwrite to replace it or --resume to go on."
-            )
+            raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
         spent = WallTime()
         # As for what follows, `trajectory` and `observe`: one BLAS thread, for the last bits.
         with spent.during("setup"), one_blas_thread():
@@ -195,8 +194,7 @@ def _continuation(
     moments = config.problem.space.packed(run.moments[-1])
     if config.stop == "one_cluster" and is_one_cluster(config.problem, moments, count):
         remaining = remaining[:0]
-    disturbed = run.status.startswith((RUNNING, "interrupted", "failed"))
-    if len(remaining) == 0 and (disturbed or "cannot be written" in run.status):
+    if len(remaining) == 0 and is_cut_short(run.status):
         # Everything was saved; only the last word was missing.
         conclude(path, {"config": config.text, "title": config.title})
     return read_checkpoint(path), remaining, run

@@ -15,15 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-
-def write_down(variable: str, record: dict[str, Any]) -> None:
-    """Append a line of JSON to the file that an environment variable names, if it is set."""
-    file = os.environ.get(variable)
-    if file:
-        # One write, appended: lines of several processes do not mix.
-        with open(file, "ab", buffering=0) as out:
-            out.write((json.dumps(record) + "\n").encode())
+from reporting import FAILED, write_down
 
 
 @dataclass(frozen=True)
@@ -88,6 +80,16 @@ class Survived:
 def _name(request: pytest.FixtureRequest) -> str:
     path = request.path.relative_to(Path(__file__).parents[1]).as_posix()
     return f"{path}::{request.function.__name__}"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Name the tests that fail on the pages: what they check is not told otherwise."""
+    outcome = yield
+    if outcome.get_result().failed:  # type: ignore[attr-defined]
+        name = f"{item.path.relative_to(Path(__file__).parents[1]).as_posix()}::{item.name}"
+        for variable in ("MEANFIELD_VERIFICATION", "MEANFIELD_FAULTS"):
+            write_down(variable, {"section": FAILED, "test": name})
 
 
 @pytest.fixture

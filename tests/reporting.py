@@ -1,9 +1,10 @@
-"""What the scripts that write a page of the docs from lines of JSON have in common."""
+"""Lines of JSON that tests write down, and what the scripts that make pages of them share."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +14,26 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 
+FAILED = "failed tests"
+"""Section of the tests that failed, by whatever: they may have written nothing else."""
+
 Lines = Sequence[dict[str, Any]]
+
+
+def write_down(variable: str, record: dict[str, Any]) -> None:
+    """Append a line of JSON to the file that an environment variable names, if it is set."""
+    file = os.environ.get(variable)
+    if file:
+        # One write, appended: lines of several processes do not mix.
+        with open(file, "ab", buffering=0) as out:
+            out.write((json.dumps(record) + "\n").encode())
+
+
+def failed_tests(lines: Lines) -> str:
+    """What a page says of the tests that failed; empty if none did."""
+    names = sorted({line["test"] for line in lines if line["section"] == FAILED})
+    told = ", ".join(f"`{name}`" for name in names)
+    return f"**{len(names)} tests failed**: {told}" if names else ""
 
 
 def by_name(lines: Lines, section: str) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -33,7 +53,7 @@ def check_sections(lines: Lines, known: Iterable[str]) -> None:
     ValueError
         It would be left out unsaid.
     """
-    unknown = {line["section"] for line in lines} - set(known)
+    unknown = {line["section"] for line in lines} - {*known, FAILED}
     if unknown:
         raise ValueError(f"sections {unknown} are not known. Known: {', '.join(known)}.")
 

@@ -10,7 +10,7 @@ import pytest
 
 from meanfield.config import load_config
 from meanfield.execute import execute
-from meanfield.outputs.recorder import OutputError
+from meanfield.outputs.atomic import OutputError
 from meanfield.outputs.run_file import load
 from meanfield.trajectory import SimulationError
 

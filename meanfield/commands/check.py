@@ -17,7 +17,7 @@ from meanfield.measures import Density
 from meanfield.observables import observe
 from meanfield.outputs.plots.time_axis import is_logarithmic
 from meanfield.representations import Representation, hand_over_rule, represent
-from meanfield.representations.automatic import FULL_DEGREE
+from meanfield.representations.automatic import hands_over, largest_degree
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 from meanfield.trajectory import SimulationError, trajectory
 
@@ -74,13 +74,11 @@ def _growth_times(end: float, rate: float) -> str:
 
 
 def _size(config: Config, representation: Representation) -> str:
-    space = config.problem.space
+    problem, options = config.problem, config.options
     measure = representation.measure(representation.state)
     if isinstance(measure, Density):
-        automatic = config.options.name == "auto" and not config.problem.flow.diffusivity
-        default = FULL_DEGREE if automatic else space.default_max_degree
-        largest = config.options.max_degree or default
-        then = ", then characteristics and atoms" if automatic else ""
+        largest = largest_degree(problem, options)
+        then = ", then characteristics and atoms" if hands_over(problem, options) else ""
         return f"degree {measure.max_degree} growing to {largest} as needed{then}"
     what = {"characteristics": "nodes", "atoms": "atoms"}.get(representation.name, "tokens")
     return f"{len(measure.points)} {what}"

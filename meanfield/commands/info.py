@@ -11,7 +11,7 @@ import numpy as np
 
 from meanfield.commands.arguments import add_json
 from meanfield.commands.happenings import happenings, happenings_json
-from meanfield.commands.provenance_report import mismatch, report, report_json
+from meanfield.commands.provenance_report import mismatch, problem_facts, report, report_json
 from meanfield.commands.streams import say
 from meanfield.commands.study_report import (
     Study,
@@ -109,15 +109,7 @@ def _write_csv(run: Run) -> None:
 
 
 def _text(run: Run) -> str:
-    facts_first = ("title", "status", "manifold", "kernel", "beta", "normalized", "strength")
-    told = run.attributes
-    pairs = [(name, told[name]) for name in facts_first if told.get(name, "") != ""]
-    pairs += [("diffusivity", told["diffusivity"])] if told.get("diffusivity") else []
-    pairs += [
-        ("initial", told.get("initial")),
-        ("created", f"{told.get('created')} by meanfield {told.get('meanfield_version')}"),
-        ("saved times", len(run.time)),
-    ]
+    pairs = [*problem_facts(run.attributes), ("saved times", len(run.time))]
     if len(run.time) == 0:
         return facts(pairs)
     pairs.append(("representation", ", then ".join(dict.fromkeys(run.representation))))

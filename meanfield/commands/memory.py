@@ -21,7 +21,7 @@ from meanfield.config.errors import located
 from meanfield.measures import Measure
 from meanfield.outputs.recorder import PENDING_BYTES
 from meanfield.representations import Representation, represent
-from meanfield.representations.automatic import FULL_DEGREE
+from meanfield.representations.automatic import hands_over, largest_degree
 
 # Interpreter, libraries and compiled kernels: 190 to 300 MiB. Where kernels must be compiled
 # first, once per machine, up to 340.
@@ -56,11 +56,6 @@ class Need:
     remedy: str
 
 
-def estimated_memory(config: Config) -> float:
-    """Peak memory of a run in bytes, if it grows as far as it may."""
-    return largest_need(config).size
-
-
 def largest_need(config: Config) -> Need:
     """What a run needs at the largest size to which it may grow."""
     options, space = config.options, config.problem.space
@@ -75,11 +70,11 @@ def largest_need(config: Config) -> Need:
     )
     if options.name == "characteristics":
         return lines
-    automatic = options.name == "auto" and not config.problem.flow.diffusivity
-    degree = options.max_degree or (FULL_DEGREE if automatic else space.default_max_degree)
-    degree = min(degree, space.largest_degree)
+    degree = largest_degree(config.problem, options)
     wide = _need(config, "density", space.resize(space.from_modes([]), degree).nbytes, degree)
-    return max(wide, lines, key=lambda need: need.size) if automatic else wide
+    if not hands_over(config.problem, options):
+        return wide
+    return max(wide, lines, key=lambda need: need.size)
 
 
 def starting_need(config: Config, begun: Representation | None = None) -> Need:

@@ -10,6 +10,16 @@ from meanfield.outputs.provenance import parsed_versions
 from meanfield.outputs.wall_time import seconds_by_phase
 
 
+def problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """What was asked for, in what state it is and who made it, as names and values."""
+    names = ("title", "status", "manifold", "kernel", "beta", "normalized", "strength")
+    pairs = [(name, attributes[name]) for name in names if attributes.get(name, "") != ""]
+    if attributes.get("diffusivity"):
+        pairs.append(("diffusivity", attributes["diffusivity"]))
+    made = f"{attributes.get('created')} by meanfield {attributes.get('meanfield_version')}"
+    return [*pairs, ("initial", attributes.get("initial")), ("created", made)]
+
+
 def report(attributes: Mapping[str, Any], found: str) -> str:
     """Compact block; what an older file does not know is left out.
 

@@ -58,8 +58,7 @@ def study_output(options: argparse.Namespace, config: Config, name: str) -> Path
         from meanfield.outputs.plots.figures import check_figure
 
         check_figure(options.plot)
-    # A link stays a link: what it points to is replaced.
-    return path.resolve() if path.is_symlink() else path
+    return path
 
 
 @contextmanager
@@ -71,8 +70,7 @@ def study_lock(path: Path, options: argparse.Namespace) -> Iterator[None]:
     OutputError
         If another process writes it, or it is there and is neither to be replaced nor continued.
     """
-    # One file has one lock, whatever the way to it.
-    with writer_lock(path.resolve()):
+    with writer_lock(path):
         _check_unasked(path, options)
         yield
 

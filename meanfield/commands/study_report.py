@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from meanfield.commands import comparison_report, ensemble_report
+from meanfield.commands.provenance_report import problem_facts
 from meanfield.commands.tables import facts
 from meanfield.outputs.comparison_file import load_comparison
 from meanfield.outputs.ensemble_file import load_ensemble
@@ -49,14 +50,10 @@ def load_study(path: str, kind: Kind) -> Study:
 def study_facts(study: Study, kind: Kind) -> list[tuple[str, Any]]:
     """What was asked for and how much of it is done, as names and values."""
     told = study.attributes
-    names = ("title", "status", "manifold", "kernel", "beta", "normalized", "strength")
-    pairs = [("kind", kind)] + [(name, told[name]) for name in names if told.get(name, "") != ""]
-    pairs += [("diffusivity", told["diffusivity"])] if told.get("diffusivity") else []
     done, total = int(study.finished.sum()), len(study.tokens) * _repetitions(study)
     return [
-        *pairs,
-        ("initial", told.get("initial")),
-        ("created", f"{told.get('created')} by meanfield {told.get('meanfield_version')}"),
+        ("kind", kind),
+        *problem_facts(told),
         ("tokens", ", ".join(map(str, study.tokens))),
         *[(name, told[name]) for name in _OWN_FACTS[kind] if name in told],
         ("finished", f"{done} of {total} {_TASKS[kind]}"),

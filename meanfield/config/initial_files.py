@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.config.tables import shown
+from meanfield.config.tables import shortened, shown
 from meanfield.initial import Law, from_density, from_points
 from meanfield.measures import Density
 from meanfield.problem import Problem
@@ -34,7 +34,9 @@ def tokens_from_file(values: dict[str, Any], folder: Path, bare: Problem) -> Law
         raise ValueError(f"{label} needs more memory than there is, or is damaged.") from None
     except Exception as error:
         # NumPy parses what the file says of itself: nonsense raises all kinds of errors.
-        raise ValueError(f"{label} is no readable .npy file of numbers: {error}.") from None
+        # It may quote as much of the file as it likes.
+        reason = shortened(str(error))
+        raise ValueError(f"{label} is no readable .npy file of numbers: {reason}.") from None
     if points.size == 0:
         raise ValueError(f"{label} holds no tokens, expected at least one.")
     if points.dtype.kind not in "fiu" or points.ndim == 0:

@@ -1,9 +1,9 @@
 """Explicit Runge-Kutta with SciPy's adaptive stepper classes.
 
 A thin layer over them: complex states travel as pairs of real numbers (half the work of
-SciPy's complex products with real coefficients), small steps keep to one BLAS thread, and
-attempts are counted. The stepper has no end, so that saving and stopping never change its
-steps, and no memory beyond (time, state, step), so that it can go on equal to the bit.
+SciPy's complex products with real coefficients), and attempts are counted. The stepper has no
+end, so that saving and stopping never change its steps, and no memory beyond (time, state,
+step), so that it can go on equal to the bit.
 """
 
 from __future__ import annotations

@@ -77,12 +77,6 @@ class Grid(Protocol):
         """Coefficients of the divergence of a nodal vector field; degree 0 is exactly 0."""
         ...
 
-    def advection(
-        self, density: ModalArray, potential: ModalArray, partition: ModalArray | None = None
-    ) -> ModalArray:
-        """Coefficients of div(f grad Phi / Z); Z = 1 if `partition` is None."""
-        ...
-
     def transport(
         self, potential_multipliers: FloatArray, attention_multipliers: FloatArray | None
     ) -> Callable[[ModalArray, bool], ModalArray]:

@@ -60,6 +60,22 @@ def cluster_radius(beta: float) -> float:
     return min(_RADIUS / math.sqrt(abs(beta) if beta != 0 else 1.0), math.pi / 2)
 
 
+def grid_degree(dimension: int, max_degree: int, radius: float) -> int:
+    """Degree of the grid on which a density of some degree is looked at.
+
+    It resolves the density, and the radius unless that takes too many nodes.
+
+    Examples
+    --------
+    >>> grid_degree(2, 64, cluster_radius(9.0)), grid_degree(2, 64, cluster_radius(400.0))
+    (202, 666)
+    """
+    degree = max(max_degree, math.ceil(_DEGREES_PER_RADIUS[dimension] / radius))
+    if dimension > 1 and degree > _LARGEST_DEGREE:
+        degree = max(max_degree, _LARGEST_DEGREE)
+    return degree
+
+
 def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = None) -> Clusters:
     """Clusters of a measure.
 
@@ -98,6 +114,8 @@ def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = No
     dense = space.dense(points, mass, radius, threshold)
     weights = np.full(len(points), 1.0 / len(points)) if mass is None else mass
     points, weights = points[dense], weights[dense]
+    # A density has many nodes: nothing is kept twice while they are linked.
+    del mass, dense
     if len(points) == 0:
         return Clusters(np.zeros(0), np.zeros((0, *points.shape[1:])))
     group = space.linked(points, radius)
@@ -119,9 +137,8 @@ def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray, flo
     Where that would be too many nodes, the radius is that of a few nodes instead.
     """
     space = density.manifold
-    degree = max(density.max_degree, math.ceil(_DEGREES_PER_RADIUS[space.dimension] / radius))
-    if space.dimension > 1 and degree > _LARGEST_DEGREE:
-        degree = max(density.max_degree, _LARGEST_DEGREE)
+    degree = grid_degree(space.dimension, density.max_degree, radius)
+    if space.dimension > 1:
         radius = max(radius, _DEGREES_PER_RADIUS[space.dimension] / degree)
     grid = space.grid(degree)
     mass = np.maximum(grid.to_nodal(density.coefficients), 0.0) * grid.weights

@@ -2,7 +2,7 @@
 
 A new version is written to a copy, which is sealed with a checksum, flushed to the disk and then
 renamed onto the file: whoever reads it, or kills this process, finds either the old file or the
-new one.
+new one. The folder is flushed, too, so that a power cut does not bring the old one back.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any
 
 from meanfield.outputs.seal import seal
+from meanfield.outputs.status import not_written
 
 # Room for what HDF5 adds to the data: structures, and chunks that are not yet full.
 _MARGIN = 2**22
@@ -80,21 +81,29 @@ def replace_file(
             _reserve(partial, partial.stat().st_size + _MARGIN + room)
         _write(partial, "w" if source is None else "r+", write)
         seal(partial)
-        _synchronize(partial)
 
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
     """Place for the new version of a file, which takes the old one's place after the block."""
     # A link stays a link: what it points to is replaced.
-    target = path.resolve()
+    # One to itself has no target: os.path.realpath leaves it, where Path.resolve would raise.
+    target = Path(os.path.realpath(path))
     partial = _partial(target)
     with uninterrupted():
         try:
+            # Renaming would put a file in place of a pipe or a device.
+            if target.exists() and not target.is_file():
+                raise FileExistsError(errno.EEXIST, "it is not a regular file")
             yield partial
+            # In this order: a name would reach the disk before what it names.
+            _synchronize(partial, os.O_RDWR)
             os.replace(partial, target)
+            # What could be written is in its place, also where folders cannot be flushed.
+            with suppress(OSError):
+                _synchronize(target.parent, os.O_RDONLY)
         except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from None
+            raise OutputError(not_written(path, error.strerror or str(error))) from None
         finally:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
@@ -168,9 +177,9 @@ def _reserve(path: Path, size: int) -> None:
         os.close(descriptor)
 
 
-def _synchronize(path: Path) -> None:
-    """Wait until a file is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+def _synchronize(path: Path, mode: int) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, mode)
     try:
         os.fsync(descriptor)
     finally:
@@ -213,6 +222,8 @@ def writer_lock(path: Path) -> Iterator[None]:
     if importlib.util.find_spec("fcntl") is None:  # not on Windows
         yield
         return
+    # One file has one lock, whatever the way to it.
+    path = Path(os.path.realpath(path))
     lock = path.with_name(path.name + ".lock")
     descriptor = _locked(path, lock)
     try:
@@ -232,7 +243,7 @@ def _locked(path: Path, lock: Path) -> int:
         try:
             descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
         except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error.strerror}.") from None
+            raise OutputError(not_written(path, error.strerror or str(error))) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -14,16 +14,15 @@ from typing import Any
 from meanfield.arrays import FloatArray
 from meanfield.events import Event
 from meanfield.outputs import run_writer
-from meanfield.outputs.atomic import OutputError, replace_file, uninterrupted, writer_lock
+from meanfield.outputs.atomic import OutputError, replace_file, uninterrupted
 from meanfield.outputs.provenance import FACTS
 from meanfield.outputs.result_hash import result_hash
 from meanfield.outputs.run_file import file_results
+from meanfield.outputs.status import cut_short
 from meanfield.outputs.wall_time import WallTime
 from meanfield.run import COMPLETED, RUNNING
 from meanfield.snapshot import Snapshot
 from meanfield.trajectory import SimulationError
-
-__all__ = ["RUNNING", "OutputError", "conclude", "record", "writer_lock"]
 
 _FLUSH_SECONDS = 1.0
 _FLUSH_SHARE = 10.0
@@ -157,8 +156,7 @@ def record(
     except BaseException as error:
         if written == COMPLETED:
             raise
-        cause = "interrupted" if isinstance(error, KeyboardInterrupt | GeneratorExit) else "failed"
-        flush(f"{cause} at t = {reached:.6g}")
+        flush(cut_short(error, f"at t = {reached:.6g}"))
         raise
 
 

@@ -37,7 +37,6 @@ from meanfield.outputs.layout import check_grows, dataset, increasing_times
 from meanfield.outputs.reading import FormatError, opened, plain_attributes
 from meanfield.outputs.result_hash import run_results
 from meanfield.outputs.run_parts import (
-    EVENT_NUMBERS,
     checked_diagnostics,
     checked_observables,
     found_observables,
@@ -53,15 +52,6 @@ from meanfield.snapshot import Checkpoint
 
 if TYPE_CHECKING:
     import h5py
-
-__all__ = [
-    "EVENT_NUMBERS",
-    "FORMAT_VERSION",
-    "check_format",
-    "file_results",
-    "load",
-    "read_checkpoint",
-]
 
 FORMAT_VERSION = 2
 
@@ -124,8 +114,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
         # Not a number where the next step is to be chosen.
         step = float(group.attrs["step"])
         clock, epoch, unit = (float(told[key]) for key in ("clock", "epoch", "unit"))
-        # The step in which the last saved time lies begins before it.
-        last = increasing_times(file)[-1]
+        # The step in which the last saved time lies begins before it, but for rounding.
+        last = increasing_times(file)[-1] * (1 + 1e-9)
         sound = min(clock, epoch) >= 0 and clock + epoch <= last and 0 < unit < np.inf
         if not sound or step <= 0 or np.isinf(step):
             raise ValueError("the clock of the checkpoint is out of range")

@@ -24,6 +24,7 @@ import numpy as np
 from meanfield.outputs.atomic import replace_file
 from meanfield.outputs.reading import FormatError, opened, plain_attributes
 from meanfield.outputs.result_hash import result_hash
+from meanfield.outputs.status import cut_short
 from meanfield.outputs.wall_time import WallTime
 from meanfield.run import COMPLETED, RUNNING
 
@@ -192,8 +193,7 @@ def taken_down(
                 written = clock.perf_counter()
             yield task
     except BaseException as error:
-        cause = "interrupted" if isinstance(error, KeyboardInterrupt | GeneratorExit) else "failed"
-        put_down(f"{cause} with {progress()} finished")
+        put_down(cut_short(error, f"with {progress()} finished"))
         raise
     put_down(COMPLETED)
 

@@ -49,9 +49,20 @@ def never(representation: Representation, state: State, failed: bool) -> None:
     return None
 
 
+def largest_degree(problem: Problem, options: Options) -> int:
+    """Degree to which a density may grow before it ends, or characteristics take over."""
+    usual = FULL_DEGREE if hands_over(problem, options) else problem.space.default_max_degree
+    return min(options.max_degree or usual, problem.space.largest_degree)
+
+
+def hands_over(problem: Problem, options: Options) -> bool:
+    """Whether one representation follows another: paths of a diffusing measure are no curves."""
+    return options.name == "auto" and not problem.flow.diffusivity
+
+
 def hand_over_rule(problem: Problem, options: Options) -> HandOver:
     """Who takes over from whom, and when: nobody, unless the representation is "auto"."""
-    if options.name != "auto" or problem.flow.diffusivity:
+    if not hands_over(problem, options):
         return never
 
     def rule(here: Representation, state: State, failed: bool) -> Successor | None:

@@ -12,7 +12,6 @@ from meanfield.commands import memory
 from meanfield.commands.main import main
 from meanfield.commands.memory import (
     check_memory,
-    estimated_memory,
     largest_need,
     particle_count,
     starting_need,
@@ -93,22 +92,22 @@ def test_needs_are_those_of_the_representation(
     config = asked(path, *overrides)
     begun, grown = starting_need(config), largest_need(config)
     assert (begun.what, grown.what) == (start, largest)
-    assert begun.size <= grown.size == estimated_memory(config)
+    assert begun.size <= grown.size == largest_need(config).size
 
 
 def test_stages_are_what_noisy_tokens_do_not_have(path: Path) -> None:
     """Noisy systems that fit would be refused."""
     noisy = asked(path, *PARTICLES, "problem.diffusivity=0.1", "time.step=0.1")
-    assert estimated_memory(noisy) < 0.8 * estimated_memory(asked(path, *PARTICLES))
+    assert largest_need(noisy).size < 0.8 * largest_need(asked(path, *PARTICLES)).size
 
 
 def test_states_that_wait_are_counted(path: Path) -> None:
     """A run that keeps its states would be killed by them; but they do not wait for ever."""
     few, many = (
-        estimated_memory(asked(path, *PARTICLES, "output.state=all", f"time.save={n}"))
+        largest_need(asked(path, *PARTICLES, "output.state=all", f"time.save={n}")).size
         for n in (5, 60)
     )
-    assert few - estimated_memory(asked(path, *PARTICLES)) == 5 * 8e6
+    assert few - largest_need(asked(path, *PARTICLES)).size == 5 * 8e6
     assert many - few == 2**28 + 8e6 - 5 * 8e6
 
 

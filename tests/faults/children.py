@@ -156,12 +156,10 @@ def chain(folder: Path, config: str, options: list[str]) -> Chain:
     arguments = ["run", "run.toml", "-o", "run.h5", "--quiet", *options]
     warm(folder, *arguments)
     (folder / "run.h5").unlink()
-    end = command(folder, *arguments)
+    end = command(folder, *arguments, call=-1)
     end.check(0)
-    (folder / "run.h5").unlink()
-    calls = command(folder, *arguments, call=-1).calls
     shutil.move(folder / "run.h5", folder / "reference")
-    return Chain(folder, options, load(folder / "reference"), end.seconds, calls)
+    return Chain(folder, options, load(folder / "reference"), end.seconds, end.calls)
 
 
 def assert_rows_equal(run: Run, reference: Run) -> None:

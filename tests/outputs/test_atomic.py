@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import threading
 from pathlib import Path
 from typing import Any
@@ -84,106 +85,6 @@ def test_impossible_place_is_an_output_error(tmp_path: Path) -> None:
         pass
 
 
-def test_full_disk_is_found_before_hdf5_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """HDF5 would be left with a file that it can neither write nor close, and crash at the end."""
-    path = tmp_path / "x.h5"
-    replace_file(path, None, put("a", 1))
-    asked = []
-
-    def full(descriptor: int, offset: int, size: int) -> None:
-        asked.append(size)
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(OutputError, match="cannot be written: No space left on device"):
-        replace_file(path, path, put("b", 2), room=1000)
-    assert asked[0] >= path.stat().st_size + 1000
-    assert numbers(path) == {"a": 1}
-    assert [file.name for file in tmp_path.iterdir()] == ["x.h5"]
-
-
-def test_reserved_space_is_given_back(tmp_path: Path) -> None:
-    """A file would keep the room that it might have needed."""
-    path = tmp_path / "x.h5"
-    replace_file(path, None, put("a", 1), room=10**7)
-    replace_file(path, path, put("b", 1), room=10**7)
-    assert path.stat().st_size < 10**5
-
-
-def test_file_systems_that_cannot_reserve_are_written_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Runs would be impossible on some network disks."""
-
-    def unsupported(descriptor: int, offset: int, size: int) -> None:
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(os, "posix_fallocate", unsupported)
-    replace_file(tmp_path / "x.h5", None, put("a", 1))
-    monkeypatch.delattr(os, "posix_fallocate")
-    replace_file(tmp_path / "x.h5", tmp_path / "x.h5", put("b", 2))
-    assert numbers(tmp_path / "x.h5") == {"a": 1, "b": 2}
-
-
-class Failing:
-    """File whose k-th write or cut fails, once."""
-
-    def __init__(self, raw: Any, chosen: int) -> None:
-        self._raw, self._left = raw, chosen
-
-    def __getattr__(self, name: str) -> Any:
-        """Everything of the file, and two things that may fail."""
-        method = getattr(self._raw, name)
-        if name not in ("write", "truncate"):
-            return method
-
-        def maybe(argument: Any) -> Any:
-            self._left -= 1
-            if self._left == -1:
-                raise OSError(5, "Input/output error")
-            return method(argument)
-
-        return maybe
-
-
-def test_no_failure_of_the_disk_is_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """HDF5 forgets what it could not write when it closes a dataset: a hole would be sealed."""
-    path, real, failing = tmp_path / "x.h5", atomic._Disk, 0
-    replace_file(path, None, put("a", 1))
-
-    def write(file: h5py.File) -> None:
-        file.create_dataset("chunks", data=[1.0] * 1000, chunks=(50,))
-        file["b"] = 2
-
-    monkeypatch.setattr(atomic, "_Disk", lambda raw: real(Failing(raw, failing)))
-    while True:
-        try:
-            replace_file(path, path, write)
-        except OutputError as error:
-            assert str(error) == f"{path} cannot be written: Input/output error."
-            assert numbers(path) == {"a": 1}
-            failing += 1
-        else:
-            break
-    assert failing > 30
-
-
-def test_file_that_hdf5_cannot_finish_is_told(tmp_path: Path) -> None:
-    """What the disk said would hide behind what HDF5 makes of it, or the other way round."""
-    path = tmp_path / "x.h5"
-
-    def fail(file: h5py.File) -> None:
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(OutputError, match="No space left on device"):
-        replace_file(path, None, fail)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_bytes_take_the_place_of_a_file_at_once(tmp_path: Path) -> None:
     """A full disk would leave half a figure, and nothing of the one before."""
     path, link = tmp_path / "x.png", tmp_path / "link.png"
@@ -196,6 +97,35 @@ def test_bytes_take_the_place_of_a_file_at_once(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"x\.png cannot be written: Is a directory\."):
         replace_bytes(path, b"newer")
     assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("name", ["itself.png", "other.png"])
+def test_link_that_leads_nowhere_is_replaced(tmp_path: Path, name: str) -> None:
+    """A link to itself, or two to each other, would be a traceback."""
+    link = tmp_path / "itself.png"
+    link.symlink_to(name)
+    (tmp_path / "other.png").symlink_to("itself.png")
+    replace_bytes(link, b"new")
+    assert link.read_bytes() == b"new" and not link.is_symlink()
+    assert {file.name for file in tmp_path.iterdir()} == {"itself.png", "other.png"}
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_pipe_stays_a_pipe(tmp_path: Path, linked: bool) -> None:
+    """What reads from a pipe, or a device, would wait for ever beside a file of its name."""
+    pipe, link = tmp_path / "pipe.png", tmp_path / "link.png"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    path = link if linked else pipe
+    for write in (
+        lambda: replace_bytes(path, b"new"),
+        lambda: replace_file(path, None, put("a", 1)),
+    ):
+        refusal = rf"{path.name} cannot be written: it is not a regular file\.$"
+        with pytest.raises(OutputError, match=refusal):
+            write()
+        assert stat.S_ISFIFO(pipe.stat().st_mode) and link.is_symlink()
+    assert {file.name for file in tmp_path.iterdir()} == {"pipe.png", "link.png"}
 
 
 def test_lock_clears_away_what_a_killed_writer_left(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ import pytest
 import meanfield as mf
 from meanfield.measures import Density
 from meanfield.outputs import atomic, recorder, run_writer
-from meanfield.outputs.recorder import OutputError, conclude, record
+from meanfield.outputs.atomic import OutputError
+from meanfield.outputs.recorder import conclude, record
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.run import problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot

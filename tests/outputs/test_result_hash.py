@@ -95,19 +95,26 @@ def test_every_nan_is_the_same() -> None:
     assert len({result_hash({"x": pair}) for pair in pairs}) == 1
 
 
+@pytest.mark.parametrize("padding", [0, 1, 4])
 @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 3)])
-def test_padding_does_not_count(shape: tuple[int, ...]) -> None:
+def test_padding_does_not_count(shape: tuple[int, ...], padding: int) -> None:
     """A resumed file that is padded to another width would have another hash."""
     narrow = np.arange(float(np.prod(shape))).reshape(shape)
-    narrow[0, 1:] = np.nan
-    wide = np.full((2, 7, *shape[2:]), np.nan)
+    # A column that others follow stays, as does one with a single number.
+    narrow[:, 1] = np.nan
+    narrow[:, 2].flat[:-1] = np.nan
+    wide = np.full((2, 3 + padding, *shape[2:]), np.nan)
     wide[:, :3] = narrow
     moments = np.ones((2, 3), complex)
-    first, second = (
-        result_hash(run_results(np.arange(2.0), moments, {"clusters/centre": x}))
-        for x in (narrow, wide)
-    )
-    assert first == second
+    found = run_results(np.arange(2.0), moments, {"clusters/centre": wide})
+    assert found.keys() == {"time", "moments", "observables/clusters/centre"}
+    covered = found["observables/clusters/centre"]
+    assert covered.shape == narrow.shape and covered.tobytes() == narrow.tobytes()
+    told = b"meanfield results 1\n" + b"moments c16 2x3\n" + moments.tobytes()
+    told += f"observables/clusters/centre f8 {'x'.join(map(str, shape))}\n".encode()
+    told += np.where(np.isnan(narrow), np.nan, narrow).tobytes()
+    told += b"time f8 2\n" + np.arange(2.0).tobytes()
+    assert result_hash(found) == hashlib.sha256(told).hexdigest()
 
 
 def test_run_without_clusters_has_a_hash() -> None:

@@ -16,7 +16,7 @@ import pytest
 import meanfield as mf
 from meanfield.config import load_config
 from meanfield.execute import execute
-from meanfield.outputs.run_file import FORMAT_VERSION, file_results, load, read_checkpoint
+from meanfield.outputs.run_file import FORMAT_VERSION, load, read_checkpoint
 from meanfield.run import Run
 from meanfield.snapshot import Checkpoint
 
@@ -281,28 +281,3 @@ def test_inconsistent_file_is_refused(
         change(h5)
     with pytest.raises(ValueError, match=message):
         load(path)
-
-
-def test_hash_is_not_taken_of_series_of_other_lengths(density_file: Path, tmp_path: Path) -> None:
-    """`info` would read rows without end."""
-    path = tmp_path / "x.h5"
-    path.write_bytes(density_file.read_bytes())
-    with h5py.File(path, "a") as h5:
-        h5["observables/energy"].resize((10**12,))
-    with h5py.File(path) as h5, pytest.raises(ValueError, match="energy has shape .*, expected 6"):
-        file_results(h5)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("clock", 1e9), ("epoch", -1.0), ("unit", 0.0), ("step", 0.0)]
-)
-def test_checkpoint_out_of_range_is_refused(
-    density_file: Path, tmp_path: Path, name: str, value: float
-) -> None:
-    """A run would go on from a time that it never reached, or never end."""
-    path = tmp_path / "x.h5"
-    path.write_bytes(density_file.read_bytes())
-    with h5py.File(path, "a") as h5:
-        h5["checkpoint"].attrs[name] = value
-    with pytest.raises(ValueError, match="the clock of the checkpoint is out of range"):
-        read_checkpoint(path)

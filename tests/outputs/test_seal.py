@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from pathlib import Path
 
 import h5py
@@ -26,6 +27,19 @@ def test_seal_is_one_line_after_the_content(tmp_path: Path, size: int) -> None:
     found = sealed(tmp_path / "x", content)
     assert found.startswith(content + b"\nmeanfield crc32 ")
     assert found[len(content) :].count(b"\n") == 2
+
+
+@pytest.mark.parametrize("size", [0, 1, 2**20, 2**20 + 1, 3 * 2**20])
+def test_checksum_is_that_of_all_blocks(tmp_path: Path, size: int) -> None:
+    """Only a part of a large file would be looked at, or nobody else could check it."""
+    path, content = tmp_path / "x", random.Random(size).randbytes(size)
+    good = sealed(path, content)
+    assert good == content + b"\nmeanfield crc32 %08x\n" % zlib.crc32(content)
+    for place in {0, size // 2, size - 2**20, size - 1} & set(range(size)):
+        data = bytearray(good)
+        data[place] ^= 1 << place % 8
+        path.write_bytes(data)
+        assert is_broken(path), place
 
 
 def test_every_flipped_bit_breaks_it(tmp_path: Path) -> None:

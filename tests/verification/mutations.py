@@ -10,7 +10,6 @@ Run: python tests/verification/mutations.py (`make mutations`)
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
@@ -20,6 +19,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+import reporting
 
 ROOT = Path(__file__).parents[2]
 HERE = "tests/verification/"
@@ -272,9 +273,7 @@ def main() -> int:
             "caught": bool(by),
             "by": by,
         }
-        if out := os.environ.get("MEANFIELD_VERIFICATION"):
-            with open(out, "a", encoding="utf-8") as lines:
-                lines.write(json.dumps(record) + "\n")
+        reporting.write_down("MEANFIELD_VERIFICATION", record)
     print(f"{len(chosen) - unseen} of {len(chosen)} caught")
     return int(unseen > 0)
 

@@ -102,9 +102,11 @@ def linked(points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
     if len(points) == 0:
         return np.zeros(0, dtype=np.int64)
     order = box_tree.curve_order(points, stable=False)
-    ordered = points if order is None else points[order]
-    tree = box_tree.build(ordered, np.ones(len(points)))
-    leader = neighbourhood_kernels.linked_groups(tree, _square_of_chord(radius))
+    # Without a name for the tree its memory is free again when the groups are numbered.
+    leader = neighbourhood_kernels.linked_groups(
+        box_tree.build(points if order is None else points[order], np.ones(len(points))),
+        _square_of_chord(radius),
+    )
     if order is not None:
         leader[order] = leader.copy()
     return neighbourhood_kernels.numbered(leader)  # type: ignore[no-any-return]

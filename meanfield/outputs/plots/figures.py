@@ -71,7 +71,7 @@ def check_figure(path: str | os.PathLike[str]) -> None:
     ValueError: nowhere/figure.png cannot be written: its folder does not exist.
     """
     check_suffix(path)
-    if not Path(path).resolve().parent.is_dir():
+    if not Path(os.path.realpath(path)).parent.is_dir():
         raise ValueError(f"{os.fspath(path)} cannot be written: its folder does not exist.")
 
 

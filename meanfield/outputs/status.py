@@ -1,0 +1,36 @@
+"""How files say why they end where they do: the words of a status, written and read here alone."""
+
+from __future__ import annotations
+
+from meanfield.run import RUNNING
+
+_INTERRUPTED, _FAILED, _NOT_WRITTEN = "interrupted", "failed", "cannot be written"
+
+
+def cut_short(error: BaseException, where: str) -> str:
+    """Status after anything but a reason of the run's own.
+
+    Examples
+    --------
+    >>> cut_short(KeyboardInterrupt(), "at t = 3")
+    'interrupted at t = 3'
+    """
+    # A stream that its consumer closes ends by GeneratorExit.
+    asked = isinstance(error, KeyboardInterrupt | GeneratorExit)
+    return f"{_INTERRUPTED if asked else _FAILED} {where}"
+
+
+def not_written(path: object, reason: str) -> str:
+    """Why a file could not be replaced; part of a status, if a later try succeeds."""
+    return f"{path} {_NOT_WRITTEN}: {reason}."
+
+
+def is_cut_short(status: str) -> bool:
+    """Whether nothing but a disturbance ended what the file holds: more of it can follow.
+
+    Examples
+    --------
+    >>> is_cut_short("interrupted at t = 3"), is_cut_short("under-resolved at t = 3: tail 1e-3")
+    (True, False)
+    """
+    return status.startswith((RUNNING, _INTERRUPTED, _FAILED)) or _NOT_WRITTEN in status

@@ -1,0 +1,154 @@
+"""Words of a status: what one part of the package writes, another one recognises."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.outputs import recorder
+from meanfield.outputs.atomic import OutputError, replace_bytes
+from meanfield.outputs.recorder import record
+from meanfield.outputs.run_file import load
+from meanfield.outputs.status import cut_short, is_cut_short, not_written
+from meanfield.outputs.study_file import taken_down
+from meanfield.outputs.wall_time import WallTime
+from meanfield.run import COMPLETED, RUNNING, problem_attributes
+from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.trajectory import SimulationError
+
+ATTRIBUTES = problem_attributes(mf.Problem(mf.Circle(), mf.linear())) | {"status": RUNNING}
+# What ends a file that is not all there -> how its status begins.
+DISTURBANCES: list[tuple[BaseException, str]] = [
+    (KeyboardInterrupt(), "interrupted"),
+    (GeneratorExit(), "interrupted"),
+    (ValueError("no"), "failed"),
+    (MemoryError(), "failed"),
+    (SystemExit(1), "failed"),
+]
+REASONS = [
+    "under-resolved: spectral tail 1e-3 above 1e-8",
+    "the step became too small: the tolerance cannot be reached, raise it",
+    "state became non-finite: reduce strength or beta",
+]
+
+
+@pytest.mark.parametrize(("error", "word"), DISTURBANCES)
+@pytest.mark.parametrize("where", ["", "at t = 3", "with 2 of 3 tasks finished"])
+def test_disturbance_is_recognised(error: BaseException, word: str, where: str) -> None:
+    """A run that nothing but Ctrl-C ended would not be called completed when it is."""
+    status = cut_short(error, where)
+    assert status == f"{word} {where}"
+    assert is_cut_short(status)
+
+
+@pytest.mark.parametrize("status", ["", COMPLETED, *REASONS])
+def test_reason_of_the_runs_own_is_no_disturbance(status: str) -> None:
+    """A run that cannot go on would lose its reason when it is resumed."""
+    assert not is_cut_short(status)
+    assert is_cut_short(RUNNING)
+
+
+@pytest.mark.parametrize("reason", [os.strerror(errno.ENOSPC), os.strerror(errno.EIO)])
+def test_disk_is_a_disturbance(reason: str) -> None:
+    """A run whose disk was full would stay unfinished for ever."""
+    said = not_written(Path("folder/x.h5"), reason)
+    assert said == f"folder/x.h5 cannot be written: {reason}."
+    assert is_cut_short(said)
+
+
+def test_what_atomic_says_is_recognised(tmp_path: Path) -> None:
+    """A place that cannot be written would look like a result."""
+    with pytest.raises(OutputError) as told:
+        replace_bytes(tmp_path / "nodir" / "x.png", b"")
+    assert str(told.value) == not_written(tmp_path / "nodir/x.png", os.strerror(errno.ENOENT))
+    assert is_cut_short(str(told.value))
+
+
+def snapshots(error: BaseException | None) -> Iterator[Snapshot]:
+    """Two saved times, and what ends them."""
+    for time in (0.0, 1.0):
+        state = np.array([1.0, 0.1], complex)
+        density = mf.Density(mf.Circle(), state)
+        moments = density.moments(12)
+        yield Snapshot(time, density, moments, "density", {"steps": time}, Checkpoint(time, state))
+    if error is not None:
+        raise error
+
+
+def recorded(path: Path, error: BaseException | None) -> str:
+    """Status of a run file that ended so."""
+    stream = record(
+        path,
+        snapshots(error),
+        attributes=ATTRIBUTES,
+        growth_rates=np.zeros(3),
+        observe=lambda snapshot: {"energy": np.array(snapshot.time)},
+    )
+    try:
+        list(stream)
+    except BaseException as caught:
+        assert caught is error or isinstance(caught, SimulationError)
+    return load(path).status
+
+
+@pytest.mark.parametrize(("error", "word"), DISTURBANCES)
+def test_run_that_was_disturbed_is_recognised(
+    tmp_path: Path, error: BaseException, word: str
+) -> None:
+    """The recorder would write what `--resume` takes for a reason to leave a run as it is."""
+    status = recorded(tmp_path / "x.h5", error)
+    assert status == f"{word} at t = 1"
+    assert is_cut_short(status)
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_run_that_cannot_go_on_is_left_as_it_is(tmp_path: Path, reason: str) -> None:
+    """A run that is under-resolved would be called completed."""
+    status = recorded(tmp_path / "x.h5", SimulationError(1.5, 3, reason))
+    assert status == reason.replace(":", " at t = 1.5:", 1)
+    assert not is_cut_short(status)
+    completed = recorded(tmp_path / "x.h5", None)
+    assert completed == COMPLETED and not is_cut_short(completed)
+
+
+def test_run_whose_disk_failed_is_recognised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that lacked nothing but its last word would stay unfinished for ever."""
+    real, calls = recorder.replace_file, []
+
+    def full_once(path: Path, *others: Any) -> None:
+        calls.append(path)
+        if len(calls) == 2:
+            raise OutputError(not_written(path, os.strerror(errno.ENOSPC)))
+        real(path, *others)
+
+    monkeypatch.setattr(recorder, "replace_file", full_once)
+    status = recorded(tmp_path / "x.h5", None)
+    assert "x.h5 cannot be written at t = " in status and status != COMPLETED
+    assert is_cut_short(status)
+
+
+@pytest.mark.parametrize(("error", "word"), DISTURBANCES)
+def test_study_that_was_disturbed_is_recognised(error: BaseException, word: str) -> None:
+    """A study would write words of its own."""
+    written: list[str] = []
+
+    def results() -> Iterator[tuple[int, int]]:
+        yield 0, 10
+        raise error
+
+    stream = taken_down(
+        results(), lambda task, result: None, written.append, lambda: "1 of 2 tasks", WallTime()
+    )
+    with pytest.raises(type(error)):
+        list(stream)
+    assert written == [RUNNING, f"{word} with 1 of 2 tasks finished"]
+    assert all(is_cut_short(status) for status in written)
