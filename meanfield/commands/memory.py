@@ -2,6 +2,8 @@
 
     need = libraries + arrays * (size of the state) + (states that wait to be written)
 
+A density is looked at on a grid for its clusters, and that may be more than all of its arrays.
+
 How many arrays a representation holds was measured, `tests/benchmarks/memory.py` has the table:
 the estimate lies between the peak and one and a half times the peak. A run that cannot begin is
 refused. One that fits now but not at the largest size to which it may grow is not, for few grow
@@ -19,6 +21,7 @@ from meanfield.compute.limits import available_memory
 from meanfield.config import Config, ConfigError
 from meanfield.config.errors import located
 from meanfield.measures import Measure
+from meanfield.observables.clusters import cluster_radius, grid_degree, grid_size
 from meanfield.outputs.recorder import PENDING_BYTES
 from meanfield.representations import Representation, represent
 from meanfield.representations.automatic import hands_over, largest_degree
@@ -35,6 +38,10 @@ _DRAWN = 10
 # A density has three nodes a degree, on the sphere three times as many values as coefficients.
 _CIRCLE_DENSITY = 50
 _SPHERE_DENSITY = 130
+# Where a density's clusters are looked for, it keeps its stages, and a node on the circle, on the
+# sphere, takes so many bytes.
+_OBSERVED = 40
+_NODE_BYTES = {1: 80, 2: 125}
 
 
 @dataclass(frozen=True)
@@ -77,8 +84,13 @@ def largest_need(config: Config) -> Need:
     return max(wide, lines, key=lambda need: need.size)
 
 
-def starting_need(config: Config, begun: Representation | None = None) -> Need:
-    """What a run needs as it begins; `begun` is its representation, if it is there already."""
+def starting_need(
+    config: Config, begun: Representation | None = None, *, observed: bool = True
+) -> Need:
+    """What a run needs as it begins; `begun` is its representation, if it is there already.
+
+    Not `observed`, nobody looks for its clusters.
+    """
     if particle_count(config) is not None:
         return largest_need(config)
     begun = begun or represent(config.problem, config.options)
@@ -86,7 +98,7 @@ def starting_need(config: Config, begun: Representation | None = None) -> Need:
         count = config.problem.space.degree_of(begun.state)
     else:
         count = begun.state.nbytes // (_point_bytes(config) + 8)
-    return _need(config, begun.name, begun.state.nbytes, count)
+    return _need(config, begun.name, begun.state.nbytes, count, observed=observed)
 
 
 def particle_count(config: Config) -> int | None:
@@ -144,7 +156,7 @@ def check_comparison_memory(config: Config, options: argparse.Namespace) -> None
     density = replace(config.options, name="density", tokens=None)
     with located(f"{config.source.name}:"):
         begun = represent(config.problem, density)
-    start = starting_need(config, begun)
+    start = starting_need(config, begun, observed=False)
     _refuse(f"{config.source.name}: [representation]", start, available)
     # Every worker has the densities of all times.
     kept = float(len(config.times) * begun.state.nbytes)
@@ -177,26 +189,40 @@ def _check_workers(
         _refuse(f"{config.source.name}: [{section}]", need, available_memory())
 
 
-def _need(config: Config, name: str, state: float, count: int) -> Need:
+def _need(config: Config, name: str, state: float, count: int, *, observed: bool = True) -> Need:
     """Need of a representation with a state of that many bytes."""
-    flow, dimension = config.problem.flow, config.problem.space.dimension
-    arrays = _MOVING
+    dimension = config.problem.space.dimension
+    arrays, seen = _MOVING, 0.0
     if name == "density":
         arrays = _CIRCLE_DENSITY if dimension == 1 else _SPHERE_DENSITY
         what, remedy = f"degree {count}", "Lower max_degree"
+        if observed:
+            seen = _OBSERVED * state + _cluster_bytes(config, count)
     elif name == "characteristics":
         what, remedy = f"{count} nodes", "Raise tolerance"
     else:
         what, remedy = f"{count} tokens", "Take fewer tokens"
-        arrays = _NOISY if flow.diffusivity else _MOVING
+        arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
     waiting = 0.0
     if config.output.state == "all":
         # Rows wait until they fill 256 MiB, or half of what the file has.
         whole = len(config.times) * state
         waiting = min(whole, max(PENDING_BYTES, whole / 3) + state)
-    if waiting > arrays * state:
+    held = max(arrays * state, seen)
+    if held > arrays * state:
+        remedy = "Clusters are looked for on a fine grid: lower beta"
+    if waiting > held:
         remedy += ' or take [output] state = "last"'
-    return Need(_BASE + arrays * state + waiting, what, remedy)
+    return Need(_BASE + held + waiting, what, remedy)
+
+
+def _cluster_bytes(config: Config, degree: int) -> float:
+    """Bytes of the grid on which a density's clusters are looked for, and of what is done there."""
+    dimension = config.problem.space.dimension
+    radius = cluster_radius(config.problem.kernel.beta)
+    return float(
+        _NODE_BYTES[dimension] * grid_size(dimension, grid_degree(dimension, degree, radius))
+    )
 
 
 def _point_bytes(config: Config) -> int:

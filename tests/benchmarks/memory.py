@@ -46,13 +46,15 @@ def tokens(space: str, count: float, more: str = "", extra: str = "", **time: st
     return run_file(problem, 'name = "uniform"', options, end, extra=extra, **time)
 
 
-def density(space: str, degree: int, more: str = "", extra: str = "", **time: str) -> str:
+def density(
+    space: str, degree: int, more: str = "", extra: str = "", widest: int = 0, **time: str
+) -> str:
     """A density whose grid has a degree from the start: twice that of its waves."""
     mode = f"[{degree // 2}, 0.01, 0.0]" if space == CIRCLE else f"[{degree // 2}, 0, 0.01]"
     initial = f'name = "perturbed_uniform", modes = [[1, 0.01, 0.0], {mode}]'
     if space == SPHERE:
         initial = initial.replace("[1, 0.01, 0.0]", "[1, 0, 0.01]")
-    options = f'name = "density", max_degree = {degree}'
+    options = f'name = "density", max_degree = {widest or degree}'
     problem = ", ".join(part for part in (space, more) if part)
     end = float(time.pop("end", "0.01"))
     return run_file(problem, initial, options, end, extra=extra, **time)
@@ -131,6 +133,18 @@ def cases() -> Iterator[tuple[str, str, list[str]]]:
             section = f"compare = {{ tokens = [{count:.0f}], repetitions = 2 }}"
             command = ["compare", "--workers", f"{workers}"]
             yield f"{label} compare {count:.0e} x {workers}", study(space, section), command
+    # Clusters are looked for on a grid as fine as beta asks for, whatever the degree.
+    for space, beta, degree in (
+        (SPHERE, "100.0", 256),
+        (SPHERE, "400.0", 512),
+        (SPHERE, "1500.0", 1023),
+        (CIRCLE, "1e7", 65536),
+        (CIRCLE, "1e8", 131072),
+    ):
+        label = "circle" if space == CIRCLE else "sphere"
+        for wave in (2, degree):
+            text = density(space, wave, f"beta = {beta}", widest=degree)
+            yield f"{label} density {degree if wave > 2 else 64} beta {float(beta):g}", text, run
     yield (
         "circle auto",
         run_file(

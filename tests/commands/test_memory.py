@@ -19,6 +19,7 @@ from meanfield.commands.memory import (
 )
 from meanfield.config import Config, ConfigError, load_config
 from meanfield.outputs.run_file import load
+from meanfield.representations import represent
 
 TEXT = """\
 [problem]
@@ -112,6 +113,26 @@ def test_states_that_wait_are_counted(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("overrides", "size"),
+    [
+        # Bytes a node, 4.5 or 3 nodes a degree, and 16 pi / 3 or 16 pi degrees a radius.
+        ([*SPHERE, "problem.beta=36.0"], 125 * 4.5 * 403**2),
+        ([*SPHERE, "problem.beta=400.0", "representation.max_degree=512"], 125 * 4.5 * 666**2),
+        (["problem.beta=1e7", "representation.max_degree=65536"], 80 * 3 * 635_819),
+    ],
+)
+def test_grid_of_clusters_is_counted(path: Path, overrides: list[str], size: float) -> None:
+    """A density of low degree would take 250 MiB that nobody was told of, and be killed."""
+    config = asked(path, DENSITY, *overrides)
+    problem = config.problem
+    state = represent(problem, config.options).state.nbytes
+    unseen = starting_need(config, observed=False).size  # by comparisons
+    found = starting_need(config).size - memory._BASE - memory._OBSERVED * state
+    assert found == pytest.approx(size, rel=1e-5)
+    assert unseen < memory._BASE + found
+
+
+@pytest.mark.parametrize(
     ("overrides", "line"),
     [
         (
@@ -123,6 +144,11 @@ def test_states_that_wait_are_counted(path: Path) -> None:
             [*SPHERE, DENSITY, "initial.modes=[[300, 0, 0.1]]"],
             "degree 600 would take about 0.624 GiB of memory; this process may use 0.293 GiB. "
             "Lower max_degree, or a machine with more.",
+        ),
+        (
+            [*SPHERE, DENSITY, "problem.beta=100.0"],
+            "degree 90 would take about 0.508 GiB of memory; this process may use 0.293 GiB. "
+            "Clusters are looked for on a fine grid: lower beta, or a machine with more.",
         ),
         (
             [

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from meanfield.integrators import exponential_weights
+from meanfield.integrators import exponential_kernels, exponential_weights
 from meanfield.integrators.exponential import ExponentialStepper, exponential
 
 STIFF = -np.logspace(0.0, 6.0, 25)
@@ -92,6 +92,29 @@ def test_error_of_driven_modes_is_seen(tolerance: float) -> None:
         assert stepper.step()
     exact = (np.exp(0.5 * stepper.time) - np.exp(-2.0 * stepper.time)) / 2.5
     assert abs(stepper.state[1] - exact) < 2.0 * tolerance
+
+
+@pytest.mark.parametrize("turn", [1.0, 1j, 0.6 + 0.8j, None])
+@pytest.mark.parametrize("index", [None, np.array([1, 0, 1])])
+def test_error_and_size_are_moduli(turn: complex | None, index: np.ndarray | None) -> None:
+    """Imaginary parts would be ignored, or real numbers counted twice."""
+    rng, share = np.random.default_rng(5), 0.7
+    parts = rng.normal(size=(6, 3, 2)) @ np.array([1.0, 0.3j])
+    parts = parts.real.copy() if turn is None else parts * turn
+    weights = exponential_weights.weights(np.array([-3.0, -0.5, -40.0]), 0.4)
+    _, n1, n2, n3, n4, n5 = parts
+    found = parts[0].copy()
+    error, size = exponential_kernels.finish(found, n1, n2, n3, n4, n5, weights, index, share)
+
+    end, middle = weights[[exponential_weights.FOURTH, exponential_weights.FIFTH]]
+    if index is not None:
+        end, middle = end[index], middle[index]
+    exact = parts[0] + end * (n4 - n1) + middle * (n5 - n1)
+    change, bend = np.abs(n4 - n1), np.abs(n1 - 2.0 * n5 + n4)
+    stages = np.abs(n5 - 0.5 * (n2 + n3))
+    wrong = np.abs(middle) * np.hypot(stages, np.sqrt(share / (change**2 + bend**2)) * bend**2)
+    np.testing.assert_allclose(found, exact, rtol=1e-14)
+    np.testing.assert_allclose([error, size], [wrong.max(), np.abs(exact).max()], rtol=1e-14)
 
 
 def rejected() -> ExponentialStepper:

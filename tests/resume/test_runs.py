@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from meanfield.outputs.run_file import load
+from meanfield.outputs.run_file import load, read_checkpoint
 
 Check = Callable[[Path, Path], None]
 
@@ -79,6 +79,15 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "many particles on the sphere": (SPHERE, [*particles(6000), "time.end=2"]),
     "noisy particles on the sphere": (SPHERE, [NOISE, *particles(40), "time.step=0.25"]),
     "atoms on the sphere": (SPHERE, [VECTORS, *LOGARITHMIC]),
+    # Clusters that meet one after the other: the clock starts again where steps are short.
+    "atoms far out in time": (
+        CIRCLE,
+        [
+            "problem.beta=200.0",
+            "initial={name='atoms', angles=[0, 0.4, 1.0, 2.5, 3.0]}",
+            "time={end=1e130, save=[0.0, 10.0, 1e20, 1e100, 1e130]}",
+        ],
+    ),
     # Characteristics from t = 4.9 to 28.5.
     "auto on the sphere": (
         SPHERE,
@@ -177,6 +186,20 @@ def test_chain_of_interruptions_is_the_same(
         assert len(load(tmp_path / "part.h5").time) == rows
     assert_same(folder.run("part.h5", "--resume"), whole)
     survived("resume", "run stopped and resumed again and again, the same bits", count - 1)
+
+
+@pytest.mark.slow
+def test_resumed_on_a_later_clock_is_the_same(
+    tmp_path: Path, server: Callable[..., int], assert_same: Check
+) -> None:
+    """A run would go on from the time since its clock started, or in another unit of time."""
+    folder = Folder(tmp_path, server, "atoms far out in time")
+    whole = folder.run("whole.h5", "--threads", "1", how="here")
+    # After 1e100, on the way to what is met at 1e140.
+    part = folder.run("part.h5", after=4, how="kill")
+    here, _ = read_checkpoint(part)
+    assert here.epoch > 1e9 and here.clock > 1e9 and here.unit > 1.0
+    assert_same(folder.run("part.h5", "--resume"), whole)
 
 
 @pytest.mark.slow
