@@ -77,9 +77,10 @@ def _size(config: Config, representation: Representation) -> str:
     problem, options = config.problem, config.options
     measure = representation.measure(representation.state)
     if isinstance(measure, Density):
-        largest = largest_degree(problem, options)
+        degree, largest = measure.max_degree, largest_degree(problem, options)
+        grows = f" growing to {largest} as needed" if largest > degree else ""
         then = ", then characteristics and atoms" if hands_over(problem, options) else ""
-        return f"degree {measure.max_degree} growing to {largest} as needed{then}"
+        return f"degree {degree}{grows}{then}"
     what = {"characteristics": "nodes", "atoms": "atoms"}.get(representation.name, "tokens")
     return f"{len(measure.points)} {what}"
 

@@ -91,6 +91,7 @@ def _run(
             record_comparison(path, plan, found, results, attributes, spent),
             config,
             path,
+            plan.missing(plan.empty()),
             missing,
             _work,
             lambda system: f"n = {system.tokens}",

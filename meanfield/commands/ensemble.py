@@ -88,6 +88,7 @@ def _run(
             record_ensemble(path, plan, found, results, attributes, spent),
             config,
             path,
+            plan.missing(plan.empty()),
             missing,
             block_work,
             lambda block: f"n = {block.tokens}",

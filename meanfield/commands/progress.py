@@ -22,6 +22,7 @@ def shown(
     note: Any = None,
     weight: Callable[[T], float] | None = None,
     lines: Callable[[T], Iterable[str]] | None = None,
+    before: Callable[[T], float] | None = None,
 ) -> Iterator[T]:
     """Pass a stream through and show how far it is.
 
@@ -41,6 +42,8 @@ def shown(
         Share of an item in the work; progress is then in per cent.
     lines : callable (item) -> lines of text, optional
         What is to be told of an item in any case, each on a line of its own.
+    before : callable (item) -> float, optional
+        What had been done, in units of the total, before the first item; default: nothing.
     """
     if quiet:
         yield from stream
@@ -51,7 +54,10 @@ def shown(
         form = "{l_bar}{bar}| [{elapsed}<{remaining}{postfix}]" if weight is not None else None
         screen: Any = Forgiving(sys.stderr)
         with tqdm(total=total, desc=label, file=screen, leave=False, bar_format=form) as bar:
-            for item in stream:
+            for i, item in enumerate(stream):
+                if i == 0 and before is not None:
+                    # Not as an update, which would count for the pace.
+                    bar.initial = bar.n = before(item)
                 for line in lines(item) if lines is not None else ():
                     bar.write(line, file=screen)
                 if note is not None:
@@ -61,7 +67,9 @@ def shown(
         return
     began = last = clock.monotonic()
     done = 0.0
-    for item in stream:
+    for i, item in enumerate(stream):
+        if i == 0 and before is not None:
+            done = before(item)
         done += 1 if weight is None else weight(item)
         for line in lines(item) if lines is not None else ():
             say(f"{label}: {line}")

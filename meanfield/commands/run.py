@@ -78,6 +78,7 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
             quiet=options.quiet,
             note=lambda snapshot: f"t = {snapshot.time:.4g}",
             lines=lambda snapshot: happening_lines(snapshot.events),
+            before=lambda snapshot: float((config.times < snapshot.time).sum()),
         )
         for snapshot in watched:
             last = snapshot

@@ -135,9 +135,9 @@ def check_adds(
     lost = sorted(set(tokens[0]) - set(tokens[1]))
     key, held, asked = runs
     if lost or held > asked:
-        what = f"tokens lacks {lost[0]}" if lost else f"{key} is smaller"
+        what = f"tokens lacks {lost[0]}, which" if lost else f"{key} = {asked} is fewer than"
         raise ConfigError(
-            f"{config.source.name}: [{section}] {what}, which {path} holds: --resume may only add. "
+            f"{config.source.name}: [{section}] {what} {path} holds: --resume may only add. "
             "Use --overwrite to start again."
         )
 
@@ -147,21 +147,24 @@ def run_through(
     config: Config,
     path: Path,
     tasks: Sequence[Task],
+    missing: Sequence[Task],
     work: Callable[[Task], float],
     note: Callable[[Task], str],
     *,
     quiet: bool,
 ) -> None:
-    """Run a stream of tasks to its end, show how far it is, and say where the results are."""
+    """Run the missing ones of the tasks, show how far that is, and say where the results are."""
     try:
         with closing(stream):
+            total = sum(map(work, tasks))
             for _ in shown(
                 stream,
-                sum(work(task) for task in tasks),
+                total,
                 config.title or config.source.stem,
                 quiet=quiet,
                 note=note,
                 weight=work,
+                before=lambda task: total - sum(map(work, missing)),
             ):
                 pass
     except KeyboardInterrupt:

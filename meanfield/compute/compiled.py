@@ -17,7 +17,7 @@ import numba
 from numba.core import event
 from numba.extending import intrinsic as _intrinsic
 
-_NOTICE = "meanfield: compiling kernels, once per machine (up to half a minute in all)"
+_NOTICE = "meanfield: compiling kernels that were not needed before (kept for the next time)"
 
 
 def njit(function: Any = None, /, **options: Any) -> Any:

@@ -277,7 +277,8 @@ def density(
     for owner, degree in degrees.items():
         if degree > max_degree:
             raise ValueError(
-                f"max_degree = {max_degree} is below degree {degree} of the {owner}: raise it."
+                f"max_degree = {max_degree} is below degree {degree} of the {owner}: set it to "
+                f"{degree} or more."
             )
     first = min(max(_FIRST_DEGREE, 2 * carried, problem.kernel_degree), max_degree)
     state = problem.space.resize(measure.coefficients, first)

@@ -164,7 +164,7 @@ def test_existing_output_is_kept(config: Path, capsys: pytest.CaptureFixture[str
         ("time.end=5.0", "[time] end differs"),
         ("compare.seed=1", "[compare] seed differs"),
         ("compare.tokens=[5, 30]", "[compare] tokens lacks 20"),
-        ("compare.repetitions=2", "[compare] repetitions is smaller"),
+        ("compare.repetitions=2", "[compare] repetitions = 2 is fewer than"),
     ],
 )
 def test_resume_of_another_study_is_refused(

@@ -159,7 +159,7 @@ def test_everything_is_there_but_the_last_word(config: Path) -> None:
     ("options", "message"),
     [
         ((), "small-ensemble.h5 exists: use --overwrite to replace it or --resume"),
-        (("--resume", "--runs", "1"), "[ensemble] runs is smaller, which"),
+        (("--resume", "--runs", "1"), "[ensemble] runs = 1 is fewer than"),
         (("--resume", "--set", "ensemble.tokens=[60]"), "[ensemble] tokens lacks 20, which"),
         (("--resume", "--set", "ensemble.times=[1.0]"), "[ensemble] times differs from that of"),
         (("--resume", "--set", "problem.beta=6"), "[problem] beta differs from that of"),

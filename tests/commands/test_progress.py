@@ -34,6 +34,15 @@ def test_weighted_items_are_shares_of_the_work(
     assert shown == ["work: 10 %, 0 s", "work: 80 %, 0 s"]
 
 
+def test_what_was_done_before_counts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A resumed run would never come to its total."""
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    assert list(progress.shown([7, 8], 43, "work", before=lambda item: 41.0)) == [7, 8]
+    assert capsys.readouterr().err.splitlines() == ["work: 42/43, 0 s"]
+
+
 def test_quiet_shows_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
