@@ -116,9 +116,9 @@ def test_states_that_wait_are_counted(path: Path) -> None:
     ("overrides", "size"),
     [
         # Bytes a node, 4.5 or 3 nodes a degree, and 16 pi / 3 or 16 pi degrees a radius.
-        ([*SPHERE, "problem.beta=36.0"], 125 * 4.5 * 403**2),
-        ([*SPHERE, "problem.beta=400.0", "representation.max_degree=512"], 125 * 4.5 * 666**2),
-        (["problem.beta=1e7", "representation.max_degree=65536"], 80 * 3 * 635_819),
+        ([*SPHERE, "problem.beta=36.0"], 150 * 4.5 * 403**2),
+        ([*SPHERE, "problem.beta=400.0", "representation.max_degree=512"], 150 * 4.5 * 666**2),
+        (["problem.beta=1e7", "representation.max_degree=65536"], 90 * 3 * 635_819),
     ],
 )
 def test_grid_of_clusters_is_counted(path: Path, overrides: list[str], size: float) -> None:
@@ -147,14 +147,11 @@ def test_grid_of_clusters_is_counted(path: Path, overrides: list[str], size: flo
         ),
         (
             [*SPHERE, DENSITY, "problem.beta=100.0"],
-            "degree 90 would take about 0.508 GiB of memory; this process may use 0.293 GiB. "
+            "degree 90 would take about 0.555 GiB of memory; this process may use 0.293 GiB. "
             "Clusters are looked for on a fine grid: lower beta, or a machine with more.",
         ),
         (
-            [
-                "representation.name=characteristics",
-                "initial.modes=[[3000, 0.1, 0.0]]",
-            ],
+            ["representation.name=characteristics", "initial.modes=[[3000, 0.1, 0.0]]"],
             "nodes would take about",
         ),
     ],
@@ -194,10 +191,7 @@ def test_run_that_may_outgrow_the_machine_is_told(
 @pytest.mark.parametrize(
     ("workers", "line"),
     [
-        (
-            "1",
-            "1000000 tokens would take about 0.616 GiB of memory",
-        ),
+        ("1", "1000000 tokens would take about 0.616 GiB of memory"),
         ("3", "1000000 tokens in each of 3 workers would take about 2.12 GiB"),
     ],
 )
@@ -285,8 +279,9 @@ def test_run_out_of_memory_keeps_its_file(path: Path, overrides: list[str]) -> N
         [*PARTICLES, "problem.normalized=true"],
         [*PARTICLES, "problem.diffusivity=0.1", "time.step=1.0"],
         [*SPHERE, DENSITY, "initial.modes=[[256, 0, 0.001]]", "time.end=0.01"],
+        [*SPHERE, DENSITY, "problem.beta=400.0", "time.end=0.01"],
     ],
-    ids=["auto", "tokens", "SA", "noise", "sphere"],
+    ids=["auto", "tokens", "SA", "noise", "sphere", "clusters"],
 )
 def test_estimate_is_that_of_the_run(path: Path, overrides: list[str]) -> None:
     """A run would be killed, or refused without need; `tests/benchmarks/memory.py` has more."""
