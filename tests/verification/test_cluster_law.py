@@ -92,6 +92,7 @@ def test_few_runs_on_the_circle(beta: int, verified: Callable) -> None:
     assert_mean(verified, run(exponential(CIRCLE, beta), 40), mean, error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "runs"), [(2, 8), (8, 5)])
 def test_few_runs_on_the_sphere(beta: int, runs: int, verified: Callable) -> None:
     """The same on the sphere."""
@@ -144,6 +145,7 @@ def test_prediction_is_not_the_dominant_degree() -> None:
     assert min(shares[3], shares[4]) > 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "runs"),
     [

@@ -74,6 +74,7 @@ def test_orthogonal_tokens_close_in_at_rate_two(
     verified("exact solutions", what, -np.diff(np.log(gaps[late, 0])) - 1.0, 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("manifold", MANIFOLDS)
 @pytest.mark.parametrize("beta", [12.0, 20.0])

@@ -137,6 +137,7 @@ def test_stated_error_is_above_the_true_one() -> None:
     assert fine.diagnostics["error"] < 0.01 * coarse.diagnostics["error"]
 
 
+@pytest.mark.slow
 def test_turned_start_turns_the_run(
     nodes: Callable, harmonics: Callable, verified: Callable
 ) -> None:

@@ -149,6 +149,7 @@ def test_energy_is_monotone_along_a_density_run(flow: str, beta: float, verified
     np.testing.assert_allclose(rates, dissipation, rtol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", ["USA", "SA", "repulsive USA"])
 @pytest.mark.parametrize("count", [50, 900])
 def test_energy_is_monotone_along_a_particle_run(flow: str, count: int, verified: Callable) -> None:

@@ -34,6 +34,7 @@ def bumps(move: np.ndarray) -> mf.Law:
     return mf.mixture([(w, move @ mean, kappa) for w, mean, kappa in BUMPS])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("flow", FLOWS)
 def test_moved_density_stays_moved(

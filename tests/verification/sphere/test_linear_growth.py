@@ -58,6 +58,7 @@ def fitted_rate(problem: mf.Problem, degree: int, amplitudes: np.ndarray) -> flo
     return float(np.log(sizes[1] / sizes[0]) / stepper.time)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalized, degree", PRINTED)
 def test_every_order_of_a_degree_grows_at_the_printed_rate(
     normalized: bool, degree: int, verified: Callable
