@@ -63,7 +63,9 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
         return
     before = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, initializer=_prepare, initargs=(threads,))
+    # Its locks start a process that removes them in the end; that one hears SIGHUP otherwise.
+    with _deaf_children():
+        pool = ProcessPoolExecutor(workers, context, initializer=_prepare, initargs=(threads,))
     try:
         with _quiet_managers():
             with _deaf_children():
