@@ -46,11 +46,18 @@ MUTATIONS = [
         HERE + "test_moment_hierarchy.py::test_density_satisfies_the_hierarchy",
     ),
     Mutation(
-        "softmax divides by the potential, not by the attention",
+        "softmax of a density divides by the potential, not by the attention",
+        "manifolds/circle/advection.py",
+        "partition = _field(attention_multipliers, density)",
+        "partition = _field(potential_multipliers, density)",
+        HERE + "test_moment_hierarchy.py::test_normalized_density_follows_plain_sums",
+    ),
+    Mutation(
+        "softmax of tokens divides by the potential, not by the attention",
         "interaction.py",
         "partition = self.manifold.convolve(self.attention_multipliers, moments)",
         "partition = self.manifold.convolve(self.potential_multipliers, moments)",
-        HERE + "test_moment_hierarchy.py::test_normalized_density_follows_plain_sums",
+        HERE + "test_atoms.py::test_mean_field_on_atoms_is_the_particle_velocity",
     ),
     Mutation(
         "the potential lacks the factor 1 / beta",
