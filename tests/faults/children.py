@@ -24,10 +24,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from meanfield.commands.main import main
 from meanfield.outputs.run_file import load
 from meanfield.run import Run
+
+_TRACES = [sys.executable, str(Path(__file__).with_name("tracing.py"))]
+traced = pytest.mark.skipif(
+    sys.platform != "linux" or subprocess.run(_TRACES, capture_output=True).returncode != 0,
+    reason="processes may not be traced here",
+)
 
 HUNG = 1000
 # Signals that ask for an end, and are a plain one with the file written.

@@ -11,14 +11,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from children import Chain, chain, command, warm
+from children import Chain, chain, command, traced, warm
 
 CONFIG = """\
 [problem]
@@ -42,7 +41,7 @@ runs = 6
 FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EFBIG), os.strerror(errno.EIO))
 PARTS = 4
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and debuggers differ")
+pytestmark = traced
 
 
 def starved(run: Chain, **fault: Any) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from children import STOPPING, command, info, leftovers, warm
+from children import STOPPING, command, info, leftovers, traced, warm
 
 KILL = signal.SIGKILL
 CONFIG = """\
@@ -32,10 +31,7 @@ ensemble = { tokens = [10, 20], runs = 40 }
 # What tells which results are there.
 DONE = {"compare": "distances", "ensemble": "counts"}
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="debuggers differ"),
-]
+pytestmark = [pytest.mark.slow, traced]
 
 
 @dataclass

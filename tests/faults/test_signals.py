@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import random
 import signal
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from children import STOPPING, Chain, End, chain
+from children import STOPPING, Chain, End, chain, traced
 
 KILL = signal.SIGKILL
 CONFIG = """\
@@ -68,7 +67,7 @@ CASES = {
 }
 PARTS = 8
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="debuggers differ")
+pytestmark = traced
 
 
 def begun(folder: Path, case: str) -> Chain:
@@ -118,7 +117,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Chain:
     return begun(tmp_path_factory.mktemp("run"), "noisy particles")
 
 
-@linux
 def test_few_faults_of_each_kind_cost_nothing(run: Chain, survived: Any) -> None:
     """A power cut, Ctrl-C or the end of a queue would cost the run, or change its result."""
     run.begin_again()
@@ -129,7 +127,6 @@ def test_few_faults_of_each_kind_cost_nothing(run: Chain, survived: Any) -> None
 
 
 @pytest.mark.slow
-@linux
 @pytest.mark.parametrize("case", CASES)
 def test_random_instants(tmp_path: Path, case: str, survived: Any) -> None:
     """A rarer instant would cost the run, or change its result."""
@@ -145,7 +142,6 @@ def test_random_instants(tmp_path: Path, case: str, survived: Any) -> None:
 
 
 @pytest.mark.slow
-@linux
 @pytest.mark.parametrize("case", CASES)
 def test_some_calls(tmp_path: Path, case: str, survived: Any) -> None:
     """Some representation would write what it cannot go on from."""
@@ -156,7 +152,6 @@ def test_some_calls(tmp_path: Path, case: str, survived: Any) -> None:
 
 
 @pytest.mark.slow
-@linux
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("numbers", [(KILL,), STOPPING], ids=["kill", "interrupts"])
 def test_every_call(tmp_path: Path, numbers: tuple[int, ...], part: int, survived: Any) -> None:
@@ -169,7 +164,6 @@ def test_every_call(tmp_path: Path, numbers: tuple[int, ...], part: int, survive
 
 
 @pytest.mark.slow
-@linux
 def test_stopped_run_goes_on(run: Chain, survived: Any) -> None:
     """Ctrl-Z, or a batch system that makes room, would change the result or end the run."""
     for i in range(2):
@@ -180,7 +174,6 @@ def test_stopped_run_goes_on(run: Chain, survived: Any) -> None:
 
 
 @pytest.mark.slow
-@linux
 def test_terminal_that_goes_away(run: Chain, survived: Any) -> None:
     """A closed window would cost more than the rest of the run."""
     run.begin_again()
