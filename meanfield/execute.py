@@ -81,7 +81,8 @@ def execute(
         spent = WallTime()
         # As for what follows, `trajectory` and `observe`: one BLAS thread, for the last bits.
         with spent.during("setup"), one_blas_thread():
-            continued = _continuation(config, path) if exists and resume else None
+            rates = growth_rates(problem)
+            continued = _continuation(config, path, rates) if exists and resume else None
             if continued is None:
                 checkpoint, times, facts, reached = None, config.times, provenance(), 0.0
                 representation = represent(problem, options)
@@ -98,7 +99,6 @@ def execute(
                     representation = family.resume(problem, options, state, fixed)
                     # Arrays that do not belong together fail now, before anything is written.
                     representation.measure(state)
-            rates = growth_rates(problem)
         stream: Iterable[Snapshot] = trajectory(
             problem,
             representation,
@@ -177,7 +177,7 @@ def _attributes(config: Config) -> dict[str, Any]:
 
 
 def _continuation(
-    config: Config, path: Path
+    config: Config, path: Path, rates: FloatArray
 ) -> tuple[tuple[Checkpoint, str], FloatArray, Run] | None:
     """Where to go on from, the times that remain, and what was saved, which stays as it is.
 
@@ -188,7 +188,7 @@ def _continuation(
     check_continues(config, stored, config.output.path, _FREE_KEYS)
     if len(run.time) == 0:
         return None
-    _check_kernel(config, run)
+    _check_kernel(config, run, rates)
     remaining = times_after(config.times, float(run.time[-1]))
     count = float(run.observables["clusters/count"][-1])
     moments = config.problem.space.packed(run.moments[-1])
@@ -200,7 +200,7 @@ def _continuation(
     return read_checkpoint(path), remaining, run
 
 
-def _check_kernel(config: Config, run: Run) -> None:
+def _check_kernel(config: Config, run: Run, rates: FloatArray) -> None:
     """Refuse to go on with another kernel: the function in a file may have changed.
 
     Raises
@@ -208,7 +208,7 @@ def _check_kernel(config: Config, run: Run) -> None:
     ConfigError
         If the growth rates are not those in the run.
     """
-    rates, stored = growth_rates(config.problem), run.growth_rates
+    stored = run.growth_rates
     tolerance = _SAME_RATES * np.abs(rates).max()
     if rates.shape != stored.shape or np.abs(rates - stored).max() > tolerance:
         raise ConfigError(

@@ -6,30 +6,16 @@ Every saved time, more representations and other processes: `test_runs`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from run_folder import Folder
 
 from meanfield.config import ConfigError, load_config
 from meanfield.execute import execute, times_after
 from meanfield.outputs.run_file import load
 from meanfield.run import Run
 
-TEXT = """\
-title = "small"
-[problem]
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
-[representation]
-tolerance = 1e-8
-[time]
-end = 20.0
-save = 9
-"""
 LOGARITHMIC = ["time.spacing=log", "time.first=2"]
 REPRESENTATIONS = {
     "density": [],
@@ -51,26 +37,6 @@ REPRESENTATIONS = {
     ],
     "atoms": ["initial={name='atoms', angles=[0, 1, 2.5], weights=[0.5, 0.25, 0.25]}"],
 }
-
-
-class Folder:
-    """A folder with a run file, and what is run in it."""
-
-    def __init__(self, path: Path) -> None:
-        self.config = path / "run.toml"
-        self.config.write_text(TEXT)
-        self.output = path / "run.h5"
-
-    def run(self, *overrides: str, stop_after: int | None = None, **options: Any) -> list[float]:
-        """Times that pass; the stream is closed after some."""
-        stream = execute(load_config(self.config, overrides, self.output), **options)
-        times = []
-        for snapshot in stream:
-            times.append(snapshot.time)
-            if len(times) == stop_after:
-                break
-        stream.close()
-        return times
 
 
 @pytest.fixture

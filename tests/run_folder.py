@@ -1,0 +1,44 @@
+"""A folder with a small run file, for tests that run it in parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from meanfield.config import load_config
+from meanfield.execute import execute
+
+TEXT = """\
+title = "small"
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
+[representation]
+tolerance = 1e-8
+[time]
+end = 20.0
+save = 9
+"""
+
+
+class Folder:
+    """A folder with a run file, and what is run in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.config = path / "run.toml"
+        self.config.write_text(TEXT)
+        self.output = path / "run.h5"
+
+    def run(self, *overrides: str, stop_after: int | None = None, **options: Any) -> list[float]:
+        """Times that pass; the stream is closed after some."""
+        stream = execute(load_config(self.config, overrides, self.output), **options)
+        times = []
+        for snapshot in stream:
+            times.append(snapshot.time)
+            if len(times) == stop_after:
+                break
+        stream.close()
+        return times
