@@ -18,6 +18,7 @@ from meanfield.compute.threads import one_blas_thread
 from meanfield.events import Event
 from meanfield.events import hand_over as hand_over_event
 from meanfield.integrators import RightHandSide, Start, Stepper
+from meanfield.interaction import interaction
 from meanfield.problem import Problem
 from meanfield.representations import HandOver, Representation, never
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -28,6 +29,9 @@ _SHORT_STEP = 1e-6
 _LONG_STEP = 1e90
 # No velocity exceeds the strength: nothing moves in a step this short, whatever the clock says.
 _VANISHED = 1e-16
+# Errors of steps grow with the instability of the flow: by this, before an energy that cannot be
+# ends the run.
+_GROWN = 100.0
 # A step that nothing resolves is halved this often: the end of a run is then known to a
 # thousandth of a step.
 _HALVINGS = 10
@@ -96,8 +100,8 @@ def trajectory(
     Raises
     ------
     SimulationError
-        If the state is under-resolved, not finite, or the step vanishes. What was yielded
-        before is valid.
+        If the state is under-resolved, not finite, the step vanishes, or the energy moves against
+        the flow. What was yielded before is valid.
     """
     stream = _evolved(
         problem,
@@ -108,12 +112,23 @@ def trajectory(
         watch=watch,
         hand_over=hand_over,
     )
+    with one_blas_thread():
+        heights, highest = _heights(problem), -math.inf
     while True:
         # The last bits of a sum by BLAS depend on its threads, and of steps two make no faster.
         with one_blas_thread():
             snapshot = next(stream, None)
-        if snapshot is None:
-            return
+            if snapshot is None:
+                return
+            space, moments = problem.space, snapshot.moments
+            height = space.inner(space.convolve(heights, moments), moments)
+        if height < highest - _GROWN * tolerance:
+            reason = (
+                f"energy moved against the flow by {highest - height:.1e} of a single cluster's, "
+                "which no measure can: reduce tolerance"
+            )
+            raise SimulationError(snapshot.time, snapshot.checkpoint.steps, reason)
+        highest = max(highest, height)
         yield snapshot
 
 
@@ -178,12 +193,14 @@ def _evolved(
             unit=_unit(new.largest_step(new.state)),
         )
 
-    reason = representation.failure(here.state)
-    if reason is not None:
-        raise SimulationError(here.time, here.steps, reason)
     if start is None:
         unit = _unit(representation.largest_step(here.state))
         here = replace(here, events=on_the_way(representation.arrival()), unit=unit)
+    while (reason := representation.failure(here.state)) is not None:
+        following = _following(representation, here.state, hand_over, failed=True)
+        if following is None:
+            raise SimulationError(here.time, here.steps, reason)
+        take_over(*following)
     while pending and pending[0] <= here.time:
         yield snapshot(pending.pop(0), here.state)
     halvings = 0
@@ -245,6 +262,18 @@ def _following(
         return successor
     adapted = representation.refined(state) if failed else representation.adapt(state)
     return None if adapted is None else (adapted, None)
+
+
+def _heights(problem: Problem) -> FloatArray:
+    """Multipliers of half of int Phi dmu over the size of a cluster's, which never falls.
+
+    Its rate is int |grad Phi|^2 / Z dmu. Zeros with diffusion.
+    """
+    space, multipliers = problem.space, interaction(problem).potential_multipliers
+    if problem.flow.diffusivity:
+        return np.zeros(1)
+    point = space.moments(np.array([space.origin]), None, len(multipliers) - 1)
+    return multipliers / space.inner(space.convolve(np.abs(multipliers), point), point)
 
 
 def _advice(stepper: Stepper, representation: Representation) -> str:

@@ -1,5 +1,6 @@
 """The time loop: saving, stopping, going on."""
 
+import re
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -186,3 +187,17 @@ def test_failed_step_is_shortened_before_the_run_ends() -> None:
     assert error.time == pytest.approx(np.log(2.0), abs=1e-3)
     assert error.time <= np.log(2.0) + 1e-9
     assert [s.time for s in kept] == pytest.approx(np.arange(7) * 0.1)
+
+
+def test_energy_against_the_flow_ends_the_run() -> None:
+    """Attracting tokens that spread have left their equation: 100 tolerances of a cluster's."""
+    _, error = run_stub(Stub(lambda t, y: -y))
+    assert error.time == 0.1
+    assert re.match(r"energy moved against the flow by 1.8e-01 of a single cluster's", error.reason)
+    small = Stub(lambda t, y: np.zeros(1) if t > 0.45 else -1e-7 * np.ones(1))
+    problem = mf.Problem(mf.Circle(), mf.linear())
+    assert len(list(trajectory(problem, small, np.linspace(0, 5, 51), tolerance=1e-8))) == 51
+    # Repelling ones must spread, diffusing ones may.
+    for flow in (mf.Flow(strength=-1.0), mf.Flow(diffusivity=0.1)):
+        free = mf.Problem(mf.Circle(), mf.linear(), flow)
+        list(trajectory(free, Stub(lambda t, y: -y), [0.0, 0.1], tolerance=1e-8))

@@ -73,8 +73,12 @@ class Grid(Protocol):
         """Gradient at the nodes of a field given by its coefficients."""
         ...
 
-    def divergence(self, flux: FloatArray) -> ModalArray:
-        """Coefficients of the divergence of a nodal vector field; degree 0 is exactly 0."""
+    def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ModalArray:
+        """Coefficients of the divergence of a nodal vector field; degree 0 is exactly 0.
+
+        Up to max_degree, which may be half as large again as the grid's, its default. Above that
+        a flux made of products is seen with what its higher degrees are mistaken for.
+        """
         ...
 
     def transport(
@@ -161,6 +165,10 @@ class Manifold(RoundSphere, Protocol):
 
         At least the largest modulus among the coefficients of the degree.
         """
+        ...
+
+    def largest_sizes(self, max_degree: int) -> FloatArray:
+        """Size of each degree of all mass in one point, which no measure exceeds."""
         ...
 
     def order_parameter(self, moments: ModalArray) -> float:

@@ -81,8 +81,8 @@ OBSERVABLES: dict[str, Observable] = {
         Observable("clusters", "clusters", _clusters),
         Observable(
             "resolution",
-            "largest size among the top tenth of the degrees",
-            lambda problem, measure, _: {"resolution": resolution(measure)},
+            "spectral tail: size of what truncation leaves out",
+            lambda problem, measure, _: {"resolution": resolution(problem, measure)},
         ),
         Observable(
             "entropy",

@@ -1,11 +1,58 @@
-"""How well a density is resolved."""
+"""How well a density is resolved: what its truncated equation leaves out, and what it shows.
+
+The equation for the coefficients up to degree K is that of the measure but for the degrees of
+div(f v) above K, which are thrown away. Their size says what truncation does whatever the spectrum
+looks like. The last coefficients themselves do not: a density that repeats itself k times has
+multiples of k only, and next to K there may be none.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.interaction import Interaction, interaction
+from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid, Manifold
 from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Resolution:
+    """What is seen of a density on its grid.
+
+    Attributes
+    ----------
+    tail : float
+        Derived. The larger of `spectral_tail` and of what the truncated equation discards.
+    fastest : float
+        Derived. Largest speed |v| at the nodes.
+    lowest : float
+        Derived. Least value at the nodes.
+    sizes : ndarray, shape (K + 1,)
+        Derived. Size of each degree.
+    """
+
+    tail: float
+    fastest: float
+    lowest: float
+    sizes: FloatArray
+
+    def impossible(self, manifold: Manifold, error: float) -> str | None:
+        """What no density shows, its degrees known to an error; None if there is nothing.
+
+        A moment is no larger than that of a single point, and f >= 0: errors of all degrees
+        together move a value by twice the sum of `largest_sizes` times as much at most.
+        """
+        largest = manifold.largest_sizes(len(self.sizes) - 1)
+        excess = self.sizes / largest
+        if not excess.max() <= 1.0 + error:
+            return f"moment {excess.argmax()} is {excess.max():.4g} times a single point's"
+        if not self.lowest >= -2.0 * error * largest.sum():
+            return f"the density falls to {self.lowest:.2g}"
+        return None
 
 
 def spectral_tail(sizes: FloatArray) -> float:
@@ -19,8 +66,39 @@ def spectral_tail(sizes: FloatArray) -> float:
     return float(np.max(sizes[-max(len(sizes) // 10, 1) :]))
 
 
-def resolution(measure: Density | Measure) -> float:
-    """Spectral tail of a density: largest size among the top tenth of its degrees.
+def watch(felt: Interaction, grid: Grid, coefficients: ModalArray) -> Resolution:
+    """What is to be seen of a density on its grid, of degree K.
+
+    The tail is the largest of the sizes of the top tenth of the degrees and of
+
+        |div(f v)|_l / (l max|v|),   K < l <= 3 K / 2,
+
+    the size that degree l, were it kept, would take from its neighbours while advection turns it
+    once. Products of two degrees up to K / 2, the largest of a density when its grid is chosen,
+    end no higher than K; the next multiple of what excites them is below 3 K / 2.
+    """
+    space, degree = felt.manifold, grid.max_degree
+    # What is not finite is seen in the answer.
+    with np.errstate(all="ignore"):
+        field = felt.field(coefficients)
+        velocity = grid.gradient(field.potential)
+        if field.partition is not None:
+            velocity /= np.maximum(grid.to_nodal(field.partition), PARTITION_FLOOR)
+        values = grid.to_nodal(coefficients)
+        fastest = float(np.sqrt(grid.squared_norm(velocity).max()))
+        sizes = space.sizes_by_degree(coefficients)
+        tail = spectral_tail(sizes)
+        if fastest != 0:
+            velocity *= values
+            beyond = grid.divergence(velocity, degree + (degree + 1) // 2)
+            discarded = space.sizes_by_degree(beyond)[degree + 1 :]
+            rates = fastest * np.arange(degree + 1, degree + 1 + len(discarded))
+            tail = float(np.max(discarded / rates, initial=tail))
+    return Resolution(tail, fastest, float(values.min()), sizes)
+
+
+def resolution(problem: Problem, measure: Density | Measure) -> float:
+    """Tail of a density under the equation of a problem: see `watch`.
 
     The size of a degree is the modulus of its coefficient on the circle, and on the sphere the root
     of its power, sqrt(sum_m |c_lm|^2).
@@ -29,4 +107,5 @@ def resolution(measure: Density | Measure) -> float:
     """
     if isinstance(measure, Measure):
         return float("nan")
-    return spectral_tail(measure.manifold.sizes_by_degree(measure.coefficients))
+    grid = problem.space.grid(measure.max_degree)
+    return watch(interaction(problem), grid, measure.coefficients).tail

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from scipy.special import ive
 
 import meanfield as mf
+from meanfield.interaction import interaction
 from meanfield.observables import entropy, observe, resolution
 from meanfield.observables.entropy import _of_density
 from meanfield.observables.resolution import spectral_tail
@@ -59,7 +61,7 @@ def test_entropy_decreases_under_attraction_and_increases_under_repulsion() -> N
 def test_points_have_neither_entropy_nor_tail() -> None:
     """NaN is stored for them, not 0, which would be the entropy of uniform."""
     assert np.isnan(entropy(POINTS))
-    assert np.isnan(resolution(POINTS))
+    assert np.isnan(resolution(mf.Problem(mf.Circle(), mf.linear()), POINTS))
 
 
 @pytest.mark.parametrize("degree, top", [(0, 1), (5, 1), (19, 2), (99, 10), (640, 64)])
@@ -74,8 +76,49 @@ def test_tail_is_the_largest_of_the_top_tenth(degree: int, top: int) -> None:
         assert spectral_tail(sizes) == 0.0
 
 
-def test_resolution_is_the_tail_of_the_density() -> None:
-    """Modulus, not real part."""
+def test_resolution_of_a_full_spectrum_is_its_tail() -> None:
+    """Modulus, not real part; what a slow field of degree 1 moves out is half as large."""
     c = np.zeros(11, dtype=complex)
-    c[0], c[10] = 1.0, 3e-9 - 4e-9j
-    assert resolution(mf.Density(mf.Circle(), c)) == pytest.approx(5e-9, rel=1e-14)
+    c[0], c[1], c[10] = 1.0, 0.3, 3e-9 - 4e-9j
+    problem = mf.Problem(mf.Circle(), mf.linear())
+    assert resolution(problem, mf.Density(mf.Circle(), c)) == pytest.approx(5e-9, rel=1e-14)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA], ids=["USA", "SA"])
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
+def test_what_truncation_leaves_out_is_seen(manifold: mf.Circle | mf.Sphere, flow: mf.Flow) -> None:
+    """Elevenfold on 25 degrees: the flux that is lost, as a grid of four times the degree has it.
+
+    Nothing but degrees 11 and 22 is there on the circle, none of which the top tenth holds.
+    """
+    modes = [[11, 0.3, 0.1], [22, 0.01, 0.02]]
+    if manifold.dimension == 2:
+        modes = [[11, 11, 0.1], [22, -22, 0.01]]
+    problem = mf.Problem(manifold, mf.exponential(20.0), flow, mf.perturbed_uniform(modes))
+    state = manifold.resize(problem.initial_measure().coefficients, 25)
+    field, fine = interaction(problem, 60).field(state), manifold.grid(100)
+    velocity = fine.gradient(field.potential)
+    if field.partition is not None:
+        velocity = velocity / fine.to_nodal(field.partition)
+    lost = manifold.sizes_by_degree(fine.divergence(velocity * fine.to_nodal(state)))[26:38]
+    fastest = np.sqrt(fine.squared_norm(velocity).max())
+    expected = (lost / np.arange(26, 38)).max() / fastest
+    found = resolution(problem, mf.Density(manifold, state))
+    assert expected > 1e-4
+    # The fastest node of a grid of 75 degrees is a little slower than that of one of 300.
+    assert found == pytest.approx(expected, rel=2e-2)
+
+
+def test_what_truncation_leaves_out_is_seen_in_every_frame() -> None:
+    """Orders that are multiples of 11 become all orders when the axis tilts."""
+    sphere, tilt = mf.Sphere(), Rotation.from_euler("x", 1.0).as_matrix()
+    problem = mf.Problem(sphere, mf.exponential(20.0), mf.SA)
+    law = mf.perturbed_uniform([[11, 11, 0.1], [22, -22, 0.01]]).build(sphere)
+    nodes = sphere.grid(25)
+    turned = nodes.to_modal(sphere.evaluate(law.coefficients, nodes.points @ tilt))
+    tails = [
+        resolution(problem, mf.Density(sphere, state))
+        for state in (sphere.resize(law.coefficients, 25), turned)
+    ]
+    assert tails[0] > 1e-4
+    assert tails[1] == pytest.approx(tails[0], rel=2e-2)

@@ -1,5 +1,7 @@
 """The density as a representation: its degree, its limits, its refusals."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,33 @@ def test_failure_names_tail_and_degree() -> None:
         assert (reason is not None) == failed
     assert reason is not None
     assert reason.startswith("under-resolved: spectral tail 1.0e-08 at degree 64; raise")
+
+
+def test_failure_names_what_no_density_shows() -> None:
+    """A moment beyond a single point's, or values far below zero, where the spectrum looks fine.
+
+    Within what errors of 100 tolerances, one a degree, may do, both are let pass.
+    """
+    carrier = represented(64)
+    for degree, size, said in (
+        (20, 1.0 + 0.9e-6, None),
+        (20, 1.0 + 1.1e-6, r"moment 20 is 1 times a single point's at degree 64"),
+        (20, 1.233, r"moment 20 is 1.233 times a single point's at degree 64"),
+    ):
+        state = np.zeros(65, dtype=complex)
+        state[0], state[degree], state[2 * degree] = 1.0, size, size / 2
+        reason = carrier.failure(state) or ""
+        assert ("moment" in reason) == (said is not None)
+        if said is not None:
+            assert re.search(said, reason)
+    # Twice the sum of the errors of 65 degrees is 1.3e-4.
+    for low, failed in ((1.2e-4, False), (1.4e-4, True)):
+        state = np.zeros(65, dtype=complex)
+        state[0], state[1] = 1.0, 0.5 * (1.0 + low)
+        reason = carrier.failure(state)
+        assert (reason is not None) == failed
+    assert reason is not None
+    assert reason.startswith("under-resolved: the density falls to -0.00014 at degree 64; raise")
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])

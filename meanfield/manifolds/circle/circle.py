@@ -129,6 +129,10 @@ class Circle:
         """Modulus of each coefficient."""
         return np.abs(coefficients)
 
+    def largest_sizes(self, max_degree: int) -> FloatArray:
+        """One for each degree: |int e^{-ik theta} dmu| <= 1."""
+        return np.ones(max_degree + 1)
+
     def order_parameter(self, moments: ModalArray) -> float:
         """Modulus of c_1, the length of the mean vector."""
         return float(np.abs(moments[1]))

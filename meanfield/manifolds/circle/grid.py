@@ -88,9 +88,11 @@ class CircleGrid:
         """Derivative at the nodes."""
         return self.to_nodal(1j * np.arange(len(coefficients)) * coefficients)
 
-    def divergence(self, flux: FloatArray) -> ComplexArray:
+    def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ComplexArray:
         """Coefficients of the derivative of a nodal flux; the one of degree 0 is exactly 0."""
-        return np.asarray(1j * np.arange(self.max_degree + 1) * self.to_modal(flux))
+        degree = self.max_degree if max_degree is None else max_degree
+        modal = np.fft.rfft(flux, norm="forward")[: degree + 1]
+        return np.asarray(1j * np.arange(len(modal)) * modal)
 
     def advection(
         self, density: ComplexArray, potential: ComplexArray, partition: ComplexArray | None = None

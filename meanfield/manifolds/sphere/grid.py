@@ -83,9 +83,9 @@ class SphereGrid:
         """Gradient at the nodes, shape (2, n): d/dtheta and d/dphi / sin(theta)."""
         return self._rings.gradients(coefficients)
 
-    def divergence(self, flux: FloatArray) -> ComplexArray:
+    def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ComplexArray:
         """Coefficients of the divergence of a nodal flux (2, n); degree 0 is exactly 0."""
-        return self._rings.divergence(flux, self.max_degree)
+        return self._rings.divergence(flux, self.max_degree if max_degree is None else max_degree)
 
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
         """Squared length of nodal vectors, (2, n) to (n,)."""

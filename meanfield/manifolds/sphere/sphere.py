@@ -124,6 +124,10 @@ class Sphere:
         """Size of each degree, sqrt(sum_m C_lm^2 + S_lm^2): no rotation changes it."""
         return np.asarray(np.sqrt(packing.power_by_degree(coefficients)))
 
+    def largest_sizes(self, max_degree: int) -> FloatArray:
+        """Root of 2l + 1 for each degree: the power of one point, by the addition theorem."""
+        return np.sqrt(2.0 * np.arange(max_degree + 1) + 1.0)
+
     def spread(self, coefficients: ModalArray) -> FloatArray:
         """Array (2, L + 1, L + 1) of real coefficients as pyshtools has it, for files."""
         return packing.spread(coefficients)
