@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -217,12 +216,12 @@ class DensityRepresentation:
     def _seen(self, state: State) -> Resolution:
         """What is seen of a state, found once: three questions are asked of it in every step."""
         last = self._last
-        if not last or not np.array_equal(last[0], state):
-            last[:] = state.copy(), watch(self.interaction, self.grid, state)
-        return last[1]
+        if not last or not np.array_equal(last[0][0], state):
+            last[:] = [(state.copy(), watch(self.interaction, self.grid, state))]
+        return last[0][1]
 
     @cached_property
-    def _last(self) -> list[Any]:
+    def _last(self) -> list[tuple[State, Resolution]]:
         """The last state that was looked at, and what was seen."""
         return []
 

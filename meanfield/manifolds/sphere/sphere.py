@@ -126,7 +126,7 @@ class Sphere:
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
         """Root of 2l + 1 for each degree: the power of one point, by the addition theorem."""
-        return np.sqrt(2.0 * np.arange(max_degree + 1) + 1.0)
+        return np.asarray(np.sqrt(2.0 * np.arange(max_degree + 1) + 1.0))
 
     def spread(self, coefficients: ModalArray) -> FloatArray:
         """Array (2, L + 1, L + 1) of real coefficients as pyshtools has it, for files."""
