@@ -21,6 +21,8 @@ from meanfield.arrays import FloatArray
 # Relative size of l w_l below which a degree does not carry the kernel any more.
 _NEGLIGIBLE = 1e-16
 _LARGEST_DEGREE = 2**20
+# Degrees among which no gap is missed: as many as kernels of a user's own have.
+_GAP_DEGREE = 2**11
 # Multipliers below this would lose the degrees that matter to underflow.
 _UNDERFLOW = 1e-280
 
@@ -64,6 +66,8 @@ class Kernel:
     def degree(self, dimension: int, tolerance: float = _NEGLIGIBLE) -> int:
         """Largest degree that carries the kernel: |l w_l| above `tolerance` of its largest.
 
+        Degrees below 2,048 may be missing in between; above, 64 or more in a row end the search.
+
         Raises
         ------
         ValueError
@@ -90,15 +94,24 @@ class Kernel:
 
 @lru_cache(maxsize=64)
 def _degree(kernel: Kernel, dimension: int, tolerance: float) -> int:
-    count = 64
+    count, wide = 64, 0
     while count <= _LARGEST_DEGREE:
-        multipliers = np.abs(kernel.potential_multipliers(dimension, count - 1))
-        if multipliers[1:].max() < _UNDERFLOW:
-            # Not always these: their a_0 vanishes for kernels of mean zero.
-            multipliers = np.abs(kernel.normalized_multipliers(dimension, count - 1))
-        size = np.arange(count) * multipliers
-        carried = np.flatnonzero(size > tolerance * size.max())
-        if len(carried) and carried[-1] < count - 2:
-            return int(carried[-1])
+        carried = _carried(kernel, dimension, tolerance, count)
+        if carried < count - 2:
+            # Multipliers may have gaps: a kernel of degrees 1 and 70 is not over at 2.
+            wide = wide or _carried(kernel, dimension, tolerance, _GAP_DEGREE)
+            if wide < count - 2:
+                return carried
         count *= 2
     raise ValueError(f"kernel {kernel.name!r} is not smooth enough: its multipliers do not decay.")
+
+
+def _carried(kernel: Kernel, dimension: int, tolerance: float, count: int) -> int:
+    """Last of the first `count` degrees that carries the kernel; the last of all if none does."""
+    multipliers = np.abs(kernel.potential_multipliers(dimension, count - 1))
+    if multipliers[1:].max() < _UNDERFLOW:
+        # Not always these: their a_0 vanishes for kernels of mean zero.
+        multipliers = np.abs(kernel.normalized_multipliers(dimension, count - 1))
+    size = np.arange(count) * multipliers
+    carried = np.flatnonzero(size > tolerance * size.max())
+    return int(carried[-1]) if len(carried) else count - 1

@@ -84,7 +84,12 @@ def zonal(
 
     @cache
     def computed(dimension: int) -> FloatArray:
-        return _significant(zonal_multipliers(function, dimension, _LARGEST_DEGREE))
+        if dimension != 1:
+            computed(1)  # looks for degrees that are missed
+        found = _significant(zonal_multipliers(function, dimension, _LARGEST_DEGREE))
+        if dimension == 1:
+            _check_complete(function, found)
+        return found
 
     def attention_multipliers(dimension: int, max_degree: int) -> FloatArray:
         return _resized(computed(dimension), max_degree)
@@ -130,6 +135,20 @@ def _significant(multipliers: FloatArray) -> FloatArray:
             f"{noise / sizes.max():.1g} of the largest."
         )
     return np.where(sizes > noise, multipliers, 0.0)
+
+
+def _check_complete(function: Callable[[FloatArray], FloatArray], multipliers: FloatArray) -> None:
+    """Compare a function with its series at angles that no degree vanishes on."""
+    s = np.cos(np.pi * np.modf(np.arange(1, 65) * (0.5 * np.sqrt(5.0) - 0.5))[0])
+    values = np.asarray(function(s), dtype=np.float64)
+    series = np.concatenate([multipliers[:1], 2.0 * multipliers[1:]])
+    missed = np.abs(values - chebyshev.chebval(s, series)).max()
+    largest = max(np.abs(values).max(), np.abs(multipliers).max())
+    if missed > _LARGEST_NOISE * largest:
+        raise ValueError(
+            f"the kernel has degrees above {_LARGEST_DEGREE}, which nothing here carries: without "
+            f"them it changes by {missed / largest:.1g} of its largest value."
+        )
 
 
 def _resized(multipliers: FloatArray, max_degree: int) -> FloatArray:

@@ -52,6 +52,15 @@ def test_degree_of_the_linear_kernel_is_one() -> None:
     assert [linear().degree(m) for m in (1, 2, 7)] == [1, 1, 1]
 
 
+@pytest.mark.parametrize("last, dimension", [(70, 1), (1500, 1)])
+def test_degree_does_not_stop_at_a_gap(last: int, dimension: int) -> None:
+    """Of a kernel of degrees 1 and 70 all but the first 2 were cut, for more than 100 tokens."""
+    multipliers = np.zeros(last + 1)
+    multipliers[[0, 1, last]] = 1.0, 0.2, 0.2
+    # W has one degree more than a.
+    assert zonal(multipliers=multipliers).degree(dimension) == last + 1
+
+
 def test_degree_refuses_multipliers_that_do_not_decay() -> None:
     """A kernel with a kink has no degree; guessing one would be silently wrong."""
 

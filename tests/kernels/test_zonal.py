@@ -43,6 +43,14 @@ def test_zonal_refuses_kernels_that_are_too_narrow() -> None:
         zonal(exponential(1e5).attention).degree(1)
 
 
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_zonal_refuses_degrees_that_it_would_miss(dimension: int) -> None:
+    """Degree 3,000 is orthogonal to all that is computed: it went without a word."""
+    kernel = zonal(lambda s: 1.0 + 0.4 * s + 0.1 * np.cos(3000 * np.arccos(np.clip(s, -1, 1))))
+    with pytest.raises(ValueError, match="degrees above 2047.* changes by 0.07 of its largest"):
+        kernel.degree(dimension)
+
+
 @pytest.mark.parametrize("dimension", [1, 2, 7])
 def test_potential_is_the_primitive_that_vanishes_at_minus_one(dimension: int) -> None:
     """For a = 3 s^2 it is s^3 + 1; its multiplier of degree 0 is the mean of that, 1."""
