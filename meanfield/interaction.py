@@ -8,6 +8,7 @@ kernel's degree and through nothing else.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,9 +29,9 @@ class MeanField:
     manifold : Manifold
         Derived.
     potential : ndarray
-        Derived. Modal coefficients of Phi, strength included.
+        Derived. Modal coefficients of scale * Phi, strength included.
     partition : ndarray or None
-        Derived. Modal coefficients of Z = a * mu; None when the flow is not normalised.
+        Derived. Modal coefficients of scale * Z, Z = a * mu; None when the flow is not normalised.
     partition_slope : float or None
         Derived. The number c in grad Z = c grad Phi, None where there is none.
     """
@@ -83,10 +84,13 @@ class Interaction:
     degree : int
         Derived. Degree of the moments that are felt.
     potential_multipliers, attention_multipliers : ndarray, shape (degree + 1,)
-        Derived. strength * w_l, and a_l if the flow is normalised (else None).
+        Derived. scale * strength * w_l, and scale * a_l if the flow is normalised (else None).
     partition_slope : float or None
         Derived. The number c in a_l = c strength w_l, l > 0: beta / strength for the exponential
         kernel, 0 for the linear one. None for other kernels, or if the flow is not normalised.
+    scale : float
+        Derived. Power of two that makes the kernel's largest value about 1 if the flow is
+        normalised, which does not depend on it: what is rounding of Z is known then. Else 1.
     """
 
     manifold: Manifold
@@ -94,6 +98,7 @@ class Interaction:
     potential_multipliers: FloatArray
     attention_multipliers: FloatArray | None
     partition_slope: float | None = None
+    scale: float = 1.0
 
     def field(self, moments: ModalArray) -> MeanField:
         """Mean field of a measure with these moments."""
@@ -119,11 +124,16 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     potential = flow.strength * kernel.potential_multipliers(dimension, degree)
     # The constant of the potential moves nothing, and 1/beta of it would only round.
     potential[0] = 0.0
-    attention = kernel.attention_multipliers(dimension, degree) if flow.normalized else None
+    attention, scale = None, 1.0
+    if flow.normalized:
+        largest = kernel.largest_attention
+        scale = 2.0 ** -round(math.log2(largest)) if largest > 0 else 1.0
+        potential *= scale
+        attention = scale * kernel.attention_multipliers(dimension, degree)
     # W' = a: a_l = beta w_l for l > 0.
     own = attention is not None and kernel.name in KERNELS
     slope = kernel.beta / flow.strength if own else None
-    return Interaction(manifold, degree, potential, attention, slope)
+    return Interaction(manifold, degree, potential, attention, slope, scale)
 
 
 @lru_cache(maxsize=64)

@@ -21,13 +21,15 @@ from meanfield.integrators import RightHandSide, Start, Stepper
 from meanfield.interaction import interaction
 from meanfield.problem import Problem
 from meanfield.representations import HandOver, Representation, never
+from meanfield.representations.step_limits import contraction_rate
 from meanfield.snapshot import Checkpoint, Snapshot
 
 # Shorter steps lose digits beside the clock, which therefore starts again.
 _SHORT_STEP = 1e-6
 # Velocities at which positions move in steps longer than this are small for SciPy's error norm.
 _LONG_STEP = 1e90
-# No velocity exceeds the strength: nothing moves in a step this short, whatever the clock says.
+# No velocity exceeds the rate at which all mass falls together: nothing moves in a step this short
+# in its units, whatever the clock says.
 _VANISHED = 1e-16
 # Errors of steps grow with the instability of the flow: by this, before an energy that cannot be
 # ends the run.
@@ -156,7 +158,7 @@ def _evolved(
         return watched_rhs
 
     def moving(step: float) -> bool:
-        return step * abs(problem.flow.strength) > _VANISHED
+        return step * contraction_rate(problem) > _VANISHED
 
     def snapshot(time: float, state: Any) -> Snapshot:
         diagnostics = representation.diagnostics(state)

@@ -117,3 +117,50 @@ def test_divergence_obeys_the_divergence_theorem(
     assert abs(expected) > 1e-3
     found = grid.weights @ (divergence * space.evaluate(test, points))
     assert found == pytest.approx(expected, abs=1e-13)
+
+
+def own_kernel(scale: float) -> mf.Kernel:
+    """A kernel of a user's own, in units of 1 / scale."""
+    return mf.zonal(lambda s: scale * np.exp(6.0 * (s - 1.0)), beta=6.0)
+
+
+def scaled_run(flow: mf.Flow, scale: float, representation: str, until: float) -> mf.Run:
+    """Run with that kernel, from a density that leaves hardly any mass on one side."""
+    law = mf.von_mises_fisher(12.0)
+    if representation == "particles":
+        angles = law.build(mf.Circle()).coefficients[1].real * np.linspace(0.0, 5.0, 150) ** 2
+        law = mf.from_points(angles, np.linspace(1.0, 2.0, 150) / 225.0)
+    problem = mf.Problem(mf.Circle(), own_kernel(scale), flow, law)
+    return mf.simulate(problem, until=until, save=[until], representation=representation)
+
+
+@pytest.mark.parametrize("representation", ["density", "characteristics", "particles", "auto"])
+def test_softmax_flow_does_not_depend_on_the_scale_of_its_kernel(representation: str) -> None:
+    """At 1e-15 all of Z was below its floor; powers of two change no bit, but of energies."""
+    ends = [scaled_run(mf.SA, 2.0**k, representation, 0.7) for k in (0, -50, 60)]
+    for k, end in zip((-50, 60), ends[1:], strict=True):
+        assert np.array_equal(end.moments, ends[0].moments)
+        dissipation = end.diagnostics["energy_dissipation"]
+        assert np.array_equal(dissipation, 2.0**k * ends[0].diagnostics["energy_dissipation"])
+
+
+@pytest.mark.parametrize("exponent", [-50, 60])
+@pytest.mark.parametrize("representation", ["density", "particles"])
+def test_scale_of_a_kernel_is_a_unit_of_time(representation: str, exponent: int) -> None:
+    """Without softmax: steps of 1e-18 are no steps that vanish where velocities are 1e18."""
+    plain = scaled_run(mf.USA, 1.0, representation, 0.7)
+    scaled = scaled_run(mf.USA, 2.0**exponent, representation, 0.7 * 2.0**-exponent)
+    np.testing.assert_allclose(scaled.moments, plain.moments, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_degree_beyond_a_gap_moves_tokens(normalized: bool) -> None:
+    """A kernel of degrees 1 and 70: moments of 200 tokens against sums over pairs."""
+    multipliers = np.zeros(71)
+    multipliers[[0, 1, 70]] = 1.0, 0.2, 0.1
+    kernel, space = mf.zonal(multipliers=multipliers), mf.Circle()
+    points = np.random.default_rng(3).uniform(0.0, 2 * np.pi, 200)
+    felt = interaction(mf.Problem(space, kernel, mf.Flow(normalized)))
+    found = felt.field(space.moments(points, None, felt.degree)).velocity(points)
+    expected = space.pairwise_velocity(points, None, kernel, normalized)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)

@@ -19,7 +19,8 @@ from meanfield.arrays import FloatArray, IntArray, ModalArray
 from meanfield.kernels import Kernel
 from meanfield.manifolds.label_cells import LabelCells
 
-# A partition function this small is rounding of its transform. It occurs only where the
+# A partition function this small, of a kernel whose largest value is about 1 (`interaction` makes
+# it so), is rounding of its transform. It occurs only where the
 # density is as small (Z >= the mass within 1/sqrt(beta) of the point), so the flux there is
 # below rounding whatever the quotient; the floor keeps that quotient bounded.
 PARTITION_FLOOR = 16 * float(np.finfo(np.float64).eps)

@@ -192,7 +192,8 @@ class CharacteristicsRepresentation:
             "cells": float(len(self.cells.bounds)),
             "error": float(self._map(state).errors().max(axis=1).sum()),
             "density_min": float(self.density(state).min()),
-            "energy_dissipation": float(self.masses @ squared) / self.problem.flow.strength,
+            "energy_dissipation": float(self.masses @ squared)
+            / (self.problem.flow.strength * self.interaction.scale),
         }
 
     def _on(self, map_: LabelMap | None) -> CharacteristicsRepresentation | None:

@@ -192,7 +192,7 @@ class DensityRepresentation:
         values = self.grid.to_nodal(state)
         mean_field = self.interaction.field(state)
         derivative = self.rhs(0.0, state)
-        strength = self.problem.flow.strength
+        strength = self.problem.flow.strength * self.interaction.scale
         rate = self.problem.space.inner(mean_field.potential, derivative) / strength
         squared = self.grid.squared_norm(self.grid.gradient(mean_field.potential))
         if mean_field.partition is not None:

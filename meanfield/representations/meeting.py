@@ -106,7 +106,7 @@ def groups(problem: Problem, measure: Measure, extent: float, *, chains: bool = 
         return found
     felt = interaction(problem)
     field = felt.field(measure.moments(felt.degree))
-    own = _own_rates(problem, field, points[first], total)
+    own = _own_rates(problem, felt.scale, field, points[first], total)
     met = candidates & (longest <= SAME) & ((own > 0.0) | (longest == 0.0))
     open_ = candidates & ~met & (total > 0.0)
     if open_.any():
@@ -152,10 +152,10 @@ def gathered(measure: Measure, found: Groups) -> tuple[FloatArray, FloatArray, I
 
 
 def _own_rates(
-    problem: Problem, field: MeanField, places: FloatArray, mass: FloatArray
+    problem: Problem, scale: float, field: MeanField, places: FloatArray, mass: FloatArray
 ) -> FloatArray:
     """Rate strength a(1) M / Z at which each group would fall together if it were alone."""
-    attraction = problem.flow.strength * float(problem.kernel.attention(np.ones(1))[0])
+    attraction = scale * problem.flow.strength * float(problem.kernel.attention(np.ones(1))[0])
     rates = attraction * mass
     if field.partition is None:
         return rates

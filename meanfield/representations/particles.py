@@ -165,7 +165,7 @@ class ParticleRepresentation:
             if partition is not None:
                 squared = squared * space.evaluate(partition, points)
         mean = squared.mean() if self.weights is None else self.weights @ squared
-        return {"energy_dissipation": float(mean) / self.problem.flow.strength}
+        return {"energy_dissipation": float(mean) / (self.problem.flow.strength * felt.scale)}
 
     def _unflattened(self, state: State) -> FloatArray:
         return state.reshape(-1, 3) if self.problem.space.point_axes else state
