@@ -51,6 +51,10 @@ def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     check_whole(name)
     try:
         file = h5py.File(name, "r")
+    except BlockingIOError:
+        raise FormatError(
+            f"{name} is open for writing in another program. Close it there."
+        ) from None
     except Exception:
         # h5py passes on whatever HDF5 stumbled over.
         raise FormatError(f"{name} is not a readable HDF5 file. {ADVICE}") from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
@@ -77,3 +79,18 @@ def test_message_is_one_line_whatever_the_file_says() -> None:
     """A file could print what it likes."""
     assert str(FormatError("two\n  lines")) == "two lines"
     assert str(FormatError("red \x1b[31m")) == r"red \x1b[31m"
+
+
+def test_file_that_another_program_writes_is_not_damaged(path: Path) -> None:
+    """The advice would be to delete a good file."""
+    told = r"x\.h5 is open for writing in another program\. Close it there\."
+    holds = "import h5py, sys; f = h5py.File(sys.argv[1], 'r+'); print(1, flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", holds, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline()
+        with pytest.raises(FormatError, match=told), opened(path):
+            pass
+        other.kill()
+    with opened(path) as file:
+        assert file["a"][()] == 1

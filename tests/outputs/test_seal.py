@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -101,3 +103,22 @@ def test_seal_that_is_lost_with_what_precedes_it_is_missed(
     assert is_broken(path)
     path.write_bytes(good[:whole])
     assert not is_broken(path)
+
+
+def test_file_that_was_left_open_for_writing_is_whole(tmp_path: Path) -> None:
+    """A good result would be called damaged for ever: a program that was killed leaves flags."""
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["a"] = 1
+    seal(path)
+    killed = "import h5py, os, sys; f = h5py.File(sys.argv[1], 'r+'); os._exit(9)"
+    good = path.read_bytes()
+    subprocess.run([sys.executable, "-c", killed, str(path)], check=False)
+    left = path.read_bytes()
+    assert left != good and not is_broken(path)
+    with h5py.File(path, "r+") as file:
+        assert file["a"][()] == 1
+    # Anything else that has changed is damage, with those flags or without.
+    for place in (9, 19, 24, len(good) // 2):
+        path.write_bytes(left[:place] + bytes([left[place] ^ 1]) + left[place + 1 :])
+        assert is_broken(path), place
