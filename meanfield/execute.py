@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from meanfield.config import Config, ConfigError
 from meanfield.config.difference import check_continues
 from meanfield.observables import observe
 from meanfield.observables.clusters import cluster_radius
-from meanfield.outputs.atomic import OutputError, writer_lock
+from meanfield.outputs.locks import check_welcome, writer_lock
+from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.provenance import provenance
 from meanfield.outputs.reading import damage_told
 from meanfield.outputs.recorder import conclude, record
@@ -74,15 +74,14 @@ def execute(
     """
     path = config.output.path
     problem, options = config.problem, config.options
-    with writer_lock(path):
+    with writer_lock(path) as output:
         exists = path.exists()
-        if exists and not (resume or overwrite):
-            raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
+        check_welcome(path, resume=resume, overwrite=overwrite)
         spent = WallTime()
         # As for what follows, `trajectory` and `observe`: one BLAS thread, for the last bits.
         with spent.during("setup"), one_blas_thread():
             rates = growth_rates(problem)
-            continued = _continuation(config, path, rates) if exists and resume else None
+            continued = _continuation(config, output, rates) if exists and resume else None
             if continued is None:
                 checkpoint, times, facts, reached = None, config.times, provenance(), 0.0
                 representation = represent(problem, options)
@@ -111,7 +110,7 @@ def execute(
         if config.stop == "one_cluster":
             stream = until_one_cluster(problem, stream, spent)
         yield from record(
-            path,
+            output,
             stream,
             attributes=_attributes(config) | facts,
             growth_rates=rates,
@@ -177,12 +176,13 @@ def _attributes(config: Config) -> dict[str, Any]:
 
 
 def _continuation(
-    config: Config, path: Path, rates: FloatArray
+    config: Config, output: OutputFile, rates: FloatArray
 ) -> tuple[tuple[Checkpoint, str], FloatArray, Run] | None:
     """Where to go on from, the times that remain, and what was saved, which stays as it is.
 
     None where nothing was saved.
     """
+    path = output.path
     run = load(path, states="none")
     stored = str(run.attributes.get("config", ""))
     check_continues(config, stored, config.output.path, _FREE_KEYS)
@@ -196,7 +196,7 @@ def _continuation(
         remaining = remaining[:0]
     if len(remaining) == 0 and is_cut_short(run.status):
         # Everything was saved; only the last word was missing.
-        conclude(path, {"config": config.text, "title": config.title})
+        conclude(output, {"config": config.text, "title": config.title})
     return read_checkpoint(path), remaining, run
 
 

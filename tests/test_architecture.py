@@ -12,7 +12,7 @@ import meanfield
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    ["arrays", "compute", "events", "flows"],
+    ["arrays", "compute", "events", "files", "flows"],
     ["kernels", "integrators"],
     ["manifolds"],
     ["measures"],

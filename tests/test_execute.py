@@ -10,7 +10,7 @@ from run_folder import Folder
 
 from meanfield.config import load_config
 from meanfield.execute import execute
-from meanfield.outputs.atomic import OutputError
+from meanfield.files.replacing import OutputError
 from meanfield.outputs.run_file import load
 from meanfield.trajectory import SimulationError
 

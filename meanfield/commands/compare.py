@@ -23,8 +23,9 @@ from meanfield.commands.studies import (
 from meanfield.config import Config, load_config
 from meanfield.config.difference import check_continues
 from meanfield.config.errors import located
-from meanfield.outputs.atomic import OutputError
+from meanfield.files.replacing import OutputError
 from meanfield.outputs.comparison_file import load_comparison, record_comparison
+from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.run import COMPLETED
 from meanfield.studies.convergence import Comparison, comparison
@@ -48,13 +49,13 @@ def execute(options: argparse.Namespace) -> int:
     config = load_config(options.config, options.set)
     check_comparison_memory(config, options)
     path = study_output(options, config, "compare")
-    with study_lock(path, options):
+    with study_lock(path, options) as output:
         stored = _stored(config, path) if options.resume and path.exists() else None
         if stored is not None and _is_complete(stored, config):
             if not options.quiet:
                 say(f"{path} holds all the systems asked for: nothing to do.")
         else:
-            _run(config, path, stored, options)
+            _run(config, output, stored, options)
     study = load_comparison(path)
     if options.plot is not None:
         from meanfield.outputs.plots.comparison import save_comparison_plot
@@ -65,9 +66,13 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _run(
-    config: Config, path: Path, stored: ConvergenceStudy | None, options: argparse.Namespace
+    config: Config,
+    output: OutputFile,
+    stored: ConvergenceStudy | None,
+    options: argparse.Namespace,
 ) -> None:
     """Run what is missing and record it."""
+    path = output.path
     spent = WallTime()
     left = len(config.compare.tokens) * config.compare.repetitions
     if stored is not None:
@@ -88,7 +93,7 @@ def _run(
         attributes = study_attributes(config, None if stored is None else stored.attributes)
         results = finished(system_distances, missing, executor)
         run_through(
-            record_comparison(path, plan, found, results, attributes, spent),
+            record_comparison(output, plan, found, results, attributes, spent),
             config,
             path,
             plan.missing(plan.empty()),

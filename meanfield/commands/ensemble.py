@@ -23,6 +23,7 @@ from meanfield.config import Config, ConfigError, load_config
 from meanfield.config.difference import check_continues
 from meanfield.config.errors import located
 from meanfield.outputs.ensemble_file import load_ensemble, record_ensemble
+from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.run import COMPLETED
 from meanfield.studies.cluster_runs import block_clusters
@@ -50,11 +51,11 @@ def execute(options: argparse.Namespace) -> int:
     check_ensemble_memory(config, options)
     path = study_output(options, config, "ensemble")
     spent = WallTime()
-    with study_lock(path, options):
+    with study_lock(path, options) as output:
         with spent.during("setup"):
             plan = _plan(config)
         stored = _stored(config, plan, path) if options.resume and path.exists() else None
-        _run(config, plan, path, stored, options, spent)
+        _run(config, plan, output, stored, options, spent)
     made = load_ensemble(path)
     if options.plot is not None:
         from meanfield.outputs.plots.ensemble import save_ensemble_plot
@@ -67,12 +68,13 @@ def execute(options: argparse.Namespace) -> int:
 def _run(
     config: Config,
     plan: EnsemblePlan,
-    path: Path,
+    output: OutputFile,
     stored: Ensemble | None,
     options: argparse.Namespace,
     spent: WallTime,
 ) -> None:
     """Run what is missing and record it."""
+    path = output.path
     found = plan.empty() if stored is None else plan.resumed(stored)
     missing = plan.missing(found)
     if stored is not None and not missing and stored.attributes.get("status") == COMPLETED:
@@ -85,7 +87,7 @@ def _run(
     with pool(options, len(missing)) as executor:
         results = finished(block_clusters, missing, executor)
         run_through(
-            record_ensemble(path, plan, found, results, attributes, spent),
+            record_ensemble(output, plan, found, results, attributes, spent),
             config,
             path,
             plan.missing(plan.empty()),

@@ -13,6 +13,7 @@ from meanfield.commands.memory import check_memory
 from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
 from meanfield.config import Config, load_config
+from meanfield.outputs.output_file import LostOutputError
 from meanfield.snapshot import Snapshot
 from meanfield.trajectory import SimulationError
 
@@ -48,8 +49,11 @@ def execute(options: argparse.Namespace) -> int:
     try:
         last = _evolve(config, options)
     except SimulationError as error:
-        advice = f"{error.reason.rstrip('.')}; {path} is valid up to then"
-        raise SimulationError(error.time, error.step, advice) from None
+        reason = error.reason.rstrip(".")
+        # Nothing is known of a file that is gone, or not the one that was written.
+        if not isinstance(error.__cause__, LostOutputError):
+            reason += f"; {path} is valid up to then"
+        raise SimulationError(error.time, error.step, reason) from None
     except KeyboardInterrupt:
         kept = f"; {path} keeps what was saved, --resume goes on" if path.exists() else ""
         raise KeyboardInterrupt(f"interrupted{kept}") from None

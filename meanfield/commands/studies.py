@@ -18,7 +18,8 @@ from meanfield.commands.streams import say
 from meanfield.config import Config, ConfigError
 from meanfield.config.output import output_path
 from meanfield.config.sections import read_problem
-from meanfield.outputs.atomic import OutputError, writer_lock
+from meanfield.outputs.locks import check_welcome, writer_lock
+from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.provenance import provenance
 from meanfield.studies.sources import ProblemSource
 
@@ -53,7 +54,7 @@ def study_output(options: argparse.Namespace, config: Config, name: str) -> Path
     """
     chosen = Path(options.output or config.source.with_name(f"{config.source.stem}-{name}.h5"))
     path = output_path("", config.source, None, chosen, config.inputs)
-    _check_unasked(path, options)
+    check_welcome(path, resume=options.resume, overwrite=options.overwrite)
     if options.plot is not None:
         from meanfield.outputs.plots.figures import check_figure
 
@@ -62,22 +63,22 @@ def study_output(options: argparse.Namespace, config: Config, name: str) -> Path
 
 
 @contextmanager
-def study_lock(path: Path, options: argparse.Namespace) -> Iterator[None]:
+def study_lock(path: Path, options: argparse.Namespace) -> Iterator[OutputFile]:
     """Hold the right to write a study, which nobody has made meanwhile unless that is welcome.
+
+    Yields
+    ------
+    OutputFile
+        The study's file as it was found.
 
     Raises
     ------
     OutputError
         If another process writes it, or it is there and is neither to be replaced nor continued.
     """
-    with writer_lock(path):
-        _check_unasked(path, options)
-        yield
-
-
-def _check_unasked(path: Path, options: argparse.Namespace) -> None:
-    if path.exists() and not (options.resume or options.overwrite):
-        raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
+    with writer_lock(path) as output:
+        check_welcome(path, resume=options.resume, overwrite=options.overwrite)
+        yield output
 
 
 def problem_source(config: Config) -> ProblemSource:

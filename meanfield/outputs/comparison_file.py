@@ -29,6 +29,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.layout import arrays, check_increasing
+from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.study_file import read_study, taken_down, write_study
 from meanfield.outputs.wall_time import WallTime
 from meanfield.studies.convergence import Comparison
@@ -52,7 +53,7 @@ _AXES: dict[str, tuple[str, ...]] = {
 
 
 def record_comparison(
-    path: Path,
+    file: Path | OutputFile,
     plan: Comparison,
     found: FloatArray,
     results: Iterable[tuple[System, FloatArray]],
@@ -63,8 +64,9 @@ def record_comparison(
 
     Parameters
     ----------
-    path : Path
-        The file; written at once and then about every second.
+    file : Path or OutputFile
+        Written at once and then about every second; one that is to be recognised is refused if
+        another took its place.
     plan : Comparison
         What the results belong to.
     found : ndarray, shape (n_sizes, repetitions, n_times, 2)
@@ -91,7 +93,7 @@ def record_comparison(
     def flush(status: str) -> None:
         study = plan.study(found)
         told = attributes | spent.attributes() | {"status": status}
-        write_comparison(path, replace(study, attributes=study.attributes | told))
+        write_comparison(file, replace(study, attributes=study.attributes | told))
 
     def progress() -> str:
         done = int(np.isfinite(found).all(axis=(2, 3)).sum())
@@ -104,7 +106,7 @@ def record_comparison(
     yield from taken_down(results, take, flush, progress, spent)
 
 
-def write_comparison(path: Path, study: ConvergenceStudy) -> None:
+def write_comparison(file: Path | OutputFile, study: ConvergenceStudy) -> None:
     """Write a study, with its attributes, into a file in place of what was there.
 
     Raises
@@ -137,7 +139,7 @@ def write_comparison(path: Path, study: ConvergenceStudy) -> None:
         "exponent_interval": study.exponent_intervals,
     }
     write_study(
-        path,
+        file,
         "comparison",
         COMPARISON_FORMAT_VERSION,
         study.attributes | facts,

@@ -33,6 +33,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.layout import arrays, check_counts, check_increasing
+from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.study_file import read_study, taken_down, write_study
 from meanfield.outputs.wall_time import WallTime
 from meanfield.studies.cluster_runs import RunBlock
@@ -56,7 +57,7 @@ _INTEGERS = ("tokens", "run", "cluster", "count", "component", "counts")
 
 
 def record_ensemble(
-    path: Path,
+    file: Path | OutputFile,
     plan: EnsemblePlan,
     found: ClusterTable,
     results: Iterable[tuple[RunBlock, ClusterTable]],
@@ -67,8 +68,9 @@ def record_ensemble(
 
     Parameters
     ----------
-    path : Path
-        The file; written at once and then about every second.
+    file : Path or OutputFile
+        Written at once and then about every second; one that is to be recognised is refused if
+        another took its place.
     plan : EnsemblePlan
         What the results belong to.
     found : ClusterTable
@@ -99,7 +101,7 @@ def record_ensemble(
     def write(status: str) -> None:
         made = plan.ensemble(found)
         told = attributes | spent.attributes() | {"status": status}
-        write_ensemble(path, replace(made, attributes=made.attributes | told))
+        write_ensemble(file, replace(made, attributes=made.attributes | told))
 
     def progress() -> str:
         done = (found.counts >= 0).all(axis=2)
@@ -108,7 +110,7 @@ def record_ensemble(
     yield from taken_down(results, take, write, progress, spent)
 
 
-def write_ensemble(path: Path, made: Ensemble) -> None:
+def write_ensemble(file: Path | OutputFile, made: Ensemble) -> None:
     """Write an ensemble, with its attributes, into a file in place of what was there.
 
     Raises
@@ -138,7 +140,7 @@ def write_ensemble(path: Path, made: Ensemble) -> None:
     if made.centre.ndim == 5:
         scales["component"] = np.arange(made.centre.shape[4])
     write_study(
-        path,
+        file,
         "ensemble",
         ENSEMBLE_FORMAT_VERSION,
         made.attributes,

@@ -2,19 +2,21 @@
 
 Rows are appended to a copy that replaces the run file (`atomic`), as often as it costs at most
 a tenth of the run's time or the rows waiting fill the memory, and at the end, whatever ends it.
+Rows go into the file that this process wrote before, or not at all.
 """
 
 from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from meanfield.arrays import FloatArray
 from meanfield.events import Event
+from meanfield.files.replacing import OutputError
+from meanfield.files.uninterrupted import uninterrupted
 from meanfield.outputs import run_writer
-from meanfield.outputs.atomic import OutputError, replace_file, uninterrupted
+from meanfield.outputs.output_file import OutputFile, replace_file
 from meanfield.outputs.provenance import FACTS
 from meanfield.outputs.result_hash import result_hash
 from meanfield.outputs.run_file import file_results
@@ -36,7 +38,7 @@ Observe = Callable[[Snapshot], dict[str, FloatArray]]
 
 
 def record(
-    path: Path,
+    output: OutputFile,
     stream: Iterable[Snapshot],
     *,
     attributes: dict[str, Any],
@@ -52,8 +54,9 @@ def record(
 
     Parameters
     ----------
-    path : Path
-        The run file. With `resume` it exists and is continued, else it is made anew.
+    output : OutputFile
+        The run file, as it was when the run began. With `resume` it exists and is continued, else
+        it is made anew.
     stream : iterable of Snapshot
         What `trajectory` yields.
     attributes : dict
@@ -85,7 +88,7 @@ def record(
         If the file cannot be begun.
     SimulationError
         From the stream, after the reason was written to the file as its status; or because the
-        file can no longer be written, as when the disk is full.
+        file can no longer be written, as when the disk is full or another file has taken its place.
     """
     pending: list[run_writer.Row] = []
     happened: list[Event] = []
@@ -95,7 +98,9 @@ def record(
     spent = spent or WallTime()
     if not resume:
         with spent.during("writing"):
-            replace_file(path, None, lambda file: run_writer.create(file, attributes, growth_rates))
+            replace_file(
+                output, None, lambda file: run_writer.create(file, attributes, growth_rates)
+            )
 
     def flush(status: str) -> float:
         nonlocal written, events, held
@@ -123,10 +128,10 @@ def record(
         # Rows must not be written twice: an interrupt waits until they are forgotten here.
         with uninterrupted(), spent.during("writing"):
             try:
-                replace_file(path, path, write, room)
+                replace_file(output, output.path, write, room)
             except OutputError as error:
                 steps = 0 if last is None else last.checkpoint.steps
-                raise SimulationError(held, steps, str(error)) from None
+                raise SimulationError(held, steps, str(error)) from error
             pending.clear()
             held = reached
             events += len(happened)
@@ -144,7 +149,7 @@ def record(
             happened.extend(snapshot.events)
             size += run_writer.nbytes(row.state)
             waiting = clock.perf_counter() - flushed
-            heavy = size > PENDING_BYTES and size > path.stat().st_size / 2
+            heavy = size > PENDING_BYTES and size > output.size / 2
             if waiting > max(_FLUSH_SECONDS, _FLUSH_SHARE * cost) or heavy:
                 cost = flush(RUNNING)
                 flushed, size = clock.perf_counter(), 0
@@ -160,14 +165,14 @@ def record(
         raise
 
 
-def conclude(path: Path, attributes: dict[str, Any]) -> None:
+def conclude(output: OutputFile, attributes: dict[str, Any]) -> None:
     """Say of a run file that nothing is missing: it is completed, with these attributes."""
 
     def write(file: Any) -> None:
         file.attrs.update(attributes)
         _conclude(file, COMPLETED)
 
-    replace_file(path, path, write)
+    replace_file(output, output.path, write)
 
 
 def _conclude(file: Any, status: str) -> None:

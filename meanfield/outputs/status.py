@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from meanfield.files.replacing import NOT_WRITTEN
 from meanfield.run import RUNNING
 
-_INTERRUPTED, _FAILED, _NOT_WRITTEN = "interrupted", "failed", "cannot be written"
+_INTERRUPTED, _FAILED = "interrupted", "failed"
 
 
 def cut_short(error: BaseException, where: str) -> str:
@@ -20,11 +21,6 @@ def cut_short(error: BaseException, where: str) -> str:
     return f"{_INTERRUPTED if asked else _FAILED} {where}"
 
 
-def not_written(path: object, reason: str) -> str:
-    """Why a file could not be replaced; part of a status, if a later try succeeds."""
-    return f"{path} {_NOT_WRITTEN}: {reason}."
-
-
 def is_cut_short(status: str) -> bool:
     """Whether nothing but a disturbance ended what the file holds: more of it can follow.
 
@@ -33,4 +29,4 @@ def is_cut_short(status: str) -> bool:
     >>> is_cut_short("interrupted at t = 3"), is_cut_short("under-resolved at t = 3: tail 1e-3")
     (True, False)
     """
-    return status.startswith((RUNNING, _INTERRUPTED, _FAILED)) or _NOT_WRITTEN in status
+    return status.startswith((RUNNING, _INTERRUPTED, _FAILED)) or NOT_WRITTEN in status

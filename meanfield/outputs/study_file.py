@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from meanfield.outputs.atomic import replace_file
+from meanfield.outputs.output_file import OutputFile, replace_file
 from meanfield.outputs.reading import FormatError, opened, plain_attributes
 from meanfield.outputs.result_hash import result_hash
 from meanfield.outputs.status import cut_short
@@ -43,7 +43,7 @@ _FLUSH_SECONDS = 1.0
 
 
 def write_study(
-    path: Path,
+    target: Path | OutputFile,
     kind: Kind,
     version: int,
     attributes: Mapping[str, Any],
@@ -56,8 +56,8 @@ def write_study(
 
     Parameters
     ----------
-    path : Path
-        The file.
+    target : Path or OutputFile
+        The file; one that is to be recognised is refused if another took its place.
     kind, version : str, int
         What it is, and the version of its format.
     attributes : mapping
@@ -94,7 +94,7 @@ def write_study(
         if attributes.get("status", RUNNING) != RUNNING:
             file.attrs["result_hash"] = result_hash(file)
 
-    replace_file(path, None, write, sum(np.asarray(value).nbytes for value in values.values()))
+    replace_file(target, None, write, sum(np.asarray(value).nbytes for value in values.values()))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import IntArray
+from meanfield.files.replacing import replace_bytes
 
 
 def stored_counts(
@@ -56,10 +57,7 @@ def stored_counts(
     if store is not None:
         found = dict(zip(*(a.tolist() for a in np.unique(counts, return_counts=True)), strict=True))
         lines = [json.dumps(entry) for entry in [*entries, {"of": key, "counts": found}]]
-        # Beside it first: an interrupt leaves the one or the other.
-        partial = store.with_name(store.name + ".partial")
-        partial.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
-        partial.replace(store)
+        replace_bytes(store, ("[\n" + ",\n".join(lines) + "\n]\n").encode())
     return counts
 
 

@@ -86,7 +86,7 @@ def test_file_without_rows_is_shown(
     output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run that was killed before its first row would be a traceback."""
-    from meanfield.outputs.atomic import replace_file
+    from meanfield.outputs.output_file import replace_file
     from meanfield.outputs.run_writer import create
 
     run, path = load(output), tmp_path / "empty.h5"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.outputs.atomic import writer_lock
+from meanfield.outputs.locks import writer_lock
 from meanfield.outputs.run_file import load
 
 TEXT = """\
@@ -143,7 +143,7 @@ def test_second_process_is_refused(config: Path, capsys: pytest.CaptureFixture[s
     """Two runs would write one file in turns."""
     code = (
         "import sys, time\nfrom pathlib import Path\n"
-        "from meanfield.outputs.atomic import writer_lock\n"
+        "from meanfield.outputs.locks import writer_lock\n"
         "with writer_lock(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()"
     )
     output = config.with_suffix(".h5")
@@ -164,8 +164,8 @@ def test_second_process_is_refused(config: Path, capsys: pytest.CaptureFixture[s
 
 def test_lock_of_a_dead_process_is_no_lock(config: Path) -> None:
     """A killed run could never be resumed."""
-    (config.parent / "small.h5.lock").write_text("")
-    (config.parent / "small.h5.partial").write_text("half a file")
+    (config.parent / ".small.h5.meanfield-lock").write_text("")
+    (config.parent / ".small.h5.meanfield-0123456789abcdef").write_text("half a file")
     assert run(config, "--quiet", "--resume") == 0
     assert sorted(path.name for path in config.parent.iterdir()) == ["small.h5", "small.toml"]
     with writer_lock(config.with_suffix(".h5")):
@@ -190,7 +190,7 @@ def test_full_disk_is_a_failed_run_with_a_valid_file(config: Path) -> None:
     assert "small.h5 cannot be written: File too large" in done.stderr
     left = load(config.with_suffix(".h5"))
     assert 0 < len(left.time) < 2000
-    assert not (config.parent / "small.h5.partial").exists()
+    assert sorted(path.name for path in config.parent.iterdir()) == ["small.h5", "small.toml"]
 
 
 def test_zonal_kernel_from_multipliers_and_from_a_file_agree(config: Path) -> None:
@@ -216,3 +216,30 @@ def test_large_run_file_fits_the_output(config: Path) -> None:
     with h5py.File(config.with_suffix(".h5")) as file:
         assert len(file.attrs["config"]) > 2**16
     assert run(config, "--quiet", "--resume") == 0
+
+
+def test_output_that_is_deleted_meanwhile_is_not_called_valid(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line would praise a file that is not there."""
+    output = config.with_suffix(".h5")
+    monkeypatch.setattr("meanfield.execute.observe", lambda *_: output.unlink() or {})
+    assert run(config, "--quiet") == 1
+    told = f"meanfield: {output} is gone: it was moved or deleted meanwhile (stopped at t = 0, "
+    error = capsys.readouterr().err
+    assert error.startswith(told) and error.count("\n") == 1 and "valid" not in error
+    assert [path.name for path in config.parent.iterdir()] == ["small.toml"]
+
+
+@pytest.mark.parametrize("command", ["run", "ensemble", "compare"])
+def test_file_of_the_user_is_not_replaced(
+    config: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run file from somebody else, or a slip, would destroy any file."""
+    notes = config.parent / "notes.txt"
+    notes.write_text("mine")
+    assert main([command, str(config), "-o", str(notes), "--overwrite"]) == 2
+    told = f"meanfield: {notes} was not written by meanfield and is not replaced. Delete it, or"
+    error = capsys.readouterr().err
+    assert error.startswith(told) and error.count("\n") == 1
+    assert notes.read_text() == "mine"

@@ -104,7 +104,7 @@ def info(path: Path) -> str:
 
 def leftovers(folder: Path) -> set[str]:
     """Names of files that no finished command leaves."""
-    return {path.name for path in folder.iterdir() if path.suffix in (".partial", ".lock")}
+    return {path.name for path in folder.iterdir() if ".meanfield-" in path.name}
 
 
 @dataclass

@@ -87,7 +87,7 @@ class Reader:
         self.path.write_bytes(damaged)
         answer, found = self.told(name)
         answer.check(*((0, 2) if strict else (0, 1, 2)))
-        left = {path.suffix for path in self.folder.iterdir()} & {".partial", ".lock"}
+        left = {path.name for path in self.folder.iterdir() if ".meanfield-" in path.name}
         assert not left, left
         if answer.status == 2:
             assert self.path.read_bytes() == damaged

@@ -12,14 +12,10 @@ from typing import Any
 import h5py
 import pytest
 
-from meanfield.outputs import atomic
-from meanfield.outputs.atomic import (
-    OutputError,
-    replace_bytes,
-    replace_file,
-    uninterrupted,
-    writer_lock,
-)
+from meanfield.files.replacing import OutputError, replace_bytes
+from meanfield.files.uninterrupted import uninterrupted
+from meanfield.outputs.locks import writer_lock
+from meanfield.outputs.output_file import replace_file
 
 
 def put(name: str, value: int) -> Any:
@@ -93,10 +89,6 @@ def test_bytes_take_the_place_of_a_file_at_once(tmp_path: Path) -> None:
     replace_bytes(link, b"new")
     assert path.read_bytes() == b"new" and link.is_symlink()
     assert {file.name for file in tmp_path.iterdir()} == {"x.png", "link.png"}
-    (tmp_path / "x.png.partial").mkdir()
-    with pytest.raises(OutputError, match=r"x\.png cannot be written: Is a directory\."):
-        replace_bytes(path, b"newer")
-    assert path.read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("name", ["itself.png", "other.png"])
@@ -128,9 +120,13 @@ def test_pipe_stays_a_pipe(tmp_path: Path, linked: bool) -> None:
 
 def test_lock_clears_away_what_a_killed_writer_left(tmp_path: Path) -> None:
     """A file half written would stay beside the run for ever."""
-    (tmp_path / "x.h5.partial").touch()
+    (tmp_path / ".x.h5.meanfield-0123456789abcdef").touch()
+    theirs = {"x.h5.partial", "x.h5.lock", ".x.h5.meanfield-notes", ".y.h5.meanfield-" + 16 * "0"}
+    for name in theirs:
+        (tmp_path / name).write_text("a user's own")
     with writer_lock(tmp_path / "x.h5"):
-        assert [file.name for file in tmp_path.iterdir()] == ["x.h5.lock"]
+        assert {file.name for file in tmp_path.iterdir()} == {*theirs, ".x.h5.meanfield-lock"}
+    assert {file.name for file in tmp_path.iterdir()} == theirs
 
 
 def test_lock_is_exclusive_and_leaves_nothing(tmp_path: Path) -> None:
@@ -157,10 +153,10 @@ def test_lock_that_was_taken_away_meanwhile_is_taken_anew(
         opened.append(name)
         return descriptor
 
-    monkeypatch.setattr(atomic.os, "open", slow_open)
+    monkeypatch.setattr(os, "open", slow_open)
     with writer_lock(path):
         assert len(opened) == 2
-        assert (tmp_path / "x.h5.lock").exists()
+        assert (tmp_path / ".x.h5.meanfield-lock").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -196,3 +192,40 @@ def test_other_threads_may_write(tmp_path: Path) -> None:
     thread.start()
     thread.join()
     assert numbers(tmp_path / "x.h5") == {"a": 1}
+
+
+@pytest.mark.parametrize("write", [replace_bytes, replace_file])
+def test_planted_links_are_not_followed(tmp_path: Path, write: Any) -> None:
+    """A link in a folder from somebody else would lead into any file of the user's."""
+    (tmp_path / "victim").write_text("a user's own")
+    for name in ("x.png.partial", ".x.png.partial", ".x.png.meanfield-" + 16 * "0"):
+        (tmp_path / name).symlink_to("victim")
+    write(tmp_path / "x.png", *([b"new"] if write is replace_bytes else [None, put("a", 1)]))
+    assert (tmp_path / "victim").read_text() == "a user's own"
+    assert not (tmp_path / "x.png").is_symlink() and (tmp_path / "x.png").stat().st_size > 0
+
+
+def test_link_in_place_of_a_lock_is_refused(tmp_path: Path) -> None:
+    """A lock would make an empty file wherever the link points to."""
+    path, lock = tmp_path / "x.h5", tmp_path / ".x.h5.meanfield-lock"
+    lock.symlink_to("victim")
+    refusal = r"x\.h5 cannot be written: its lock \.x\.h5\.meanfield-lock is no file\. Delete it\."
+    with pytest.raises(OutputError, match=refusal), writer_lock(path):
+        pass
+    assert [file.name for file in tmp_path.iterdir()] == [lock.name]
+    lock.unlink()
+    lock.mkdir()
+    with pytest.raises(OutputError, match=refusal), writer_lock(path):
+        pass
+
+
+def test_name_that_is_taken_is_not_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even a name that was guessed would only end the write."""
+    monkeypatch.setattr("secrets.token_hex", lambda count: "0" * 2 * count)
+    planted = tmp_path / (".x.png.meanfield-" + 16 * "0")
+    planted.symlink_to("victim")
+    with pytest.raises(OutputError, match=r"x\.png cannot be written: File exists"):
+        replace_bytes(tmp_path / "x.png", b"new")
+    assert [file.name for file in tmp_path.iterdir()] == [planted.name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,10 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.files.replacing import OutputError
 from meanfield.measures import Density
-from meanfield.outputs import atomic, recorder, run_writer
-from meanfield.outputs.atomic import OutputError
+from meanfield.outputs import recorder, run_writer
+from meanfield.outputs.output_file import LostOutputError, OutputFile
 from meanfield.outputs.recorder import conclude, record
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.run import problem_attributes
@@ -37,7 +39,7 @@ def snapshots(count: int, first: int = 0) -> Iterator[Snapshot]:
 def recording(path: Path, stream: Iterator[Snapshot], **options: Any) -> Iterator[Snapshot]:
     """A recording of these snapshots."""
     return record(
-        path,
+        OutputFile(path),
         stream,
         attributes=ATTRIBUTES,
         growth_rates=np.zeros(3),
@@ -121,7 +123,7 @@ def test_states_do_not_fill_the_memory(path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         run_writer, "append", lambda file, rows: (waiting.append(len(rows)), real(file, rows))
     )
-    monkeypatch.setattr(Path, "stat", lambda self: os.stat_result([0o100644] + [0] * 9))
+    monkeypatch.setattr(OutputFile, "size", 0)
     list(recording(path, snapshots(20)))
     # A state has 32 bytes: the fourth passes the limit.
     assert waiting == [4, 4, 4, 4, 4, 0]
@@ -232,7 +234,7 @@ def test_interrupt_while_writing_doubles_nothing(
     path: Path, eager: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows would be written twice when Ctrl-C comes between renaming and forgetting them."""
-    real, calls = atomic.os.replace, []
+    real, calls = os.replace, []
 
     def interrupted(*arguments: Any) -> None:
         real(*arguments)
@@ -240,7 +242,7 @@ def test_interrupt_while_writing_doubles_nothing(
         if len(calls) == 3:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(atomic.os, "replace", interrupted)
+    monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(recording(path, snapshots(9)))
     run = load(path)
@@ -252,7 +254,7 @@ def test_interrupt_of_the_last_write_leaves_a_completed_run(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that is all there would be called interrupted."""
-    real, calls = atomic.os.replace, []
+    real, calls = os.replace, []
 
     def interrupted(*arguments: Any) -> None:
         real(*arguments)
@@ -260,7 +262,7 @@ def test_interrupt_of_the_last_write_leaves_a_completed_run(
         if len(calls) == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(atomic.os, "replace", interrupted)
+    monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(recording(path, snapshots(3)))
     assert load(path).status == "completed"
@@ -272,7 +274,7 @@ def test_disk_that_fills_up_ends_the_run_with_its_reason(
     """A full disk would look like a wrong input, or lose what was written."""
     real = recorder.replace_file
 
-    def full(target: Path, source: Path | None, write: Any, room: int = 0) -> None:
+    def full(target: OutputFile, source: Path | None, write: Any, room: int = 0) -> None:
         if source is not None and len(load(path).time) == 2:
             raise OutputError("x.h5 cannot be written: No space left on device.")
         real(target, source, write, room)
@@ -290,7 +292,67 @@ def test_nothing_missing_can_be_said(path: Path) -> None:
     next(stream)
     stream.close()  # type: ignore[attr-defined]
     before = load(path).attributes
-    conclude(path, {"title": "other"})
+    conclude(OutputFile(path), {"title": "other"})
     run = load(path)
     assert (run.status, run.attributes["title"], len(run.time)) == ("completed", "other", 1)
     assert run.attributes["result_hash"] == before["result_hash"]
+
+
+def change_links(path: Path) -> None:
+    """Let the name mean another file."""
+    path.rename(path.with_name("moved.h5"))
+    path.symlink_to("other.h5")
+
+
+FOREIGN = {
+    "copied onto it": (lambda path: shutil.copyfile(path.with_name("other.h5"), path), "changed"),
+    "renamed onto it": (lambda path: path.with_name("other.h5").rename(path), "changed"),
+    "re-pointed": (change_links, "changed"),
+    "an older version": (lambda path: path.with_name("older.h5").rename(path), "changed"),
+    "deleted": (lambda path: path.unlink(), "is gone"),
+    "folder deleted": (lambda path: shutil.rmtree(path.parent), "is gone"),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_rows_go_into_no_other_file(tmp_path: Path, what: str, eager: None) -> None:
+    """Rows would be mixed with those of another run, and the mixture sealed as completed."""
+    (tmp_path / "folder").mkdir()
+    path, other = tmp_path / "folder" / "x.h5", tmp_path / "folder" / "other.h5"
+    list(recording(other, snapshots(3)))
+    there = other.read_bytes()
+    happens, told = FOREIGN[what]
+    stream = recording(path, snapshots(9))
+    next(stream)
+    shutil.copyfile(path, path.with_name("older.h5"))
+    next(stream)
+    happens(path)
+    left = path.read_bytes() if path.exists() else None
+    with pytest.raises(SimulationError, match=rf"x\.h5 (was )?{told}") as caught:
+        list(stream)
+    assert isinstance(caught.value.__cause__, LostOutputError)
+    assert (path.read_bytes() if path.exists() else None) == left
+    assert not other.exists() or other.read_bytes() == there
+    assert list(tmp_path.rglob(".*")) == []
+
+
+def test_copy_that_comes_back_is_the_file(path: Path, eager: None) -> None:
+    """A run would end because its file was moved to another disk and back, or touched."""
+    stream = recording(path, snapshots(4))
+    next(stream)
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content)
+    next(stream)
+    os.utime(path)
+    assert len(list(stream)) == 2
+    assert load(path).time.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_file_that_appears_before_the_first_write_is_kept(path: Path) -> None:
+    """What another program has made while a run was prepared would be replaced."""
+    stream = recording(path, snapshots(2))
+    path.write_text("made meanwhile")
+    with pytest.raises(OutputError, match=r"x\.h5 appeared meanwhile"):
+        next(stream)
+    assert path.read_text() == "made meanwhile"

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.files.replacing import OutputError, not_written, replace_bytes
 from meanfield.outputs import recorder
-from meanfield.outputs.atomic import OutputError, replace_bytes
+from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.recorder import record
 from meanfield.outputs.run_file import load
-from meanfield.outputs.status import cut_short, is_cut_short, not_written
+from meanfield.outputs.status import cut_short, is_cut_short
 from meanfield.outputs.study_file import taken_down
 from meanfield.outputs.wall_time import WallTime
 from meanfield.run import COMPLETED, RUNNING, problem_attributes
@@ -85,7 +86,7 @@ def snapshots(error: BaseException | None) -> Iterator[Snapshot]:
 def recorded(path: Path, error: BaseException | None) -> str:
     """Status of a run file that ended so."""
     stream = record(
-        path,
+        OutputFile(path),
         snapshots(error),
         attributes=ATTRIBUTES,
         growth_rates=np.zeros(3),
@@ -124,11 +125,11 @@ def test_run_whose_disk_failed_is_recognised(
     """A run that lacked nothing but its last word would stay unfinished for ever."""
     real, calls = recorder.replace_file, []
 
-    def full_once(path: Path, *others: Any) -> None:
-        calls.append(path)
+    def full_once(output: OutputFile, *others: Any) -> None:
+        calls.append(output)
         if len(calls) == 2:
-            raise OutputError(not_written(path, os.strerror(errno.ENOSPC)))
-        real(path, *others)
+            raise OutputError(not_written(output.path, os.strerror(errno.ENOSPC)))
+        real(output, *others)
 
     monkeypatch.setattr(recorder, "replace_file", full_once)
     status = recorded(tmp_path / "x.h5", None)

@@ -11,8 +11,10 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from meanfield.outputs.atomic import replace_bytes
+from meanfield.files.replacing import replace_bytes
+from meanfield.outputs.locks import writer_lock
 from meanfield.outputs.plots.style import style
+from meanfield.outputs.recognised import check_figure_place
 
 SUFFIXES = (".png", ".pdf", ".svg")
 
@@ -61,7 +63,8 @@ def check_figure(path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        If the suffix is not known, or there is no such folder.
+        If the suffix is not known, there is no such folder, or something else than a figure
+        is there.
 
     Examples
     --------
@@ -73,6 +76,7 @@ def check_figure(path: str | os.PathLike[str]) -> None:
     check_suffix(path)
     if not Path(os.path.realpath(path)).parent.is_dir():
         raise ValueError(f"{os.fspath(path)} cannot be written: its folder does not exist.")
+    check_figure_place(Path(path))
 
 
 def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
@@ -81,9 +85,12 @@ def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        If the suffix is not known or the file cannot be written.
+        If the suffix is not known, the file cannot be written, or what is there is no figure.
     """
-    replace_bytes(Path(path), _encoded(figure, check_suffix(path)))
+    content = _encoded(figure, check_suffix(path))
+    with writer_lock(Path(path)):
+        check_figure_place(Path(path))
+        replace_bytes(Path(path), content)
 
 
 def _encoded(figure: Figure, suffix: str) -> bytes:

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,8 +14,11 @@ from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 
+from meanfield.files.replacing import replacing
+from meanfield.outputs.locks import writer_lock
 from meanfield.outputs.plots import FILM_SUFFIXES, Progress, style
 from meanfield.outputs.plots.film import Film
+from meanfield.outputs.recognised import check_figure_place
 
 Frames = Iterable[NDArray[np.uint8]]
 
@@ -58,23 +60,16 @@ def write_film(film: Film, path: str | os.PathLike[str], progress: Progress | No
     Raises
     ------
     ValueError
-        As `check_film`; or if the file cannot be written.
+        As `check_film`; or if the file cannot be written, or what is there is no film.
     """
     suffix, target = check_film(path), Path(path)
-    partial = target.with_name(target.name + ".partial")
     frames: Frames = film.pixels()
     if progress is not None:
         frames = progress(frames, len(film.frames))
-    try:
-        with partial.open("wb") as file:
+    with writer_lock(target):
+        check_figure_place(target)
+        with replacing(target) as partial, partial.open("wb") as file:
             (_write_gif if suffix == ".gif" else _write_mp4)(frames, film.rate, file)
-        os.replace(partial, target)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ValueError(f"{os.fspath(path)} cannot be written: {reason}.") from None
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
 
 
 def _write_gif(frames: Frames, rate: int, file: IO[bytes]) -> None:

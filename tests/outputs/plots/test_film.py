@@ -125,7 +125,7 @@ def test_film_without_states_says_what_to_do(manifold: str, tmp_path: Path) -> N
 def test_interrupted_film_leaves_nothing(tmp_path: Path) -> None:
     """Half a film would replace the one that was there, or stay as litter."""
     target = tmp_path / "film.gif"
-    target.write_bytes(b"the old one")
+    target.write_bytes(b"GIF89a, the old one")
 
     def interrupted(frames: Iterable[Any], count: int) -> Iterator[Any]:
         for k, frame in enumerate(frames):
@@ -136,7 +136,7 @@ def test_interrupted_film_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         animate(run_of("circle"), target, interrupted)
     assert [path.name for path in tmp_path.iterdir()] == ["film.gif"]
-    assert target.read_bytes() == b"the old one"
+    assert target.read_bytes() == b"GIF89a, the old one"
 
 
 def test_progress_sees_every_frame(tmp_path: Path) -> None:
@@ -186,7 +186,8 @@ def test_mp4_gets_every_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     fake_ffmpeg(tmp_path, 'for last; do :; done; echo "$@" > "$last.args"; cat > "$last"')
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     animate(run_of("circle"), tmp_path / "film.mp4")
-    words = (tmp_path / "film.mp4.partial.args").read_text().split()
+    (told,) = tmp_path.glob(".film.mp4.meanfield-*.args")
+    words = told.read_text().split()
     width, height = map(int, words[words.index("-s") + 1].split("x"))
     assert (tmp_path / "film.mp4").stat().st_size == 4 * width * height * len(run_of("circle").time)
 

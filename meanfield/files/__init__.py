@@ -1,0 +1,1 @@
+"""Files as such, whatever they hold: replaced at once, and not torn by signals."""

@@ -1,0 +1,126 @@
+"""Run and study files: versions that replace each other, sealed, and recognised each time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from meanfield.files.replacing import OutputError, not_written, replacing
+from meanfield.files.uninterrupted import uninterrupted
+from meanfield.outputs.hdf5_disk import reserve, write_hdf5
+from meanfield.outputs.seal import is_broken, seal, seal_of
+
+# Room for what HDF5 adds to the data: structures, and chunks that are not yet full.
+_MARGIN = 2**22
+
+
+class LostOutputError(OutputError):
+    """The output is not the file any more that this process wrote."""
+
+
+class OutputFile:
+    """A file that this process replaces again and again, and recognises each time.
+
+    It is the same while nobody wrote to it (device, inode, size, time of the last change), and
+    also if it was moved away and a copy came back: then its seal tells.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or where it will be; what is there now is taken for it.
+
+    Examples
+    --------
+    >>> OutputFile(Path("nothing.h5")).check()
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._left = _identity(path)
+        self._seal = b"" if self._left is None else seal_of(path)
+
+    @property
+    def size(self) -> int:
+        """Bytes of it, when this process looked last."""
+        return 0 if self._left is None else self._left[2]
+
+    def is_now(self, version: OutputFile) -> None:
+        """Take another version for the file, which was renamed onto it."""
+        self._left, self._seal = version._left, version._seal
+
+    def check(self) -> None:
+        """Refuse another file than the one that was there.
+
+        Raises
+        ------
+        LostOutputError
+            If it is gone, another is in its place, or a program has written into it.
+        """
+        found = _identity(self.path)
+        if found == self._left:
+            return
+        if found is None:
+            raise LostOutputError(f"{self.path} is gone: it was moved or deleted meanwhile.")
+        if self._left is None:
+            raise LostOutputError(
+                f"{self.path} appeared meanwhile: another program made it, and it stays as it is."
+            )
+        same = self._seal and self._seal == seal_of(self.path) and found[2] == self._left[2]
+        if not same or is_broken(self.path):
+            raise LostOutputError(
+                f"{self.path} was changed or replaced by another program meanwhile, and stays as "
+                "it is."
+            )
+
+
+def replace_file(
+    file: Path | OutputFile, source: Path | None, write: Callable[[Any], None], room: int = 0
+) -> None:
+    """Write a new version of an HDF5 file beside it and rename it onto the file.
+
+    Parameters
+    ----------
+    file : Path or OutputFile
+        The file; one that is to be recognised is refused if another took its place.
+    source : Path or None
+        What the new version begins as a copy of; None begins with an empty file.
+    write : callable (h5py.File) -> None
+        Writes into the new version.
+    room : int
+        Bytes by which it may grow, beyond a few MiB.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written; the old file is then untouched.
+    """
+    output = file if isinstance(file, OutputFile) else OutputFile(file)
+    with uninterrupted():
+        with replacing(output.path, output.check) as partial:
+            if source is not None:
+                shutil.copyfile(source, partial)
+            reserve(partial, partial.stat().st_size + _MARGIN + room)
+            write_hdf5(partial, "w" if source is None else "r+", write)
+            seal(partial)
+            version = OutputFile(partial)
+        output.is_now(version)
+
+
+def _identity(path: Path) -> tuple[int, int, int, int] | None:
+    """What tells a file from others, and from itself after a change; None if there is none."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None
+        raise OutputError(not_written(path, error.strerror or str(error))) from None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
