@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from meanfield.outputs import study_file
+from meanfield.outputs.output_file import LostOutputError, OutputFile
 from meanfield.outputs.study_file import Kind, read_study, study_kind, taken_down, write_study
 from meanfield.outputs.wall_time import WallTime
 
@@ -79,7 +80,7 @@ def test_results_are_written_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None
     assert notes.written[1:-1] == [("running", 1), ("running", 2), ("running", 3)]
 
 
-def written(path: Path, axes: tuple[str, ...] = ("size", "run")) -> None:
+def written(path: Path | OutputFile, axes: tuple[str, ...] = ("size", "run")) -> None:
     """A small study in a file."""
     write_study(
         path,
@@ -137,3 +138,15 @@ def test_kind_of_a_file_is_known(tmp_path: Path) -> None:
     written(tmp_path / "s.h5")
     with h5py.File(tmp_path / "s.h5") as study, h5py.File(tmp_path / "r.h5", "w") as other:
         assert (study_kind(study), study_kind(other)) == ("comparison", None)
+
+
+def test_study_goes_into_no_other_file(tmp_path: Path) -> None:
+    """Results would replace a file that was put in the study's place."""
+    path = tmp_path / "x.h5"
+    output = OutputFile(path)
+    written(output)
+    written(output)
+    path.write_text("another file")
+    with pytest.raises(LostOutputError, match=r"x\.h5 was changed or replaced by another program"):
+        written(output)
+    assert path.read_text() == "another file"
