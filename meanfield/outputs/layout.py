@@ -33,12 +33,15 @@ ATTRIBUTES = {
 }
 """Kind of an attribute -> those that are of it, wherever they occur."""
 
+# More of a text is not shown: a title of a million characters would be laid out for minutes.
+_LONGEST_TEXT = 1000
+_MOST_INTEGER = 2**63 - 1
 _KINDS = {name: kind for kind, names in ATTRIBUTES.items() for name in names.split()}
 _WORDS = {"f": "real numbers", "c": "complex numbers", "i": "integers", "O": "texts"}
 
 
 def checked_attribute(name: str, value: Any) -> Any:
-    """Attribute as Python's own number or text.
+    """Attribute as Python's own number or text; a text that is shown as `shown_text` makes it.
 
     Raises
     ------
@@ -59,7 +62,26 @@ def checked_attribute(name: str, value: Any) -> Any:
     if not (is_of(kind, plain) if kind else isinstance(plain, str | int | float)):
         shown = repr(plain) if isinstance(plain, str | int | float) else type(plain).__name__
         raise ValueError(f"attribute {name} is {shown}, expected {kind or 'a number or a text'}")
-    return plain
+    if not isinstance(plain, str) or name == "config":
+        # The run file is compared to the letter, and never shown.
+        return plain
+    return "\n".join(map(shown_text, plain.split("\n") if name == "changes" else [plain]))
+
+
+def shown_text(text: str) -> str:
+    r"""Text of a file as it may be shown: one line, without what a terminal would obey.
+
+    Examples
+    --------
+    >>> print(shown_text("red \x1b[31m"), shown_text("two\nlines"))
+    red \x1b[31m two\nlines
+    >>> len(shown_text("a" * 10**6))
+    1003
+    """
+    cut = text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "..."
+    if cut.isprintable():
+        return cut
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
 
 
 def is_of(kind: str, value: Any) -> bool:
@@ -78,7 +100,7 @@ def is_of(kind: str, value: Any) -> bool:
     if kind == TRUTH or isinstance(value, bool):
         return kind == TRUTH and isinstance(value, bool)
     if kind == INTEGER:
-        return isinstance(value, int) and value >= 0
+        return isinstance(value, int) and 0 <= value <= _MOST_INTEGER
     return isinstance(value, numbers.Real) and not math.isnan(value)
 
 
@@ -99,13 +121,11 @@ def dataset(file: Any, name: str, kinds: str, shape: tuple[int | None, ...]) -> 
     Raises
     ------
     ValueError
-        If it is missing, lies in another file, or has another type or shape.
+        If it is missing, or has another type or shape.
     """
     item = file.get(name)
     if item is None or not hasattr(item, "shape"):
         raise ValueError(f"{name} is missing")
-    if item.file.id != file.file.id or item.is_virtual or item.external:
-        raise ValueError(f"{name} lies in another file")
     kind = "i" if item.dtype.kind == "u" else item.dtype.kind
     if kind not in kinds or item.dtype.itemsize not in (8, 16):
         expected = " or ".join(_WORDS[one] for one in kinds)
@@ -189,18 +209,15 @@ def check_grows(group: Any, *without: str) -> None:
     Raises
     ------
     ValueError
-        If something in it is a link, or a dataset that cannot grow along all its axes.
+        If a dataset in it cannot grow along all its axes.
     """
     for name, item in group.items():
         path = f"{group.name}/{name}".lstrip("/")
-        # Soft and external links have classes of other names.
-        grows = type(group.get(name, getlink=True)).__name__ == "HardLink"
-        if grows and hasattr(item, "shape"):
+        if hasattr(item, "shape"):
             grows = item.chunks is not None and {*item.maxshape} == {None}
-            grows = grows and item.dtype.kind in "fciO"
-        if not grows:
-            raise ValueError(f"no rows can be added to {path}")
-        if not hasattr(item, "shape") and path not in without:
+            if not (grows and item.dtype.kind in "fciO"):
+                raise ValueError(f"no rows can be added to {path}")
+        elif path not in without:
             check_grows(item, *without)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from meanfield.outputs.bounds import check_bounded
 from meanfield.outputs.layout import checked_attribute
 from meanfield.outputs.seal import is_broken
 
@@ -34,8 +35,9 @@ def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     Raises
     ------
     FormatError
-        If there is no such file, it is not HDF5, it has changed since it was sealed, or anything
-        fails in the block: a file that does not hold what its reader expects is damaged.
+        If there is no such file, it is not HDF5, it has changed since it was sealed, it leads
+        elsewhere or claims more than it can hold, or anything fails in the block: a file that
+        does not hold what its reader expects is damaged.
 
     Examples
     --------
@@ -59,6 +61,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
         # h5py passes on whatever HDF5 stumbled over.
         raise FormatError(f"{name} is not a readable HDF5 file. {ADVICE}") from None
     with file, damage_told(name):
+        check_bounded(file)
         yield file
 
 
@@ -75,6 +78,9 @@ def damage_told(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except FormatError:
         raise
+    except MemoryError:
+        line = f"{os.fspath(path)} takes more memory to read than there is."
+        raise FormatError(line) from None
     except Exception as error:
         # Damage shows as almost any error: the bytes may say anything.
         told = isinstance(error, OSError | ValueError | KeyError)

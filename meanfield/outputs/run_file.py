@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from meanfield.compute.limits import available_memory
 from meanfield.manifolds import MANIFOLDS
 from meanfield.outputs.layout import check_grows, dataset, increasing_times
 from meanfield.outputs.reading import FormatError, opened, plain_attributes
@@ -181,7 +182,32 @@ def check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
         )
 
 
+def _check_memory(file: h5py.File, states: str) -> None:
+    """Refuse to read more than there is memory for.
+
+    Raises
+    ------
+    FormatError
+        With both numbers.
+    """
+    sizes: list[int] = []
+
+    def visit(name: str, item: Any) -> None:
+        of_states = name.startswith(("density/", "measure/", "checkpoint/"))
+        if hasattr(item, "nbytes") and (states == "all" or not of_states):
+            sizes.append(int(item.nbytes))
+
+    file.visititems(visit)
+    there = available_memory()
+    if sum(sizes) > there:
+        raise FormatError(
+            f"{file.filename} holds {sum(sizes) / 2**30:.1f} GiB of numbers, more than the memory "
+            f"of {there / 2**30:.1f} GiB."
+        )
+
+
 def _read(file: h5py.File, states: str) -> Run:
+    _check_memory(file, states)
     attributes = plain_attributes(file, *_FACTS)
     if attributes["manifold"] not in MANIFOLDS:
         raise ValueError(f"manifold {attributes['manifold']!r} is not known")

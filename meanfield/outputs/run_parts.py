@@ -13,7 +13,7 @@ from meanfield.arrays import ModalArray
 from meanfield.events import Event
 from meanfield.manifolds import Manifold
 from meanfield.measures import Density, Measure
-from meanfield.outputs.layout import check_counts, check_indices, dataset
+from meanfield.outputs.layout import check_counts, check_indices, dataset, shown_text
 
 if TYPE_CHECKING:
     import h5py
@@ -25,6 +25,8 @@ EVENT_NUMBERS = ("time", "first_cluster", "second_cluster", "first_mass", "secon
 
 _COUNTS = {"steps", "rejected", "evaluations"}
 _SLAB_BYTES = 2**25
+# What an under-resolved run may have saved is well below.
+_LARGEST_MOMENT = 1000.0
 
 
 def modal(space: Manifold, file: Any, name: str, count: int) -> h5py.Dataset:
@@ -40,6 +42,11 @@ def read_moments(space: Manifold, file: h5py.File, count: int) -> ModalArray:
     found: ModalArray = modal(space, file, "moments", count)[()]
     if not np.all(np.isfinite(found)):
         raise ValueError("moments holds what is no number")
+    # Of a probability measure |m_l| <= 1, |m_lm| <= sqrt(2 l + 1). Far beyond, whatever follows
+    # them takes steps without end.
+    most = _LARGEST_MOMENT * np.sqrt(2 * found.shape[-1] - 1)
+    if found.size and np.abs(found).max() > most:
+        raise ValueError(f"moments holds numbers beyond {most:.3g}, which no measure has")
     # There is no order above the degree, and no sine of order 0.
     if found.ndim > 2 and (np.any(np.triu(found, 1)) or np.any(found[:, 1, :, 0])):
         raise ValueError("moments holds numbers where there are no moments")
@@ -47,8 +54,8 @@ def read_moments(space: Manifold, file: h5py.File, count: int) -> ModalArray:
 
 
 def texts(item: h5py.Dataset) -> list[str]:
-    """Texts of a dataset."""
-    return [str(text) for text in item.asstr()[()]]
+    """Texts of a dataset, as they may be shown."""
+    return [shown_text(str(text)) for text in item.asstr()[()]]
 
 
 def found_observables(file: h5py.File) -> dict[str, h5py.Dataset]:

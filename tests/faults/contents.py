@@ -87,6 +87,14 @@ def linked(link: Callable[[str], Any]) -> Change:
     return change
 
 
+def gaps(file: h5py.File, name: str) -> None:
+    """Put gigabytes that were never written in place of a dataset."""
+    found = file[name]
+    axes = (*found.shape[:-1], 10**9)
+    del file[name]
+    file.create_dataset(name, axes, found.dtype, chunks=(1,) * len(axes))
+
+
 def missing(file: h5py.File, name: str) -> None:
     """Take a dataset or group away."""
     del file[name]
@@ -135,6 +143,7 @@ DATASETS: dict[str, Change] = {
     "link to the file's root": linked(lambda name: h5py.SoftLink("/")),
     "link to no file": linked(lambda name: h5py.ExternalLink("nothing.h5", "/time")),
     "link to a device": linked(lambda name: h5py.ExternalLink("/dev/zero", "/time")),
+    "gaps": gaps,
     "link to itself as a file": linked(lambda name: h5py.ExternalLink("file.h5", "/" + name)),
 }
 """What stands in place of a dataset."""

@@ -53,6 +53,13 @@ def test_failure_inside_is_damage(path: Path, error: Exception) -> None:
     assert str(caught.value).isprintable()
 
 
+def test_memory_that_is_missing_is_no_damage(path: Path) -> None:
+    """The advice would be to delete a good file."""
+    told = r"x\.h5 takes more memory to read than there is"
+    with pytest.raises(FormatError, match=told), opened(path):
+        raise MemoryError
+
+
 def test_own_complaint_and_interrupt_pass(path: Path) -> None:
     """A clear message would be called damage, or Ctrl-C swallowed."""
     with pytest.raises(FormatError, match="^mine$"), opened(path):

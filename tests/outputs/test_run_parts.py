@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.outputs.run_file import file_results, read_checkpoint
-from meanfield.outputs.run_writer import create, write_checkpoint
+from meanfield.events import Event
+from meanfield.outputs.run_file import file_results, load, read_checkpoint
+from meanfield.outputs.run_writer import append_events, create, write_checkpoint
 from meanfield.snapshot import Checkpoint
 
 # No field has its default, and no two are alike.
@@ -107,3 +108,37 @@ def test_checkpoint_is_read_as_it_was_written(
     for key, (mine, theirs) in arrays.items():
         assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape), key
         assert mine.tobytes() == theirs.tobytes(), key
+
+
+@pytest.mark.parametrize("value", [1e300, 1e4])
+def test_moments_that_no_measure_has_are_refused(run_file: Path, value: float) -> None:
+    """A figure would end in a traceback, or follow tokens for ever."""
+    with h5py.File(run_file, "r+") as file:
+        file["moments"][...] = value
+    with pytest.raises(ValueError, match=r"moments holds numbers beyond \S+, which no measure has"):
+        load(run_file)
+
+
+def test_run_that_is_larger_than_the_memory_is_refused(
+    run_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine would come to a halt before anything is said."""
+    monkeypatch.setattr("meanfield.outputs.run_file.available_memory", lambda: 2000.0)
+    with pytest.raises(ValueError, match=r"x\.h5 holds \S+ GiB of numbers, more than the me"):
+        load(run_file)
+    monkeypatch.setattr("meanfield.outputs.run_file.available_memory", lambda: 20_000.0)
+    with h5py.File(run_file, "r+") as file:
+        file["measure/points"] = np.zeros(10**4)
+    load(run_file, states="none")
+
+
+def test_events_are_shown_without_what_a_terminal_obeys(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An event of a file from somebody else would clear the screen, or forge lines."""
+    with h5py.File(run_file, "r+") as file:
+        append_events(file, [Event(0.5, "note", "\x1b[2J\nstatus  completed")], 0)
+        file.attrs["title"] = "\x1b[31m"
+    assert main(["info", str(run_file)]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out and r"\x1b[2J\nstatus  completed" in out and r"\x1b[31m" in out

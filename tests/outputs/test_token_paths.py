@@ -144,3 +144,12 @@ def test_times_spread_evenly_over_a_logarithmic_axis():
     times = np.linspace(1.0, 1000.0, 1000)
     chosen = times[spread_evenly(times, 4, logarithmic=True)]
     assert chosen.tolist() == [1.0, 10.0, 100.0, 1000.0]
+
+
+def test_moments_that_cannot_be_followed_are_said():
+    """A figure of a damaged file would end in a traceback."""
+    run = simulate(mf.Problem(CIRCLE, mf.linear(), mf.USA, LAW), 1.0, save=3)
+    wild = replace(run, moments=np.full_like(run.moments, 1e300))
+    told = "tokens cannot follow the moments of this run: "
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=told):
+        token_paths(wild, 5)

@@ -60,6 +60,11 @@ def paths_from_moments(
     """Angles at `times`, shape (n, len(start)), of tokens that begin at `start`.
 
     DOP853 to 1e-8; what the interpolation of the moments in time costs comes on top.
+
+    Raises
+    ------
+    ValueError
+        If the velocity of these moments cannot be followed.
     """
     from scipy.integrate import solve_ivp
     from scipy.interpolate import CubicSpline
@@ -75,6 +80,8 @@ def paths_from_moments(
         rtol=_TOLERANCE,
         atol=_TOLERANCE,
     )
+    if not solution.success:
+        raise ValueError(f"tokens cannot follow the moments of this run: {solution.message}")
     return np.asarray(solution.y.T)
 
 
