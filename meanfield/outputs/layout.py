@@ -18,7 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     import h5py
 
-TEXT, NUMBER, INTEGER, TRUTH = "a text", "a number", "an integer", "true or false"
+TEXT, NUMBER, INTEGER, TRUTH = "a text", "a number", "an integer below 2^63", "true or false"
 HASH = "64 hexadecimal digits"
 
 ATTRIBUTES = {

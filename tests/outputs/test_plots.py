@@ -159,6 +159,14 @@ def test_overview_of_a_run_without_states_shows_clusters_instead():
     assert any(isinstance(c, PathCollection) for c in axes.collections)
 
 
+@pytest.mark.parametrize("title", ["W" * 1000, "$5 and $\\nothing$", "a $\\beta$"])
+def test_any_title_can_be_drawn(title, tmp_path):
+    """A long one would leave no room for the figure, half a formula be a traceback."""
+    run = run_of("density")
+    told = replace(run, attributes=run.attributes | {"title": title})
+    save_plot(told, tmp_path / "x.png", "energy")
+
+
 def test_single_saved_time_is_drawn_as_points():
     """A curve through one point is invisible."""
     run = simulate(PROBLEM, until=2.0, save=[2.0])

@@ -10,7 +10,9 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from matplotlib.font_manager import FontProperties
 from matplotlib.style import context
+from matplotlib.textpath import TextPath
 
 from meanfield.run import Run
 
@@ -26,6 +28,10 @@ COUNT = "#8d96a1"
 DENSITY_COLOURS = "magma"
 DEGREE_COLOURS = "viridis"
 TIME_COLOURS = "viridis_r"
+
+_TITLE_SIZE = 12.5
+# Share of a figure's width that a title may take: a longer one leaves no room for the axes.
+_TITLE_SHARE = 0.85
 
 _STYLE: dict[str, Any] = {
     "font.family": "sans-serif",
@@ -79,13 +85,40 @@ def set_title(axes: Axes, run: Run) -> None:
 
 
 def title_above(axes: Axes, title: str, subtitle: str) -> None:
-    """Title in bold above a muted subtitle, both flush with the axes."""
+    """Title in bold above a muted subtitle, both flush with the axes; a long one is cut."""
     below = axes.set_title(subtitle, loc="left", color=MUTED, pad=8)
     if title:
+        title = _fitting(title, 72 * _TITLE_SHARE * axes.figure.bbox.width / axes.figure.dpi)
         axes.annotate(
             title, (0.0, 1.0), xycoords=below, xytext=(0, 5), textcoords="offset points",
-            fontsize=12.5, fontweight="bold", va="bottom", annotation_clip=False,
+            fontsize=_TITLE_SIZE, fontweight="bold", va="bottom", annotation_clip=False,
+            parse_math=_is_mathtext(title),
         )  # fmt: skip
+
+
+def _fitting(text: str, points: float) -> str:
+    """Text that is at most about so wide as a title, cut if it must be."""
+    font = FontProperties(weight="bold")
+    longest = min(len(text), 200)
+    while longest > 1:
+        shown = text if longest == len(text) else text[:longest] + "..."
+        outline = TextPath((0, 0), shown.replace("$", "S"), size=_TITLE_SIZE, prop=font)
+        width = outline.get_extents().width
+        if width <= points:
+            return shown
+        longest = min(longest - 1, int(longest * points / width))
+    return text[:1]
+
+
+def _is_mathtext(text: str) -> bool:
+    """Whether a text can be set with its formulas; else its dollars are dollars."""
+    from matplotlib.mathtext import MathTextParser
+
+    try:
+        MathTextParser("path").parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def facts_title(facts: Mapping[str, Any]) -> str:
