@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -144,8 +145,18 @@ def _explained(error: Exception) -> int:
         return _complain(said or "not enough memory for this run", 1)
     if isinstance(error, OSError):
         drop(sys.stdout)
+        if error.filename is None and not _working_folder_exists():
+            return _complain("the working folder was deleted: change to another one.", 1)
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}.", 1)
     raise error
+
+
+def _working_folder_exists() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _run(arguments: Sequence[str]) -> int:

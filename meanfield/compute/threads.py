@@ -60,7 +60,17 @@ def set_threads(count: int) -> None:
 
 
 def limit_blas() -> None:
-    """Let BLAS use `threads()` too: by itself it takes every core, or OMP_NUM_THREADS."""
+    """Let BLAS use `threads()` too: by itself it takes every core, or OMP_NUM_THREADS.
+
+    Raises
+    ------
+    ValueError
+        If a variable of the environment that chooses threads is out of range.
+    """
+    # Numba would say so where it is loaded first, without the name.
+    numba = os.environ.get("NUMBA_NUM_THREADS", "").strip()
+    if numba.removeprefix("-").isdecimal() and (numba[0] == "-" or not numba.strip("0")):
+        raise ValueError(f"NUMBA_NUM_THREADS is {numba!r}, expected an integer from 1 on.")
     if threads() != cores():
         _controller().limit(limits=threads(), user_api="blas")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +69,7 @@ def output_path(
         chosen = source.parent / path
     try:
         obstacle = _obstacle(chosen, inputs)
-    except (OSError, ValueError, RuntimeError) as error:
-        # A link to itself is a RuntimeError before Python 3.13.
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         obstacle = f"cannot be written: {reason}"
     if obstacle is None:
@@ -80,16 +80,21 @@ def output_path(
 
 def _obstacle(path: Path, inputs: Sequence[Path]) -> str | None:
     """Why a file cannot be written there, None if it can as far as one sees."""
-    if path.is_dir():
+    # Not by pathlib, which makes of a link to itself one thing in Python 3.12 and another in 3.13.
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        mode = None
+    if mode is not None and stat.S_ISDIR(mode):
         return "is a folder, expected a file"
-    folder = path.resolve().parent
-    if not folder.is_dir():
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
         return "cannot be written: its folder does not exist"
     if not os.access(folder, os.W_OK):
         return "cannot be written: its folder is read-only"
-    if not path.exists():
+    if mode is None:
         return None
-    if not path.is_file():
+    if not stat.S_ISREG(mode):
         return "is not a regular file"
     if any(path.samefile(file) for file in inputs if file.exists()):
         return "is read by this run: choose another file"

@@ -31,6 +31,20 @@ def status_and_line(
     return status, captured.err
 
 
+def test_working_folder_that_was_deleted_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The user would look for an output that is missing."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    told = "meanfield: the working folder was deleted: change to another one.\n"
+    assert status_and_line(FileNotFoundError(2, "No such file"), monkeypatch, capsys) == (1, told)
+    monkeypatch.chdir(tmp_path)
+    told = "meanfield: output: No such file.\n"
+    assert status_and_line(FileNotFoundError(2, "No such file"), monkeypatch, capsys) == (1, told)
+
+
 @pytest.mark.parametrize(
     ("error", "status", "line"),
     [

@@ -58,6 +58,14 @@ def test_wrong_environment_is_refused(monkeypatch: pytest.MonkeyPatch, wrong: st
         threads.threads()
 
 
+@pytest.mark.parametrize("wrong", ["0", "-2", "00"])
+def test_wrong_environment_of_numba_is_named(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    """Whatever loads Numba first, a section of the run file, say, would be blamed."""
+    monkeypatch.setenv("NUMBA_NUM_THREADS", wrong)
+    with pytest.raises(ValueError, match="NUMBA_NUM_THREADS is .* expected an integer from 1 on"):
+        threads.limit_blas()
+
+
 @pytest.mark.parametrize("wrong", [0, -1, 1025, 10**9])
 def test_set_threads_refuses_nonsense(wrong: int) -> None:
     """No thread, no result; a million of them, no memory."""
