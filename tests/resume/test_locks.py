@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,6 +74,7 @@ def holder(*arguments: str) -> Iterator[subprocess.Popen[str]]:
         [sys.executable, "-c", HOLDER, *arguments, "--quiet"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     ) as process:
         try:
@@ -120,6 +122,28 @@ def test_study_that_another_process_has_made_meanwhile_is_kept(
     assert main([command, "x.toml", "-o", "x.h5", "--quiet"]) == 2
     assert "x.h5 exists: use --overwrite" in capsys.readouterr().err
     assert Path("x.h5").read_text() == "made meanwhile"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_result_goes_into_no_file_that_was_put_in_its_place(folder: Path, command: str) -> None:
+    """A run whose output is restored, moved or re-pointed would spoil the other file."""
+    assert main([command, "x.toml", "-o", "other.h5", "--quiet"]) == 0
+    other = Path("other.h5").read_bytes()
+    for happens, told in (
+        (lambda: shutil.copyfile("other.h5", "x.h5"), "was changed or replaced by another program"),
+        (lambda: Path("x.h5").unlink(), "is gone: it was moved or deleted meanwhile"),
+    ):
+        workers = [] if command == "run" else ["--workers", "1"]
+        with holder(command, "x.toml", "-o", "link.h5", "--overwrite", *workers) as process:
+            happens()
+            left = Path("x.h5").read_bytes() if Path("x.h5").exists() else None
+            _, error = process.communicate("")
+            assert process.returncode == (1 if command == "run" else 2)
+        assert error.startswith(f"meanfield: link.h5 {told}") and error.count("\n") == 1
+        assert (Path("x.h5").read_bytes() if Path("x.h5").exists() else None) == left
+    assert Path("other.h5").read_bytes() == other
+    assert [path for path in Path.cwd().iterdir() if ".meanfield-" in path.name] == []
 
 
 @pytest.mark.slow
