@@ -25,8 +25,8 @@ import meanfield as mf
 from meanfield.compute.threads import set_threads, threads
 from meanfield.interaction import interaction
 from meanfield.manifolds.sphere.angles import angles_of
-from meanfield.manifolds.sphere.points import _EPSILON
 from meanfield.manifolds.sphere.sphere import Sphere
+from meanfield.manifolds.sphere.transforms import EPSILON
 
 _MOST_PAIRS = 20_000
 _clock = time.perf_counter
@@ -47,7 +47,7 @@ def bare(points: np.ndarray, beta: float) -> Callable[[], object]:
     common = {
         "lmax": degree,
         "loc": locations,
-        "epsilon": _EPSILON,
+        "epsilon": EPSILON,
         "nthreads": threads(),
     }
 
@@ -113,7 +113,7 @@ def main() -> None:
         _clock = time.process_time
         set_threads(1)
     rounds, with_pairs = 3 if quick else 7, has_pairs()
-    print(f"ducc0 {ducc0.__version__}, {threads()} threads, epsilon {_EPSILON:g}; milliseconds")
+    print(f"ducc0 {ducc0.__version__}, {threads()} threads, epsilon {EPSILON:g}; milliseconds")
     print(f"{'beta':>5} {'degree':>6} {'tokens':>8} {'ours':>9} {'bare':>9} {'pairs':>11}"
           f" {'ours/bare':>9} {'pairs/ours':>10}")  # fmt: skip
     for beta in (10.0,) if quick else (1.0, 10.0, 50.0):

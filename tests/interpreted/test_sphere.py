@@ -38,6 +38,21 @@ def test_angles_and_tangent_vectors(agree: Agree) -> None:
     agree(_written, f"{ROOM}.angles:tangent_vectors", args, atol=1e-15)
 
 
+@pytest.mark.parametrize("degree", [0, 5, 6])
+def test_solid_harmonics(agree: Agree, degree: int) -> None:
+    """Blocks, pairs of degrees and groups of orders that are not full would be left by one."""
+    vectors = np.concatenate([_unit(131), [[0.0, 0.0, -2.0], [1e-9, 0.0, 1.0], [0.0, 0.0, 0.0]]])
+    count = (degree + 1) * (degree + 2) // 2
+    field = np.arange(1.0, count + 1) + 1j * np.arange(count)
+    solid = f"{ROOM}.solid"
+    agree(f"{solid}:moments", vectors[:-1], _weights(133), degree, atol=1e-14)
+    agree(f"{solid}:moments", vectors, None, degree)
+    agree(f"{solid}:evaluate", field, vectors, atol=1e-11)
+    agree(f"{solid}:gradient", field, vectors, None, atol=1e-10)
+    # Where the divisor is zero the quotient is no number to compare.
+    agree(f"{solid}:gradient", field, vectors[:130], field[:1] + 5.0, atol=1e-10)
+
+
 def _written(function: str, args: tuple[np.ndarray, ...]) -> np.ndarray:
     """Last argument of a function that writes into it."""
     import importlib

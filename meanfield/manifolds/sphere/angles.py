@@ -21,7 +21,7 @@ from meanfield.compute.elementary import economised, wide_vectors
 
 # Squares: of the distance from the axis, over the length, of what is a pole; of lengths.
 _POLE = 1e-200
-_SHORTEST, _LONGEST = 1e-200, 1e200
+SHORTEST_SQUARE, LONGEST_SQUARE = 1e-200, 1e200
 # Points that are worked on together: vectors of coordinates, not of triples.
 _BLOCK = 512
 # Arctangents of quotients above tan(pi/8) come from (t - 1) / (t + 1), within +-tan(pi/8).
@@ -106,7 +106,7 @@ def _block_of_angles(xs, ys, zs, thetas, phis, size):  # type: ignore[no-untyped
         square = x * x + y * y
         length = square + z * z
         # Written so that zero, infinity and what is no number are not valid.
-        valid = (length >= _SHORTEST) & (length <= _LONGEST)
+        valid = (length >= SHORTEST_SQUARE) & (length <= LONGEST_SQUARE)
         polar = square < _POLE * length
         phi = _arctangent(abs(y), 1.0 if polar else abs(x))
         phi = math.pi - phi if x < 0.0 else phi

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.compute.compiled import njit
-from meanfield.manifolds.circle.points.rows import ROW, add_16, empty_rows, quotients_16
+from meanfield.compute.rows import ROW, empty_rows
+from meanfield.manifolds.circle.points.rows import add_16, quotients_16
 
 
 @njit(cache=False)

@@ -10,6 +10,7 @@ import meanfield as mf
 from meanfield.compute.threads import set_threads, threads
 from meanfield.interaction import interaction
 from meanfield.manifolds.sphere import points as sphere_points
+from meanfield.manifolds.sphere import solid
 from meanfield.manifolds.sphere.coefficients import count_of, index, power_by_degree
 from meanfield.manifolds.sphere.sphere import Sphere
 
@@ -34,6 +35,12 @@ SPECIAL = np.array(
         [0.6, -1e-20, -0.8],
     ]
 )
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["solid", "transforms"])
+def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each method for all points: their crossovers are a matter of time."""
+    monkeypatch.setattr(solid, "is_faster", lambda *_: request.param)
 
 
 @pytest.fixture(autouse=True)

@@ -18,8 +18,8 @@ from meanfield.compute.elementary import (
     to_bits,
     wide_vectors,
 )
+from meanfield.compute.rows import ROW
 from meanfield.manifolds.circle.points.rows import (
-    ROW,
     add_16,
     quotients_8,
     quotients_16,

@@ -23,9 +23,9 @@ import scipy.fft
 import scipy.special
 
 from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.compute.rows import ROW, empty_rows
 from meanfield.compute.threads import map_chunks
 from meanfield.manifolds.circle.points import cell_kernels
-from meanfield.manifolds.circle.points.rows import ROW, empty_rows
 
 _TRUNCATION = 1e-15
 # A chunk of tokens must outweigh handing it to a thread, and adding up its table.

@@ -1,8 +1,6 @@
-"""Rows of eight doubles, read and written whole by compiled loops.
+"""Rows of a table of cells, read and written whole by compiled loops: see `compute.rows`.
 
-A row is 64 bytes: one cache line and, with AVX-512, one register. Numba has no vector type, so
-the loops that live on rows are spelled in LLVM's, which serves narrower machines by halves and
-quarters. A cell of the circle owns one or two rows (`depth`), that is 8 or 16 coefficients:
+A cell of the circle owns one or two rows (`depth`), that is 8 or 16 coefficients:
 
     add_16                      row += w (1, t, ..., t^7), next row += w (t^8, ..., t^15)
     values_8, values_16         out_l = sum_j row_l[j] t_l^j,  l = 0 ... 7, eight tokens at once
@@ -13,25 +11,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 
-from meanfield.arrays import FloatArray
 from meanfield.compute.compiled import intrinsic
+from meanfield.compute.rows import (
+    LONG,
+    ROW,
+    constant,
+    data_of,
+    load,
+    row_at,
+    shuffled,
+    spread,
+    store,
+)
 
-ROW = 8
-_ROW_BYTES = 64
-_DOUBLE, _LONG, _INT = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
-_VECTOR = ir.VectorType(_DOUBLE, ROW)
 _FUSED = ("contract",)
-
-
-def empty_rows(count: int) -> FloatArray:
-    """Array (8 count,) whose rows begin on cache lines."""
-    spare = np.empty(ROW * count + ROW)
-    skip = (-spare.ctypes.data % _ROW_BYTES) // spare.itemsize
-    return spare[skip : skip + ROW * count]
 
 
 @intrinsic
@@ -42,22 +38,22 @@ def add_16(typing_context: Any, table: Any, row: Any, powers: Any, i: Any) -> An
         columns = context.make_array(signature.args[2])(context, builder, args[2])
         stride = builder.extract_value(columns.shape, 1)
 
-        def spread(n: int) -> Any:
-            place = builder.add(args[3], builder.mul(stride, _LONG(n)))
-            return _spread(builder, builder.load(builder.gep(columns.data, [place])))
+        def column(n: int) -> Any:
+            place = builder.add(args[3], builder.mul(stride, LONG(n)))
+            return spread(builder, builder.load(builder.gep(columns.data, [place])))
 
-        ones = ir.Constant(_VECTOR, [1.0] * ROW)
+        ones = constant(1.0)
         # (1,t,1,t,...) times (1,1,t2,t2,...) times (w,w,w,w,w t4,w t4,w t4,w t4)
-        p = builder.select(_lanes(1), spread(0), ones)
-        p = builder.select(_lanes(2), builder.fmul(p, spread(1)), p)
-        factor = builder.select(_lanes(4), spread(3), spread(2))
+        p = builder.select(_lanes(1), column(0), ones)
+        p = builder.select(_lanes(2), builder.fmul(p, column(1)), p)
+        factor = builder.select(_lanes(4), column(3), column(2))
         for part in range(2):
-            number = builder.shl(builder.add(args[1], _LONG(part)), _LONG(3))
+            number = builder.shl(builder.add(args[1], LONG(part)), LONG(3))
             place = _place(context, builder, signature, args, 0, number)
             product = builder.fmul(p, factor, _FUSED)
-            _store(builder, builder.fadd(_load(builder, place), product, _FUSED), place)
+            store(builder, builder.fadd(load(builder, place), product, _FUSED), place)
             if part == 0:
-                p = builder.fmul(p, spread(4))
+                p = builder.fmul(p, column(4))
         return context.get_dummy_value()
 
     return types.void(table, row, powers, i), generate
@@ -74,7 +70,7 @@ def _reader(depth: int, series: int) -> Any:
             )
             for divisor in below:
                 value = builder.fdiv(value, divisor)
-            _store(builder, value, _place(context, builder, signature, args, 4, args[3]), 8)
+            store(builder, value, _place(context, builder, signature, args, 4, args[3]), 8)
             return context.get_dummy_value()
 
         return types.void(table, rows, t, start, out), generate
@@ -87,14 +83,14 @@ def _polynomials(
 ) -> Any:
     """Eight polynomials, one per lane, of the rows from `first` on after each token's own."""
     numbers = context.make_array(signature.args[1])(context, builder, args[1]).data
-    t = _load(builder, _place(context, builder, signature, args, 2, args[3]), 8)
+    t = load(builder, _place(context, builder, signature, args, 2, args[3]), 8)
     value = None
     for part in reversed(range(depth)):
         loaded = []
         for lane in range(ROW):
-            number = builder.load(builder.gep(numbers, [builder.add(args[3], _LONG(lane))]))
-            begin = builder.shl(builder.add(number, _LONG(first + part)), _LONG(3))
-            loaded.append(_load(builder, _place(context, builder, signature, args, 0, begin)))
+            number = builder.load(builder.gep(numbers, [builder.add(args[3], LONG(lane))]))
+            begin = builder.shl(builder.add(number, LONG(first + part)), LONG(3))
+            loaded.append(load(builder, _place(context, builder, signature, args, 0, begin)))
         for c in reversed(_transposed(builder, loaded)):
             value = c if value is None else builder.fadd(builder.fmul(value, t, _FUSED), c, _FUSED)
     return value
@@ -102,33 +98,12 @@ def _polynomials(
 
 def _place(context: Any, builder: Any, signature: Any, args: Any, which: int, index: Any) -> Any:
     """Pointer to eight doubles of an array argument, from a flat index on."""
-    data = context.make_array(signature.args[which])(context, builder, args[which]).data
-    return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
-
-
-def _load(builder: Any, pointer: Any, alignment: int = _ROW_BYTES) -> Any:
-    value = builder.load(pointer)
-    value.align = alignment
-    return value
-
-
-def _store(builder: Any, value: Any, pointer: Any, alignment: int = _ROW_BYTES) -> None:
-    builder.store(value, pointer).align = alignment
+    return row_at(builder, data_of(context, builder, signature, args, which), index)
 
 
 def _lanes(bit: int) -> Any:
     """Mask of the lanes whose number has this bit."""
     return ir.Constant(ir.VectorType(ir.IntType(1), ROW), [bool(n & bit) for n in range(ROW)])
-
-
-def _shuffled(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
-    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT, ROW), lanes))
-
-
-def _spread(builder: Any, value: Any) -> Any:
-    """Put the same number in all lanes."""
-    nothing = ir.Constant(_VECTOR, ir.Undefined)
-    return _shuffled(builder, builder.insert_element(nothing, value, _INT(0)), nothing, [0] * ROW)
 
 
 def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
@@ -141,8 +116,8 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
             lower = upper + size
             keep = [n if not n & size else ROW + n - size for n in range(ROW)]
             give = [n + size if not n & size else ROW + n for n in range(ROW)]
-            exchanged[upper] = _shuffled(builder, rows[upper], rows[lower], keep)
-            exchanged[lower] = _shuffled(builder, rows[upper], rows[lower], give)
+            exchanged[upper] = shuffled(builder, rows[upper], rows[lower], keep)
+            exchanged[lower] = shuffled(builder, rows[upper], rows[lower], give)
         rows = exchanged
     return rows
 

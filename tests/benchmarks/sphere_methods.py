@@ -1,0 +1,95 @@
+"""From how many tokens on are transforms faster than solid harmonics, and these than pairs?
+
+For several degrees: tokens at which moments, and gradients, cost the same by either method of
+`manifolds.sphere.points` (--: never up to 100,000), the table `solid._CROSSOVERS`; and tokens at
+which a velocity by solid harmonics costs as much as the sum over pairs, `Sphere.few_points`.
+Processor time of one thread, medians of interleaved rounds, bisection on a logarithmic scale.
+Run: python tests/benchmarks/sphere_methods.py
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import meanfield as mf
+from meanfield.compute.threads import set_threads
+from meanfield.interaction import Interaction
+from meanfield.manifolds.sphere import solid, transforms
+from meanfield.manifolds.sphere.coefficients import count_of
+from meanfield.manifolds.sphere.sphere import Sphere
+
+Call = Callable[[], object]
+
+
+def ratio(first: Call, second: Call, rounds: int = 5, least: float = 0.01) -> float:
+    """Time of the second call over that of the first."""
+    times: list[list[float]] = [[], []]
+    for round_ in range(rounds + 1):
+        for call, found in zip((first, second), times, strict=True):
+            began, count = time.thread_time(), 0
+            while (spent := time.thread_time() - began) < least or count == 0:
+                call()
+                count += 1
+            if round_ > 0:
+                found.append(spent / count)
+    one, other = (statistics.median(found) for found in times)
+    return other / one
+
+
+def crossover(calls: Callable[[np.ndarray], tuple[Call, Call]], low: int, high: int) -> str:
+    """Tokens at which both calls cost the same; the first is faster for fewer."""
+
+    def faster(count: int) -> bool:
+        points = Sphere().random_points(count, np.random.default_rng(0))
+        return ratio(*calls(points)) > 1.0
+
+    if faster(high):
+        return "--"
+    while high > 1.15 * low:
+        middle = int(np.sqrt(low * high))
+        low, high = (middle, high) if faster(middle) else (low, middle)
+    return f"{np.sqrt(low * high):.0f}"
+
+
+def main() -> None:
+    """Print the table."""
+    set_threads(1)
+    rng = np.random.default_rng(0)
+    print(f"{'degree':>6} {'moments':>8} {'gradient':>8} {'pairs':>6}")
+    for degree in (11, 20, 25, 32, 40, 48, 64):
+        field = rng.normal(size=count_of(degree)) + 0j
+        multipliers = np.ones(degree + 1)
+        felt = Interaction(Sphere(), degree, multipliers, None)
+
+        def moments(points: np.ndarray, degree: int = degree) -> tuple[Call, Call]:
+            return (
+                lambda: solid.moments(points, None, degree),
+                lambda: transforms.moments(points, None, degree),
+            )
+
+        def gradients(points: np.ndarray, field: np.ndarray = field) -> tuple[Call, Call]:
+            return (
+                lambda: solid.gradient(field, points, None),
+                lambda: transforms.gradient(field, points, None),
+            )
+
+        def pairs(
+            points: np.ndarray, felt: Interaction = felt, degree: int = degree
+        ) -> tuple[Call, Call]:
+            kernel = mf.exponential(10.0)
+            return (
+                lambda: Sphere().pairwise_velocity(points, None, kernel, False),
+                lambda: felt.field(solid.moments(points, None, degree)).velocity(points),
+            )
+
+        row = [crossover(calls, 300, 100_000) for calls in (moments, gradients)]
+        row.append(crossover(pairs, 30, 3000))
+        print(f"{degree:6d} {row[0]:>8} {row[1]:>8} {row[2]:>6}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
