@@ -114,7 +114,7 @@ def refined(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> S
         new_first = 2 * first[quarters] + np.tile([0, 0, 1, 1], len(chosen))
         new_second = 2 * second[quarters] + np.tile([0, 1, 0, 1], len(chosen))
         new_mass, new_barycentre = integrals(
-            evaluate, degree, new_levels, new_face, new_first, new_second, name
+            evaluate, degree, new_levels, new_face, new_first, new_second
         )
         levels = np.concatenate((levels[keep], new_levels))
         face = np.concatenate((face[keep], new_face))
@@ -138,26 +138,29 @@ def integrals(
     face: IntArray,
     first: IntArray,
     second: IntArray,
-    name: str,
+    name: str | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Masses and barycentres of cells."""
+    """Masses and barycentres of cells; those of the whole sphere say the name of a negative one.
+
+    Raises
+    ------
+    ValueError
+        With a name, as `density_cells`.
+    """
     width = 0.5 * np.pi / 2.0 ** levels.min()
     nodes, weights = np.polynomial.legendre.leggauss(_node_count((degree + 2) * width))
     pair_weights = np.outer(weights, weights).ravel()
     mass = np.empty(len(levels))
     barycentre = np.empty((len(levels), 3))
     step = max(1, _POINTS // len(pair_weights))
+    lowest, largest = 0.0, 1.0
     for start in range(0, len(levels), step):
         part = slice(start, start + step)
         cells = levels[part], face[part], first[part], second[part]
         points = np.ascontiguousarray(_at(*cells, nodes).reshape(-1, 3))
         values = evaluate(points)
-        lowest = float(values.min())
-        if lowest < -_NEGATIVE * max(1.0, float(values.max())):
-            raise ValueError(
-                f"{name} density is negative: {lowest:.3g}, allowed {-_NEGATIVE:g}. "
-                "Raise max_degree, or reduce the amplitudes."
-            )
+        # Transforms leave a share of the largest value, wherever that is.
+        lowest, largest = min(lowest, float(values.min())), max(largest, float(values.max()))
         a, b, half = _coordinates(*cells, nodes)
         density = face_density(a[:, :, None], b[:, None, :]).reshape(len(cells[0]), -1)
         masses = np.maximum(values, 0.0).reshape(density.shape) * density * pair_weights
@@ -166,6 +169,11 @@ def integrals(
         weighted = np.einsum("cq,cqx->cx", masses, points.reshape(*masses.shape, 3))
         filled = np.where(mass[part] > 0.0, mass[part], 1.0)
         barycentre[part] = weighted / filled[:, None]
+    if name is not None and lowest < -_NEGATIVE * largest:
+        raise ValueError(
+            f"{name} density is negative: {lowest:.3g}, allowed {-_NEGATIVE * largest:.2g}. "
+            "Raise max_degree, or reduce the amplitudes."
+        )
     return mass, barycentre
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.transport.sphere import partition
 from meanfield.transport.sphere.cells import (
     TOTAL,
     grouped,
@@ -103,4 +104,11 @@ def test_negative_density_is_refused() -> None:
 def test_density_negative_by_rounding_is_taken() -> None:
     """A density that touches 0 would be refused for the rounding of its transform."""
     cells = density_cells(lambda x: 1.0 + (1.0 + 1e-12) * x[:, 2], 1, 1000, 1, "first")
+    assert cells.masses.sum() == TOTAL
+
+
+def test_rounding_of_a_high_peak_is_taken_far_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only points far from a peak are looked at, its rounding is not small beside them."""
+    monkeypatch.setattr(partition, "_POINTS", 1000)
+    cells = density_cells(lambda x: 1e3 * peaked(x) - 2e-10, 6, 1000, 1, "first")
     assert cells.masses.sum() == TOTAL
