@@ -13,7 +13,6 @@ from meanfield.initial import (
     from_points,
     mixture,
     perturbed_uniform,
-    sample_tokens,
     sampled,
     uniform,
     von_mises_fisher,
@@ -25,6 +24,7 @@ from meanfield.observables.cluster_tree import cluster_tree
 from meanfield.outputs.run_file import load
 from meanfield.problem import Problem
 from meanfield.run import Run
+from meanfield.sampling import sample_tokens
 from meanfield.simulate import simulate
 from meanfield.stationary.states import stationary_state
 from meanfield.studies.convergence import convergence_study

@@ -1,4 +1,4 @@
-"""Initial measures: laws that any manifold can build, and tokens drawn from a density.
+"""Initial measures: laws that any manifold can build.
 
 A `Law` is a name, its parameters, and a function manifold -> Density | Measure.
 """
@@ -13,13 +13,14 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.kernels.exponential import exponential
-from meanfield.measures import Density, Measure
+from meanfield.measures import Component, Density, Measure
 
 if TYPE_CHECKING:
     from meanfield.manifolds.manifold import Manifold
 
-# A density may be negative by the rounding of its series, not more.
+# A density may be negative by the rounding of its series, which a high peak leaves everywhere.
 _NEGATIVE_TOLERANCE = 1e-10
+_ROUNDING_OF_PEAK = 1e-13
 
 
 Mean = float | Sequence[float] | FloatArray | None
@@ -155,50 +156,28 @@ def from_points(points: FloatArray, weights: FloatArray | None = None, name: str
     return Law(name, lambda manifold: Measure(manifold, np.asarray(points), weights))
 
 
-def sample_tokens(density: Density, count: int, rng: np.random.Generator) -> FloatArray:
-    """Independent tokens from a density, by rejection from the uniform measure.
-
-    Exact: a uniform proposal x is kept with probability f(x) / bound, the bound being proven
-    (`Manifold.extremes`).
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> law = mf.von_mises_fisher(2.0).build(mf.Circle())
-    >>> sample_tokens(law, 3, np.random.default_rng(0)).shape
-    (3,)
-    """
-    manifold = density.manifold
-    if density.max_degree == 0:
-        return manifold.random_points(count, rng)
-    bound = _positive_bound(density, "Reduce the amplitudes")
-    kept: list[FloatArray] = []
-    missing = count
-    while missing > 0:
-        proposals = manifold.random_points(int(1.1 * missing * bound) + 64, rng)
-        heights = bound * rng.random(len(proposals))
-        accepted = proposals[heights < manifold.evaluate(density.coefficients, proposals)]
-        kept.append(accepted[:missing])
-        missing -= len(kept[-1])
-    return np.concatenate(kept)
-
-
 def checked_positive(density: Density, remedy: str = "Reduce the amplitudes") -> Density:
     """Return the density itself, or say where and how much it is negative, and the remedy.
 
     Raises
     ------
     ValueError
-        If a value on a fine grid is below -1e-10.
+        If a value on a fine grid is below -1e-10, or -1e-13 of the largest.
     """
-    _positive_bound(density, remedy)
+    positive_bound(density, remedy)
     return density
 
 
-def _positive_bound(density: Density, remedy: str) -> float:
-    """Bound above all values, after the lowest was looked at."""
+def positive_bound(density: Density, remedy: str) -> float:
+    """Bound above all values of a density, after the lowest was looked at.
+
+    Raises
+    ------
+    ValueError
+        As `checked_positive`.
+    """
     lowest, where, bound = density.manifold.extremes(density.coefficients)
-    if lowest < -_NEGATIVE_TOLERANCE:
+    if lowest < -max(_NEGATIVE_TOLERANCE, _ROUNDING_OF_PEAK * bound):
         raise ValueError(f"density is negative: {lowest:.4g} at {np.round(where, 4)}. {remedy}.")
     return bound
 
@@ -225,6 +204,7 @@ def _mixture_builder(
             )
         total = manifold.resize(manifold.from_modes([]), degree)
         total[0] = 0.0
+        parts: list[Component] = []
         for weight, (_, mean, kappa) in zip(weights / weights.sum(), components, strict=True):
             centre = manifold.check_points(np.array([manifold.origin if mean is None else mean]))
             spread = np.zeros(degree + 1)
@@ -234,7 +214,8 @@ def _mixture_builder(
                 spread = a / a[0]
             dirac = manifold.moments(centre, None, degree)
             total += manifold.convolve(weight * spread, dirac)
+            parts.append((float(weight), centre[0], float(kappa)))
         total[0] = 1.0
-        return Density(manifold, total)
+        return Density(manifold, total, tuple(parts))
 
     return build

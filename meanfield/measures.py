@@ -8,7 +8,7 @@ moves them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from meanfield.manifolds.manifold import Manifold
 
 _WEIGHT_SUM_TOLERANCE = 1e-9
+
+Component = tuple[float, Any, float]
+"""Weight, centre and concentration of a von Mises-Fisher density in a mixture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,9 @@ class Density:
         f(theta) = Re[c_0 + 2 sum_{k >= 1} c_k e^{ik theta}]. Sphere: real (2, L + 1, L + 1) in
         pyshtools' layout, or a pyshtools.SHCoeffs, kept packed: complex ((L + 1)(L + 2) / 2,), of
         which `manifold.spread` makes pyshtools' layout again.
+    components : tuple of (weight, centre, concentration)
+        Given. Von Mises-Fisher densities of which it is known to be a mixture, for tokens that are
+        drawn from it; none by default.
 
     Raises
     ------
@@ -103,6 +109,7 @@ class Density:
 
     manifold: Manifold
     coefficients: ModalArray
+    components: tuple[Component, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what was given."""

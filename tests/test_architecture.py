@@ -16,7 +16,7 @@ FLOORS = [
     ["kernels", "integrators"],
     ["manifolds"],
     ["measures"],
-    ["initial", "transport"],
+    ["initial", "sampling", "transport"],
     ["problem"],
     ["interaction", "theory", "observables"],
     ["stationary"],

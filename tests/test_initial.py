@@ -1,4 +1,4 @@
-"""Initial laws and tokens drawn from them."""
+"""Initial laws."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,6 @@ from scipy.special import ive
 import meanfield as mf
 
 CIRCLE = mf.Circle()
-TOKENS = 100_000
-LAWS = {
-    "perturbed": mf.perturbed_uniform([[1, 0.4, 0.2], [3, -0.2, 0.1]]),
-    "peaked": mf.von_mises_fisher(50.0, 1.0),
-    "mixture": mf.mixture([(0.7, 0.0, 9.0), (0.3, 3.0, 0.0)]),
-}
 
 
 def values(law: mf.Law, angles: np.ndarray) -> np.ndarray:
@@ -77,49 +71,6 @@ def test_laws_show_name_and_parameters() -> None:
     """What notebooks print."""
     assert repr(mf.uniform()) == "uniform()"
     assert repr(mf.von_mises_fisher(2.0, 0.5)) == "von_mises_fisher(concentration=2.0, mean=0.5)"
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_tokens_have_the_moments_of_their_density(name: str) -> None:
-    """Within four standard errors, twelve complex moments of 100,000 tokens."""
-    density = LAWS[name].build(CIRCLE)
-    tokens = mf.sample_tokens(density, TOKENS, np.random.default_rng(11))
-    assert tokens.shape == (TOKENS,)
-    k = np.arange(1, 13)
-    waves = np.exp(-1j * np.outer(k, tokens))
-    expected = density.moments(12)[1:]
-    for part in (np.real, np.imag):
-        error = np.abs(part(waves.mean(axis=1) - expected))
-        assert np.all(error < 4 * part(waves).std(axis=1) / np.sqrt(TOKENS))
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_tokens_follow_the_cumulative_distribution(name: str) -> None:
-    """Kolmogorov-Smirnov at the 0.1 % level, seeded."""
-    density = LAWS[name].build(CIRCLE)
-    tokens = np.sort(mf.sample_tokens(density, TOKENS, np.random.default_rng(5)) % (2 * np.pi))
-    c, k = density.coefficients[1:], np.arange(1, density.max_degree + 1)
-    waves = np.exp(1j * np.outer(tokens, k)) - 1.0
-    cumulative = tokens / (2 * np.pi) + (waves @ (c / (1j * k))).real / np.pi
-    distance = np.abs(cumulative - np.arange(1, TOKENS + 1) / TOKENS).max()
-    assert distance * np.sqrt(TOKENS) < 1.95
-
-
-def test_tokens_are_decided_by_the_seed() -> None:
-    """The same generator gives the same tokens, another gives others."""
-    density = LAWS["perturbed"].build(CIRCLE)
-    first, again, other = (
-        mf.sample_tokens(density, 100, np.random.default_rng(seed)) for seed in (1, 1, 2)
-    )
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
-def test_tokens_of_uniform_need_no_rejection() -> None:
-    """Exactly as many random numbers as tokens."""
-    density = mf.uniform().build(CIRCLE)
-    found = mf.sample_tokens(density, 10, np.random.default_rng(4))
-    assert np.array_equal(found, CIRCLE.random_points(10, np.random.default_rng(4)))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
     need = libraries + arrays * (size of the state) + (states that wait to be written)
 
-A density is looked at on a grid for its clusters, and that may be more than all of its arrays.
+A density is looked at on a grid for its clusters, and that may be more than all of its arrays;
+so may what it takes to draw tokens.
 
 How many arrays a representation holds was measured, `tests/benchmarks/memory.py` has the table:
 the estimate lies between the peak and one and a half times the peak. A run that cannot begin is
@@ -25,6 +26,7 @@ from meanfield.observables.clusters import cluster_radius, grid_degree, grid_siz
 from meanfield.outputs.recorder import PENDING_BYTES
 from meanfield.representations import Representation, represent
 from meanfield.representations.automatic import hands_over, largest_degree
+from meanfield.sampling import drawing_bytes
 
 # Interpreter, libraries and compiled kernels: 190 to 300 MiB. Where kernels must be compiled
 # first, once per machine, up to 340.
@@ -168,7 +170,9 @@ def study_need(config: Config, section: str, tokens: int, workers: int, kept: fl
     arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
     if section == "ensemble" and config.ensemble.carrier == "density":
         arrays = _DRAWN
-    each = _BASE + kept + arrays * float(_point_bytes(config)) * tokens
+    each = (
+        _BASE + kept + max(arrays * float(_point_bytes(config)) * tokens, _drawing(config, tokens))
+    )
     if workers == 1:
         return Need(each, f"{tokens} tokens", "Take fewer tokens")
     what = f"{tokens} tokens in each of {workers} workers"
@@ -203,17 +207,26 @@ def _need(config: Config, name: str, state: float, count: int, *, observed: bool
     else:
         what, remedy = f"{count} tokens", "Take fewer tokens"
         arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
+        seen = _drawing(config, count)
     waiting = 0.0
     if config.output.state == "all":
         # Rows wait until they fill 256 MiB, or half of what the file has.
         whole = len(config.times) * state
         waiting = min(whole, max(PENDING_BYTES, whole / 3) + state)
     held = max(arrays * state, seen)
-    if held > arrays * state:
+    if name == "density" and held > arrays * state:
         remedy = "Clusters are looked for on a fine grid: lower beta"
     if waiting > held:
         remedy += ' or take [output] state = "last"'
     return Need(_BASE + held + waiting, what, remedy)
+
+
+def _drawing(config: Config, tokens: int) -> float:
+    """Bytes while tokens are drawn, these among them; 0 where points are given."""
+    measure = config.problem.initial_measure()
+    if isinstance(measure, Measure):
+        return 0.0
+    return drawing_bytes(measure, tokens) + _point_bytes(config) * float(tokens)
 
 
 def _cluster_bytes(config: Config, degree: int) -> float:

@@ -18,7 +18,6 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.initial import sample_tokens
 from meanfield.integrators import Start, Stepper, dop853, stochastic
 from meanfield.interaction import Interaction, interaction
 from meanfield.measures import Density, Measure
@@ -30,6 +29,7 @@ from meanfield.representations.step_limits import (
     check_step,
     contraction_rate,
 )
+from meanfield.sampling import sample_tokens
 
 # The rounding of Z is 1e-15; equal weights keep Z above 1/n.
 _SMALLEST_PARTITION = 1e-9

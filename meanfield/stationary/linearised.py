@@ -129,7 +129,7 @@ def _trimmed(density: Density) -> Density:
     """The density without its highest degrees, as far as they are rounding."""
     sizes = density.manifold.sizes_by_degree(density.coefficients)
     degree = int(np.flatnonzero(sizes > _NEGLIGIBLE * sizes.max())[-1])
-    return replace(density, coefficients=density.moments(degree))
+    return Density(density.manifold, density.moments(degree))
 
 
 def _degrees(problem: Problem, density: Density, count: int) -> Iterator[int]:

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
-from meanfield.initial import sample_tokens
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import Clusters, clusters
 from meanfield.problem import Problem
 from meanfield.representations.particles import ParticleRepresentation
+from meanfield.sampling import sample_tokens
 from meanfield.studies.cluster_table import ClusterTable, point_shape, table_of
 from meanfield.studies.sources import ProblemSource, initial_density, made, rng_of
 from meanfield.trajectory import trajectory

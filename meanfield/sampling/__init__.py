@@ -1,0 +1,124 @@
+"""Tokens drawn from a density: independent, exact in law, decided by the generator alone.
+
+Near uniform by rejection: a uniform proposal x is kept with probability f(x) / bound, the bound
+being proven (`Manifold.extremes`). Else by inversion of cumulative distributions, which costs the
+same however sharp the density is: `circle`, `sphere`, and `mixtures` where components are known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.initial import positive_bound
+from meanfield.measures import Density
+
+__all__ = ["drawing_bytes", "sample_tokens"]
+
+# Proposals a token up to which rejection is taken everywhere.
+_NEAR_UNIFORM = 8.0
+# And a degree on the sphere: inversion takes 17, 65, 360 microseconds a token at degree 200, 630,
+# 1,780, a proposal some 0.25.
+_A_DEGREE = {1: 0.0, 2: 0.25}
+# Proposals at a time, and bytes that each takes.
+_PROPOSALS = 2**20
+_PROPOSAL_BYTES = {1: 40, 2: 90}
+
+
+def sample_tokens(density: Density, count: int, rng: np.random.Generator) -> FloatArray:
+    """Independent tokens from a density, exact in law however sharp it is.
+
+    Memory is bounded beside that of the tokens themselves.
+
+    Parameters
+    ----------
+    density : Density
+        From which to draw.
+    count : int
+        Number of tokens.
+    rng : numpy.random.Generator
+        Its state and `count` alone decide.
+
+    Returns
+    -------
+    ndarray, shape (count,) or (count, 3)
+        As the manifold stores points.
+
+    Raises
+    ------
+    ValueError
+        If the density is negative somewhere.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.von_mises_fisher(2.0).build(mf.Circle())
+    >>> sample_tokens(law, 3, np.random.default_rng(0)).shape
+    (3,)
+    """
+    space = density.manifold
+    if density.max_degree == 0:
+        return space.random_points(count, rng)
+    if space.dimension == 2 and _peak(density) > _NEAR_UNIFORM:
+        from meanfield.sampling.mixtures import mixture_tokens
+
+        return mixture_tokens(density.components, count, rng)
+    bound = positive_bound(density, "Reduce the amplitudes")
+    if bound <= _rejected(density):
+        return _by_rejection(density, bound, count, rng)
+    if space.dimension == 1:
+        from meanfield.sampling.circle import circle_tokens
+
+        return circle_tokens(density.coefficients, count, rng)
+    from meanfield.sampling.sphere import sphere_tokens
+
+    return sphere_tokens(density.coefficients, count, rng)
+
+
+def drawing_bytes(density: Density, count: int) -> float:
+    """Bytes that drawing so many tokens takes at most, beside libraries and the tokens themselves.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.von_mises_fisher(500.0).build(mf.Sphere())
+    >>> drawing_bytes(law, 10**6) < 80 * 10**6
+    True
+    """
+    dimension, degree = density.manifold.dimension, density.max_degree
+    proposals = min(1.1 * count * _rejected(density) + 64, _PROPOSALS)
+    if dimension == 1:
+        # A cumulative distribution on at most 8 K cells, made by transforms; a level a token.
+        return max(proposals * _PROPOSAL_BYTES[1], 4000.0 * degree + 32.0 * count)
+    if _peak(density) > _NEAR_UNIFORM:
+        return 2.0**24 + 24.0 * count
+    series = 2.0**26 + 3.0 * density.coefficients.nbytes
+    return max(proposals * _PROPOSAL_BYTES[2], series + 64.0 * count)
+
+
+def _peak(density: Density) -> float:
+    """Bound of a density on the sphere whose components are known, 0 if they are not."""
+    return sum(
+        weight * 2.0 * concentration / -np.expm1(-2.0 * concentration) if concentration else weight
+        for weight, _, concentration in density.components
+    )
+
+
+def _rejected(density: Density) -> float:
+    """Bound up to which rejection is taken."""
+    return max(_NEAR_UNIFORM, _A_DEGREE[density.manifold.dimension] * density.max_degree)
+
+
+def _by_rejection(
+    density: Density, bound: float, count: int, rng: np.random.Generator
+) -> FloatArray:
+    space = density.manifold
+    kept: list[FloatArray] = []
+    missing = count
+    while missing > 0:
+        proposals = space.random_points(min(int(1.1 * missing * bound) + 64, _PROPOSALS), rng)
+        heights = bound * rng.random(len(proposals))
+        accepted = proposals[heights < space.evaluate(density.coefficients, proposals)]
+        kept.append(accepted[:missing])
+        missing -= len(kept[-1])
+    return np.concatenate(kept)
