@@ -56,7 +56,8 @@ def zonal(
     ------
     ValueError
         If both or neither are given, values are not finite, or the name is taken. When
-        multipliers are asked for: if the function is not smooth or too narrow.
+        multipliers are asked for: if the function is not smooth, too narrow, or has degrees
+        above 2,047.
 
     Examples
     --------
