@@ -18,7 +18,7 @@ from meanfield.compute.threads import one_blas_thread
 from meanfield.events import Event
 from meanfield.events import hand_over as hand_over_event
 from meanfield.integrators import RightHandSide, Start, Stepper
-from meanfield.interaction import interaction
+from meanfield.observables.ascent import ascent
 from meanfield.problem import Problem
 from meanfield.representations import HandOver, Representation, never
 from meanfield.representations.step_limits import contraction_rate
@@ -115,15 +115,14 @@ def trajectory(
         hand_over=hand_over,
     )
     with one_blas_thread():
-        heights, highest = _heights(problem), -math.inf
+        climbed, highest = ascent(problem), -math.inf
     while True:
         # The last bits of a sum by BLAS depend on its threads, and of steps two make no faster.
         with one_blas_thread():
             snapshot = next(stream, None)
             if snapshot is None:
                 return
-            space, moments = problem.space, snapshot.moments
-            height = space.inner(space.convolve(heights, moments), moments)
+            height = climbed(snapshot.measure, snapshot.moments)
         if height < highest - _GROWN * tolerance:
             reason = (
                 f"energy moved against the flow by {highest - height:.1e} of a single cluster's, "
@@ -264,18 +263,6 @@ def _following(
         return successor
     adapted = representation.refined(state) if failed else representation.adapt(state)
     return None if adapted is None else (adapted, None)
-
-
-def _heights(problem: Problem) -> FloatArray:
-    """Multipliers of half of int Phi dmu over the size of a cluster's, which never falls.
-
-    Its rate is int |grad Phi|^2 / Z dmu. Zeros with diffusion.
-    """
-    space, multipliers = problem.space, interaction(problem).potential_multipliers
-    if problem.flow.diffusivity:
-        return np.zeros(1)
-    point = space.moments(np.array([space.origin]), None, len(multipliers) - 1)
-    return multipliers / space.inner(space.convolve(np.abs(multipliers), point), point)
 
 
 def _advice(stepper: Stepper, representation: Representation) -> str:

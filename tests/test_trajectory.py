@@ -8,7 +8,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.integrators import Start, Stepper, dop853
-from meanfield.representations import Options, represent
+from meanfield.representations import DensityRepresentation, Options, represent
 from meanfield.representations.representation import Watched
 from meanfield.snapshot import Checkpoint
 from meanfield.trajectory import SimulationError, trajectory
@@ -197,7 +197,29 @@ def test_energy_against_the_flow_ends_the_run() -> None:
     small = Stub(lambda t, y: np.zeros(1) if t > 0.45 else -1e-7 * np.ones(1))
     problem = mf.Problem(mf.Circle(), mf.linear())
     assert len(list(trajectory(problem, small, np.linspace(0, 5, 51), tolerance=1e-8))) == 51
-    # Repelling ones must spread, diffusing ones may.
+    # Repelling ones must spread, and of points with diffusion nothing is known.
     for flow in (mf.Flow(strength=-1.0), mf.Flow(diffusivity=0.1)):
         free = mf.Problem(mf.Circle(), mf.linear(), flow)
         list(trajectory(free, Stub(lambda t, y: -y), [0.0, 0.1], tolerance=1e-8))
+
+
+def test_free_energy_against_the_flow_ends_the_run() -> None:
+    """With diffusion a density spreads or gathers, but neither beyond its balance."""
+
+    class Wrong(DensityRepresentation):
+        """Diffusion that is twice that of the equation."""
+
+        def rhs(self, time: float, state: np.ndarray) -> np.ndarray:
+            return super().rhs(time, state) - 0.3 * np.arange(65) ** 2 * state
+
+        def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
+            return dop853(watched(self.rhs), start, tolerance)
+
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.3), mf.von_mises_fisher(1))
+    state = mf.Circle().resize(problem.initial_measure().coefficients, 64)
+    times = np.linspace(0.0, 1.0, 6)
+    right = DensityRepresentation(problem, state, 1e-8, 64)
+    assert len(list(trajectory(problem, right, times, tolerance=1e-8))) == 6
+    wrong = Wrong(problem, state, 1e-8, 64)
+    with pytest.raises(SimulationError, match="energy moved against the flow"):
+        list(trajectory(problem, wrong, times, tolerance=1e-8))
