@@ -49,9 +49,13 @@ PROMISES = """\
   ends the process, the file is that of the last flush or the one before.
 - A file **belongs to one writer**: a second process that would write it is refused. Readers need
   no lock, for they see the old file or the new one.
+- What is written is **the file that was written before**, or nothing: one that was moved, replaced
+  or changed by another program meanwhile ends the run, and stays as it is. No link is followed, no
+  file of another kind replaced.
 - `--resume` **ends with the same bits** as a run that was never disturbed, on the same machine:
   the result hash says so.
 - A file that was **damaged** is refused, not read: the checksum is compared before HDF5 sees it. A
+  file that leads elsewhere, or claims more than it can hold, is refused before that is opened. A
   program that changes a file takes the seal away. From then on the file is taken as it is, and
   only what it holds is checked: that everything is there, of the right kind and shape.
 - Wrong **input** is one line that names file, key and value, and status 2, before anything is
