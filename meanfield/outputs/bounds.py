@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 # A run has about a hundred names; the rest is for what other programs add.
 _MOST_NAMES = 5000
 _LONGEST_NAME = 255
-# Deflate makes at most 1032 bytes of one (zlib, technical details).
-_EXPANSION = 1032
+EXPANSION = 1032
+"""Bytes that Deflate makes of one, at most (zlib, technical details)."""
+
 # Bytes of gaps: rows of a series of a million saved times that were never written, in one dataset
 # and in all of them.
 _GAPS, _ALL_GAPS = 2**24, 2**28
@@ -69,4 +70,4 @@ def _gap(file: h5py.File, name: str) -> int:
     if made.get_layout() == h5d.CHUNKED:
         # One that is larger than the dataset is read as a whole.
         claimed = max(claimed, math.prod(made.get_chunk()) * size)
-    return max(claimed - _EXPANSION * int(item.get_storage_size()), 0)
+    return max(claimed - EXPANSION * int(item.get_storage_size()), 0)

@@ -13,6 +13,7 @@ from meanfield.arrays import ModalArray
 from meanfield.events import Event
 from meanfield.manifolds import Manifold
 from meanfield.measures import Density, Measure
+from meanfield.outputs.bounds import EXPANSION
 from meanfield.outputs.layout import check_counts, check_indices, dataset, shown_text
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ EVENT_NUMBERS = ("time", "first_cluster", "second_cluster", "first_mass", "secon
 
 _COUNTS = {"steps", "rejected", "evaluations"}
 _SLAB_BYTES = 2**25
+# Texts read at once.
+_TEXTS = 256
 # What an under-resolved run may have saved is well below.
 _LARGEST_MOMENT = 1000.0
 
@@ -54,8 +57,22 @@ def read_moments(space: Manifold, file: h5py.File, count: int) -> ModalArray:
 
 
 def texts(item: h5py.Dataset) -> list[str]:
-    """Texts of a dataset, as they may be shown."""
-    return [shown_text(str(text)) for text in item.asstr()[()]]
+    """Texts of a dataset, as they may be shown.
+
+    Raises
+    ------
+    ValueError
+        If they are longer than the file can hold: many may be one and the same long one.
+    """
+    found: list[str] = []
+    read, most = 0, EXPANSION * item.file.id.get_filesize()
+    for first in range(0, len(item), _TEXTS):
+        some = [str(text) for text in item.asstr()[first : first + _TEXTS]]
+        read += sum(map(len, some))
+        if read > most:
+            raise ValueError(f"{item.name.lstrip('/')} claims more than the file can hold")
+        found += map(shown_text, some)
+    return found
 
 
 def found_observables(file: h5py.File) -> dict[str, h5py.Dataset]:

@@ -12,6 +12,7 @@ import pytest
 from meanfield.commands.main import main
 from meanfield.events import Event
 from meanfield.outputs.run_file import file_results, load, read_checkpoint
+from meanfield.outputs.run_parts import texts
 from meanfield.outputs.run_writer import append_events, create, write_checkpoint
 from meanfield.snapshot import Checkpoint
 
@@ -142,3 +143,20 @@ def test_events_are_shown_without_what_a_terminal_obeys(
     assert main(["info", str(run_file)]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out and r"\x1b[2J\nstatus  completed" in out and r"\x1b[31m" in out
+
+
+def test_text_that_is_told_a_thousand_times_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All rows may point to one long text: a file of kilobytes would take all memory."""
+    monkeypatch.setattr("meanfield.outputs.run_parts.EXPANSION", 100)
+    path, count = tmp_path / "x.h5", 4000
+    with h5py.File(path, "w") as file:
+        item = file.create_dataset("text", data=["a" * 50_000] + ["b"] * (count - 1))
+        assert texts(item) == ["a" * 1000 + "..."] + ["b"] * (count - 1)
+        place = item.id.get_offset()
+    content = path.read_bytes()
+    first = content[place : place + 16]
+    path.write_bytes(content[:place] + count * first + content[place + 16 * count :])
+    with h5py.File(path) as file, pytest.raises(ValueError, match="text claims more than the fil"):
+        texts(file["text"])
