@@ -25,6 +25,7 @@ from meanfield.representations.meeting import SAME, gathered, groups, reach
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import (
+    LINEAR,
     NOISY,
     NOISY_POINTS,
     STABLE,
@@ -39,6 +40,11 @@ _MEETING = 1e-14
 # Way in radians, within the longest stable step, that is noise about a stable configuration.
 _REST = 1e-12
 _LONGEST = 1e300
+# Way in radians, over 1 + |beta|, that atoms near an unstable balance move within its lifetime.
+# On their way from one merger to the next it is about 1 / |beta|.
+_BALANCED = 0.1
+# Rates of more atoms take longer than their steps.
+_FEW = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +107,17 @@ class AtomRepresentation:
         return self.tokens.moments(state, max_degree)
 
     def largest_step(self, state: State) -> float:
-        """Stability limit, from a bound of the rates between atoms.
+        """Stability limit, from a bound of the rates between atoms; near a balance also less.
 
         The rate at which atom i sees atom j is at most m_j (|a_ij| + 2 |a'_ij| sin^2 d_ij), over
-        Z_i if normalized; the factor 2 is for the change of Z.
+        Z_i if normalized; the factor 2 is for the change of Z. Near a configuration that is
+        stationary but unstable, as two atoms opposite each other, what leads away may be smaller
+        than the tolerance of a step: steps are a third of an e-fold, as near the uniform state.
         """
         if self.resting:
             return np.inf
-        points = self.measure(state).points
+        measure = self.measure(state)
+        points = measure.points
         d = self.problem.space.distance(points[:, None], points[None])
         attention, slope, _ = attention_and_slope(self.problem, self.weights, d)
         # Of the pair (i, j) atom j has m_j a_ij / Z_i; both move by what either sees.
@@ -116,7 +125,17 @@ class AtomRepresentation:
         rates += rates.T
         np.fill_diagonal(rates, 0.0)
         fastest = abs(self.problem.flow.strength) * float(rates.sum(axis=1).max())
-        return STABLE / fastest if fastest > 0.0 else np.inf
+        if fastest <= 0.0:
+            return np.inf
+        balanced = _BALANCED / (1.0 + abs(self.problem.kernel.beta))
+        if len(points) > _FEW or np.abs(self.rhs(0.0, state)).max() > balanced * fastest:
+            return STABLE / fastest
+        near = cluster_rates(self.problem, measure)
+        # Written so that an infinite lifetime is none.
+        return min(
+            STABLE / fastest,
+            LINEAR * near.lifetime if near.drift * near.lifetime <= balanced else np.inf,
+        )
 
     def adapt(self, state: State) -> AtomRepresentation | None:
         """Atoms that have met become one; clusters that have met are one from here on."""
