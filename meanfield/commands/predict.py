@@ -26,8 +26,11 @@ from meanfield.studies.corrected_law import default_corrected_samples
 from meanfield.studies.prediction import predict_clusters
 from meanfield.theory.cluster_counts import potential_variances
 
-# Fewer runs for the corrected law are not worth another process, by dimension.
-_RUNS_A_PROCESS = {1: 1000, 2: 25}
+# Seconds until a sign of life.
+_FIRST_LINE = 1.0
+# Fewer runs for the corrected law are not worth another process: on the circle, and on the sphere
+# for this degree of the potential. There a run takes a time like the fourth power of the degree.
+_RUNS_ON_CIRCLE, _RUNS_ON_SPHERE, _DEGREE = 1000, 100, 13
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -92,11 +95,14 @@ def _processes(problem: Problem, tokens: int, options: argparse.Namespace) -> in
     degree = len(potential_variances(problem, tokens)) - 1
     runs = options.corrected_samples
     runs = default_corrected_samples(dimension, degree) if runs is None else runs
-    return int(runs) // _RUNS_A_PROCESS[dimension]
+    worth = _RUNS_ON_CIRCLE
+    if dimension == 2:
+        worth = max(1, int(_RUNS_ON_SPHERE * (_DEGREE / max(degree, 1)) ** 4))
+    return int(runs) // worth
 
 
 def _progress(chunks: Iterable[IntArray], samples: int, name: str) -> Iterable[IntArray]:
-    return shown(chunks, samples, name, weight=len)
+    return shown(chunks, samples, name, weight=len, first_line=_FIRST_LINE)
 
 
 def _problem_options(options: argparse.Namespace) -> argparse.Namespace:

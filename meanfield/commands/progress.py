@@ -23,6 +23,7 @@ def shown(
     weight: Callable[[T], float] | None = None,
     lines: Callable[[T], Iterable[str]] | None = None,
     before: Callable[[T], float] | None = None,
+    first_line: float | None = None,
 ) -> Iterator[T]:
     """Pass a stream through and show how far it is.
 
@@ -44,6 +45,8 @@ def shown(
         What is to be told of an item in any case, each on a line of its own.
     before : callable (item) -> float, optional
         What had been done, in units of the total, before the first item; default: nothing.
+    first_line : float, optional
+        Seconds until the first line of plain text may come.
     """
     if quiet:
         yield from stream
@@ -65,7 +68,8 @@ def shown(
                 bar.update(1 if weight is None else weight(item))
                 yield item
         return
-    began = last = clock.monotonic()
+    began = clock.monotonic()
+    due = began + (_SECONDS_BETWEEN_LINES if first_line is None else first_line)
     done = 0.0
     for i, item in enumerate(stream):
         if i == 0 and before is not None:
@@ -74,9 +78,9 @@ def shown(
         for line in lines(item) if lines is not None else ():
             say(f"{label}: {line}")
         now = clock.monotonic()
-        if now - last >= _SECONDS_BETWEEN_LINES and done < total:
+        if now >= due and done < total:
             words = f", {note(item)}" if note is not None else ""
             part = f"{done:.0f}/{total:.0f}" if weight is None else f"{100 * done / total:.0f} %"
             say(f"{label}: {part}{words}, {now - began:.0f} s")
-            last = now
+            due = now + _SECONDS_BETWEEN_LINES
         yield item

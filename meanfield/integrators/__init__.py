@@ -1,7 +1,13 @@
 """Time steppers."""
 
 from meanfield.integrators.exponential import ExponentialStepper, exponential
-from meanfield.integrators.runge_kutta import INTEGRATORS, RungeKuttaStepper, dop853, runge_kutta
+from meanfield.integrators.runge_kutta import (
+    INTEGRATORS,
+    RungeKuttaStepper,
+    by_tolerance,
+    dop853,
+    runge_kutta,
+)
 from meanfield.integrators.stepper import RightHandSide, Start, Stepper
 from meanfield.integrators.stochastic import StochasticStepper, stochastic
 
@@ -13,6 +19,7 @@ __all__ = [
     "Start",
     "Stepper",
     "StochasticStepper",
+    "by_tolerance",
     "dop853",
     "exponential",
     "runge_kutta",

@@ -19,6 +19,10 @@ from meanfield.integrators.stepper import RightHandSide, Start
 INTEGRATORS: dict[str, int] = {"DOP853": 8, "RK45": 5}
 """SciPy's stepper classes in use, with the order that tests measure for each."""
 
+# From this tolerance on order five takes fewer right-hand sides: at 1e-4 170 instead of 291 for a
+# run of the corrected law, with the same counts.
+_LOOSE = 1e-5
+
 
 class RungeKuttaStepper:
     """Adaptive explicit Runge-Kutta stepper with rtol = atol = tolerance.
@@ -195,6 +199,24 @@ def runge_kutta(
         raise ValueError(f"method {method!r} is not known. Known: {', '.join(INTEGRATORS)}.")
     return RungeKuttaStepper(
         rhs, time, state, tolerance=tolerance, step=step, method=method, unit=unit
+    )
+
+
+def by_tolerance(rhs: RightHandSide, start: Start, tolerance: float) -> RungeKuttaStepper:
+    """Stepper from a start, of order eight, or of order five where the tolerance is loose.
+
+    Its interval of stability is shorter, [-3.3, 0] instead of [-6.4, 0]: for right-hand sides
+    that are not stiff.
+    """
+    method = "RK45" if tolerance >= _LOOSE else "DOP853"
+    return runge_kutta(
+        rhs,
+        start.time,
+        start.state,
+        tolerance=tolerance,
+        step=start.step,
+        method=method,
+        unit=start.unit,
     )
 
 

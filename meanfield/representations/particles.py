@@ -18,7 +18,7 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.integrators import Start, Stepper, dop853, stochastic
+from meanfield.integrators import Start, Stepper, by_tolerance, stochastic
 from meanfield.interaction import Interaction, interaction
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
@@ -97,7 +97,7 @@ class ParticleRepresentation:
         """Runge-Kutta steps; stochastic ones, of equal length, with noise."""
         diffusivity = self.problem.flow.diffusivity
         if self.step is None:
-            return dop853(watched(self.rhs), start, tolerance)
+            return by_tolerance(watched(self.rhs), start, tolerance)
 
         def diffuse(state: State, duration: float, normals: FloatArray) -> State:
             points = self._points(state)

@@ -43,7 +43,8 @@ _LEAST_GRID_DEGREE = {1: 128, 2: 20}
 _END = 2.0
 # So few tokens carry themselves, at the price of nodes: the cluster rule sees every gap in them.
 _FEW_TOKENS = 1000
-_BLOCK = 20
+# Samples that are counted together, by dimension: of long runs few, for progress and processes.
+_BLOCK = {1: 20, 2: 2}
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +158,10 @@ def corrected_counts(
     own = made(problem)
     check_movable(own)
     check_no_diffusion(own, "the runs of the corrected law", "Use 0.")
+    size = _BLOCK[own.manifold.dimension]
     blocks = [
-        SampleBlock(problem, tokens, range(first, min(first + _BLOCK, samples)), seed)
-        for first in range(0, samples, _BLOCK)
+        SampleBlock(problem, tokens, range(first, min(first + size, samples)), seed)
+        for first in range(0, samples, size)
     ]
     for block, counts in finished(block_counts, blocks, executor):
         yield block.samples, counts

@@ -94,7 +94,7 @@ def test_prediction_survives_a_killed_worker(
     cluster: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Samples of a lost worker would be missing, or the law depend on the machine."""
-    monkeypatch.setattr(corrected_law, "_BLOCK", 2)
+    monkeypatch.setattr(corrected_law, "_BLOCK", {1: 2})
     line = "predict --manifold circle --beta 5 --tokens 1000 --samples 100 --corrected-samples 60"
     answers = []
     killing = Killing(cluster, 4)

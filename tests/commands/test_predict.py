@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.commands import predict
 from meanfield.commands.main import main
 
 CIRCLE = "--manifold circle --beta 5 --samples 500"
@@ -177,3 +179,12 @@ def test_mistake_is_one_line(
     lines = [line for line in captured.err.splitlines() if "compiling kernels" not in line]
     assert len(lines) == 1 and message in lines[0]
     assert captured.out == ""
+
+
+def test_processes_are_started_where_runs_are_long() -> None:
+    """A second core would idle at beta = 50, or processes take longer to start than to work."""
+    options = argparse.Namespace(workers=None, corrected_samples=None)
+    small, large = (mf.Problem(mf.Sphere(), mf.exponential(beta)) for beta in (5.0, 50.0))
+    assert predict._processes(small, 1000, options) <= 1
+    assert predict._processes(large, 100_000, options) >= 2
+    assert predict._processes(mf.Problem(mf.Circle(), mf.exponential(5.0)), 1000, options) == 0

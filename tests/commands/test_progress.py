@@ -43,6 +43,15 @@ def test_what_was_done_before_counts(
     assert capsys.readouterr().err.splitlines() == ["work: 42/43, 0 s"]
 
 
+def test_first_line_may_come_sooner(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sign of life, and then no line for each item."""
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 100.0)
+    assert list(progress.shown([1, 2, 3], 3, "work", first_line=0.0)) == [1, 2, 3]
+    assert capsys.readouterr().err.splitlines() == ["work: 1/3, 0 s"]
+
+
 def test_quiet_shows_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ import pytest
 import scipy.integrate
 
 import meanfield as mf
-from meanfield.integrators import INTEGRATORS, runge_kutta
+from meanfield.integrators import INTEGRATORS, Start, by_tolerance, dop853, runge_kutta
 from meanfield.representations import DensityRepresentation
 from meanfield.theory.exact import poisson_radius
 
@@ -192,3 +192,19 @@ def test_unknown_method_is_refused() -> None:
     """The message lists what is known."""
     with pytest.raises(ValueError, match="method 'RK4' is not known. Known: DOP853, RK45"):
         runge_kutta(lambda t, y: y, 0.0, np.ones(1), tolerance=1e-6, method="RK4")
+
+
+def test_loose_tolerances_take_order_five() -> None:
+    """Twice the work at 1e-4 would show; the default tolerance keeps the bits of order eight."""
+    start = Start(0.0, np.array([1.0, 2.0]))
+    for tolerance, method in ((1e-4, "RK45"), (1e-6, "DOP853"), (1e-10, "DOP853")):
+        steppers = (
+            by_tolerance(lambda t, y: -y * y, start, tolerance),
+            runge_kutta(lambda t, y: -y * y, 0.0, start.state, tolerance=tolerance, method=method),
+            dop853(lambda t, y: -y * y, start, tolerance),
+        )
+        for stepper in steppers:
+            stepper.step()
+        chosen, expected, eighth = (stepper.state for stepper in steppers)
+        np.testing.assert_array_equal(chosen, expected)
+        assert (method == "DOP853") == np.array_equal(chosen, eighth)

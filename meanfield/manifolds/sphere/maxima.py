@@ -17,7 +17,7 @@ from meanfield.compute.threads import map_chunks, one_blas_thread
 from meanfield.manifolds.sphere.ascent_kernels import ascend, gradients
 from meanfield.manifolds.sphere.coefficients import degrees_orders
 from meanfield.manifolds.sphere.jets import jets, recurrence
-from meanfield.manifolds.sphere.maxima_grid import normalised, on_rings, rings
+from meanfield.manifolds.sphere.maxima_grid import fineness, normalised, on_rings, rings
 from meanfield.manifolds.sphere.maxima_kernels import newton, search
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -89,7 +89,7 @@ def count_maxima(fields: ComplexArray) -> IntArray:
     degree = int(degrees.max(initial=0))
     if degree == 0:
         return counts
-    grid = rings(degree)
+    grid = rings(degree, fineness(degree, bounds))
     per_chunk = max(1, _CHUNK // (len(grid.colatitudes) * grid.longitudes))
 
     def count(chunk: int) -> None:
@@ -173,7 +173,7 @@ def _summits(field: ComplexArray) -> tuple[FloatArray, _Field, float]:
     packed = _field(scaled[0], degree)
     if degree == 0:
         return np.empty((0, 3)), packed, bound
-    grid = rings(degree)
+    grid = rings(degree, fineness(degree, bounds))
     found = np.empty((4 * (degree + 1) ** 2, 3))
     count, _ = search(
         packed, bound, _noise(degree), (grid.colatitudes, grid.strides),

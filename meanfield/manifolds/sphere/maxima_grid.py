@@ -21,8 +21,11 @@ from meanfield.manifolds.sphere.coefficients import degree_of, degrees_orders, r
 from meanfield.manifolds.sphere.jets import recurrence
 
 _EPS = float(np.finfo(np.float64).eps)
-# Rings for each degree; fewer mean more cells to halve, more a longer transform.
+# Rings for each degree that a field is as fine as; fewer mean more cells to halve, more a longer
+# transform.
 _RINGS_PER_DEGREE = 7
+# Largest third derivative over largest gradient of a field of one degree l, over l^2, l large.
+_THIRD_OVER_FIRST = np.sqrt(10.0) / 4.0
 # Widest cell against its height.
 _WIDEST = 1.2
 
@@ -49,10 +52,21 @@ class Rings:
     tables: tuple[FloatArray, ...]
 
 
+def fineness(max_degree: int, bounds: FloatArray) -> int:
+    """Degree that no field is finer than, from the bounds on their third derivatives.
+
+    Smooth fields have high degrees in their last digits only; cells as small as these ask for
+    would take most of the time, and proof does not need them.
+    """
+    degree = int(np.ceil(np.sqrt(bounds.max() / _THIRD_OVER_FIRST)))
+    return min(max(degree, 1), max_degree)
+
+
 @lru_cache(maxsize=4)
-def rings(max_degree: int) -> Rings:
-    """Grid for fields up to a degree."""
-    n = _RINGS_PER_DEGREE * max(max_degree, 1) + 2
+def rings(max_degree: int, fine: int) -> Rings:
+    """Grid for fields up to a degree that are as fine as those of one degree."""
+    # No fewer than transforms of the longitudes, two for each ring, ask for.
+    n = max(_RINGS_PER_DEGREE * fine, max_degree, 7) + 2
     theta: FloatArray = (np.arange(n, dtype=np.float64) + 0.5) * (np.pi / n)
     # u 2^v with u = 4 ... 7: a power of two divides it, for the strides.
     unit = 1 << max(int(np.ceil(np.log2(2 * n / 7.0))), 1)

@@ -5,10 +5,11 @@ import pytest
 from scipy.optimize import minimize
 
 import meanfield as mf
+from meanfield.manifolds.sphere import maxima as sphere_maxima
 from meanfield.manifolds.sphere.coefficients import count_of, index
 from meanfield.manifolds.sphere.jets import jets, jets_on_parallels, recurrence
 from meanfield.manifolds.sphere.maxima import basins, count_maxima, gaussian_fields, maxima
-from meanfield.manifolds.sphere.maxima_grid import normalised, on_rings, rings
+from meanfield.manifolds.sphere.maxima_grid import fineness, normalised, on_rings, rings
 
 SPHERE = mf.Sphere()
 
@@ -70,7 +71,7 @@ def test_jets_are_finite_at_the_poles() -> None:
 def test_jets_on_parallels_and_rings_are_jets() -> None:
     """The three ways to the same derivatives would differ."""
     field = mixed(7, 1)
-    grid = rings(7)
+    grid = rings(7, 7)
     on_grid = on_rings(field, grid)[0]
     phi = 2.0 * np.pi * np.arange(grid.longitudes) / grid.longitudes
     angles = np.stack(np.meshgrid(grid.colatitudes, phi, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -202,6 +203,21 @@ def test_counts_do_not_depend_on_what_else_is_counted() -> None:
     wide = np.stack([SPHERE.resize(f, 8) for f in fields])
     both = np.concatenate([wide, mixed(8, 5)])
     np.testing.assert_array_equal(count_maxima(both)[:40], count_maxima(fields))
+
+
+def test_smooth_fields_are_counted_as_on_the_finest_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grid for the degrees that matter must not lose what small high degrees add."""
+    variances = np.zeros(17)
+    for small in (1e-1, 1e-3, 1e-6):
+        variances[[2, 16]] = 1.0, small**2
+        fields = gaussian_fields(variances, 5, np.random.default_rng(0))
+        found = count_maxima(fields)
+        with monkeypatch.context() as finest:
+            finest.setattr(sphere_maxima, "fineness", lambda degree, bounds: degree)
+            np.testing.assert_array_equal(found, count_maxima(fields))
+    _, _, bounds = normalised(pure(9, 3))
+    assert fineness(9, bounds) == 9
+    assert fineness(40, normalised(mixed(3, 2))[2]) <= 3
 
 
 def test_constant_has_no_maxima() -> None:
