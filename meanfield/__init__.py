@@ -1,52 +1,59 @@
 """Mean-field limit of self-attention on the circle and the sphere.
 
-Public names, listed one by one. Heavy libraries are imported where they are used.
+Public names, listed one by one; each is loaded when it is first used, with what it needs.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 # First, before what takes long to load: signals.
 from meanfield.commands import loading as _loading  # noqa: F401
-from meanfield.events import Event
-from meanfield.flows import SA, USA, Flow
-from meanfield.initial import (
-    Law,
-    from_density,
-    from_points,
-    mixture,
-    perturbed_uniform,
-    sampled,
-    uniform,
-    von_mises_fisher,
-)
-from meanfield.kernels import Kernel, exponential, linear, zonal
-from meanfield.manifolds import Circle, Hypersphere, Sphere
-from meanfield.measures import Density, Measure
-from meanfield.observables.cluster_tree import cluster_tree
-from meanfield.outputs.run_file import load
-from meanfield.problem import Problem
-from meanfield.run import Run
-from meanfield.sampling import sample_tokens
-from meanfield.simulate import simulate
-from meanfield.stationary.states import stationary_state
-from meanfield.studies.convergence import convergence_study
-from meanfield.studies.ensemble import ensemble
-from meanfield.studies.phase import phase_diagram, phase_point
-from meanfield.studies.prediction import predict_clusters
-from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
-from meanfield.theory.cluster_rates import cluster_rates
-from meanfield.theory.next_merge import next_merge_estimate
-from meanfield.theory.onset import tricritical_beta
-from meanfield.theory.stability import (
-    critical_diffusivity,
-    dominant_degree,
-    growth_rate_max,
-    growth_rates,
-    onset_time,
-    switching_threshold,
-    switching_thresholds,
-)
-from meanfield.theory.two_clusters import two_cluster_time
-from meanfield.trajectory import SimulationError
-from meanfield.transport import Bracket, sobolev_distance, wasserstein
+
+if TYPE_CHECKING:
+    from meanfield.errors import SimulationError
+    from meanfield.events import Event
+    from meanfield.flows import SA, USA, Flow
+    from meanfield.initial import (
+        Law,
+        from_density,
+        from_points,
+        mixture,
+        perturbed_uniform,
+        sampled,
+        uniform,
+        von_mises_fisher,
+    )
+    from meanfield.kernels import Kernel, exponential, linear, zonal
+    from meanfield.manifolds import Circle, Hypersphere, Sphere
+    from meanfield.measures import Density, Measure
+    from meanfield.observables.cluster_tree import cluster_tree
+    from meanfield.outputs.run_file import load
+    from meanfield.problem import Problem
+    from meanfield.run import Run
+    from meanfield.sampling import sample_tokens
+    from meanfield.simulation import simulate
+    from meanfield.stationary.states import stationary_state
+    from meanfield.studies.convergence import convergence_study
+    from meanfield.studies.ensemble import ensemble
+    from meanfield.studies.phase import phase_diagram, phase_point
+    from meanfield.studies.prediction import predict_clusters
+    from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
+    from meanfield.theory.cluster_rates import cluster_rates
+    from meanfield.theory.next_merge import next_merge_estimate
+    from meanfield.theory.onset import tricritical_beta
+    from meanfield.theory.stability import (
+        critical_diffusivity,
+        dominant_degree,
+        growth_rate_max,
+        growth_rates,
+        onset_time,
+        switching_threshold,
+        switching_thresholds,
+    )
+    from meanfield.theory.two_clusters import two_cluster_time
+    from meanfield.transport import Bracket, sobolev_distance, wasserstein
 
 __version__ = "0.1.0"
 
@@ -102,3 +109,51 @@ __all__ = [
     "wasserstein",
     "zonal",
 ]
+
+# The module of each name, which the block for type checkers says again in their words.
+_MODULES = {
+    "errors": "SimulationError",
+    "events": "Event",
+    "flows": "SA USA Flow",
+    "initial": "Law from_density from_points mixture perturbed_uniform sampled uniform "
+    "von_mises_fisher",
+    "kernels": "Kernel exponential linear zonal",
+    "manifolds": "Circle Hypersphere Sphere",
+    "measures": "Density Measure",
+    "observables.cluster_tree": "cluster_tree",
+    "outputs.run_file": "load",
+    "problem": "Problem",
+    "run": "Run",
+    "sampling": "sample_tokens",
+    "simulation": "simulate",
+    "stationary.states": "stationary_state",
+    "studies.convergence": "convergence_study",
+    "studies.ensemble": "ensemble",
+    "studies.phase": "phase_diagram phase_point",
+    "studies.prediction": "predict_clusters",
+    "theory.cluster_counts": "mean_clusters tokens_for_dominance",
+    "theory.cluster_rates": "cluster_rates",
+    "theory.next_merge": "next_merge_estimate",
+    "theory.onset": "tricritical_beta",
+    "theory.stability": "critical_diffusivity dominant_degree growth_rate_max growth_rates "
+    "onset_time switching_threshold switching_thresholds",
+    "theory.two_clusters": "two_cluster_time",
+    "transport": "Bracket sobolev_distance wasserstein",
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+if not TYPE_CHECKING:  # Checkers would take any name for one of ours.
+
+    def __getattr__(name: str) -> Any:
+        """Load a public name (PEP 562), and keep it for the next time."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    """All names, loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -15,6 +15,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, State
 from meanfield.compute.threads import one_blas_thread
+from meanfield.errors import SimulationError
 from meanfield.events import Event
 from meanfield.events import hand_over as hand_over_event
 from meanfield.integrators import RightHandSide, Start, Stepper
@@ -37,29 +38,6 @@ _GROWN = 100.0
 # A step that nothing resolves is halved this often: the end of a run is then known to a
 # thousandth of a step.
 _HALVINGS = 10
-
-
-class SimulationError(RuntimeError):
-    """A run that cannot go on.
-
-    Attributes
-    ----------
-    time : float
-        Scaled time up to which the run is valid.
-    step : int
-        Accepted steps until then.
-    reason : str
-        What happened and what to do, one line.
-    """
-
-    def __init__(self, time: float, step: int, reason: str) -> None:
-        """Keep the facts and make one line of them."""
-        super().__init__(f"{reason.rstrip('.')} (stopped at t = {time:.6g}, step {step}).")
-        self.time, self.step, self.reason = time, step, reason
-
-    def __reduce__(self) -> tuple[type, tuple[float, int, str]]:
-        """Survive the way from a worker process."""
-        return type(self), (self.time, self.step, self.reason)
 
 
 def trajectory(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import meanfield
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    ["arrays", "compute", "events", "files", "flows"],
+    ["arrays", "compute", "errors", "events", "files", "flows"],
     ["kernels", "integrators"],
     ["manifolds"],
     ["measures"],
@@ -23,7 +25,7 @@ FLOORS = [
     ["representations"],
     ["snapshot"],
     ["run", "trajectory"],
-    ["simulate"],
+    ["simulation"],
     ["studies"],
     ["outputs"],
     ["config"],
@@ -74,20 +76,50 @@ def test_files_are_small(path: Path) -> None:
 def test_public_names_are_listed() -> None:
     """A public name that is not listed, or listed and missing, would surprise its users."""
     assert sorted(meanfield.__all__) == sorted(set(meanfield.__all__))
+    assert sorted(meanfield._HOMES) == sorted(meanfield.__all__)
     assert all(hasattr(meanfield, name) for name in meanfield.__all__)
+    with pytest.raises(AttributeError, match="module 'meanfield' has no attribute 'simulat'"):
+        _ = meanfield.simulat
 
 
-def test_import_is_light() -> None:
-    """`import meanfield` must not load what only some commands need."""
-    import subprocess
-    import sys
+def test_type_checkers_see_the_names_where_they_are() -> None:
+    """An editor would complete other names than there are, or with other arguments."""
+    tree = ast.parse(Path(meanfield.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    told = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert told == {name: f"meanfield.{module}" for name, module in meanfield._HOMES.items()}
 
+
+def loaded(code: str) -> set[str]:
+    """Names of the modules that a fresh process has loaded after some code."""
+    script = f"import sys\n{code}\nprint('loaded', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_import_loads_nothing_but_lists_everything() -> None:
+    """`import meanfield` would take as long as its first use, or hide names from completion."""
+    code = "import meanfield as mf\nassert {*mf.__all__, '__version__'} <= {*dir(mf)}"
+    assert not loaded(code) & {"numpy", "scipy", "numba", "meanfield.problem"}
+
+
+def test_names_are_not_modules() -> None:
+    """A function would be the module of its name, depending on what was loaded before."""
+    names = "import pkgutil, meanfield\nfor _ in pkgutil.iter_modules(meanfield.__path__): "
+    code = names + "assert _.name not in meanfield.__all__, _.name"
+    assert "meanfield" in loaded(code)
+
+
+def test_all_names_load_nothing_heavy() -> None:
+    """The first line of a script would wait for what only some functions need."""
     heavy = (
         "numba h5py matplotlib scipy.integrate scipy.special scipy.fft ducc0 pyshtools ot tqdm "
         "xarray distributed"
     )
-    code = f"import sys, meanfield; print(*[m for m in '{heavy}'.split() if m in sys.modules])"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert loaded.stdout.split() == []
+    assert not loaded("from meanfield import *") & set(heavy.split())

@@ -9,10 +9,10 @@ import pytest
 from run_folder import Folder
 
 from meanfield.config import load_config
+from meanfield.errors import SimulationError
 from meanfield.execute import execute
 from meanfield.files.replacing import OutputError
 from meanfield.outputs.run_file import load
-from meanfield.trajectory import SimulationError
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.simulate import save_times
+from meanfield.simulation import save_times
 
 
 def test_simulate_converts_units_at_the_boundary() -> None:

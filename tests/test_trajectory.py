@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.errors import SimulationError
 from meanfield.integrators import Start, Stepper, dop853
 from meanfield.representations import DensityRepresentation, Options, represent
 from meanfield.representations.representation import Watched
 from meanfield.snapshot import Checkpoint
-from meanfield.trajectory import SimulationError, trajectory
+from meanfield.trajectory import trajectory
 
 LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05]])
 TOKENS = mf.from_points(np.random.default_rng(0).uniform(0, 6, 250))

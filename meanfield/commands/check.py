@@ -10,16 +10,16 @@ import numpy as np
 
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory, largest_need, starting_need
-from meanfield.commands.run import add_set
 from meanfield.commands.tables import facts
 from meanfield.config import Config, load_config
+from meanfield.errors import SimulationError
 from meanfield.measures import Density
 from meanfield.observables import observe
 from meanfield.outputs.plots.time_axis import is_logarithmic
 from meanfield.representations import Representation, hand_over_rule, represent
 from meanfield.representations.automatic import hands_over, largest_degree
 from meanfield.theory.stability import dominant_degree, growth_rate_max
-from meanfield.trajectory import SimulationError, trajectory
+from meanfield.trajectory import trajectory
 
 _TRIAL_SECONDS = 1.0
 _LONG_TRIAL_SECONDS = 3.0
@@ -28,12 +28,6 @@ _WARM_UP_SECONDS = 20.0
 # The trial stops at these shares of the end to look at the clock. The second and third lie in
 # one step: between them nothing is done but what saving takes.
 _SHARES = (0.0, 0.5e-6, *(4.0**k for k in range(-10, 1)))
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    command.add_argument("config", metavar="CONFIG.toml")
-    add_set(command)
 
 
 def execute(options: argparse.Namespace) -> int:

@@ -12,7 +12,6 @@ from meanfield.commands.memory import check_comparison_memory
 from meanfield.commands.pools import pool
 from meanfield.commands.streams import say
 from meanfield.commands.studies import (
-    add_study_arguments,
     check_adds,
     problem_source,
     run_through,
@@ -37,11 +36,6 @@ from meanfield.studies.particle_systems import System, system_distances
 _FREE_KEYS = {"compare": ("tokens", "repetitions"), "ensemble": None, "output": None}
 # A small system takes about as long as this many tokens do in a large one.
 _TOKENS_WORTH_A_SYSTEM = 10_000
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    add_study_arguments(command, "compare")
 
 
 def execute(options: argparse.Namespace) -> int:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from meanfield.commands.arguments import positive
 from meanfield.commands.ensemble_report import report, report_json
 from meanfield.commands.memory import check_ensemble_memory
 from meanfield.commands.pools import pool
 from meanfield.commands.streams import say
 from meanfield.commands.studies import (
-    add_study_arguments,
     check_adds,
     problem_source,
     run_through,
@@ -34,14 +32,6 @@ from meanfield.studies.options import ENSEMBLE_TOLERANCE
 
 # What a resumed ensemble may differ in; it may only grow.
 _FREE_KEYS = {"ensemble": ("tokens", "runs"), "time": None, "compare": None, "output": None}
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    command.add_argument(
-        "--runs", type=positive, metavar="R", help="runs of each size, instead of [ensemble] runs"
-    )
-    add_study_arguments(command, "ensemble")
 
 
 def execute(options: argparse.Namespace) -> int:

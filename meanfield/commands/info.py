@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.commands.arguments import add_json
 from meanfield.commands.happenings import happenings, happenings_json
 from meanfield.commands.provenance_report import mismatch, problem_facts, report, report_json
 from meanfield.commands.streams import say
@@ -30,19 +29,6 @@ from meanfield.outputs.study_file import Kind
 from meanfield.run import Run
 
 _ROWS = 12
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    command.add_argument("file", metavar="OUT.h5")
-    form = command.add_mutually_exclusive_group()
-    add_json(form)
-    form.add_argument("--csv", action="store_true", help="observables against time")
-    command.add_argument(
-        "--provenance",
-        action="store_true",
-        help="only where it comes from: versions, machine, wall time, hash of the results",
-    )
 
 
 def execute(options: argparse.Namespace) -> int:

@@ -47,11 +47,6 @@ observables = ["order_parameter", "energy", "clusters", "resolution"]
 """
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    command.add_argument("name", metavar="NAME", nargs="?", default="run.toml")
-
-
 def execute(options: argparse.Namespace) -> int:
     """Write the file, never over another."""
     path = Path(options.name)

@@ -11,12 +11,11 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, NoReturn
 
-import numpy as np
-
 from meanfield import __version__
-from meanfield.commands.arguments import add_threads
+from meanfield.commands.arguments import ARGUMENTS, add_threads
 from meanfield.commands.interrupts import (
     interrupt_requested,
     listen,
@@ -25,9 +24,7 @@ from meanfield.commands.interrupts import (
 )
 from meanfield.commands.loading import leaves_on_signals
 from meanfield.commands.streams import drop, open_streams, say
-from meanfield.compute.threads import limit_blas, set_threads
-from meanfield.config.errors import one_line
-from meanfield.trajectory import SimulationError
+from meanfield.errors import SimulationError, one_line
 
 COMMANDS = {
     "run": "evolve a measure as a run file says, into an HDF5 file",
@@ -41,9 +38,11 @@ COMMANDS = {
     "plot": "figures and films from a run file",
     "info": "what a file holds and where it comes from, as text, JSON or CSV",
 }
-"""Commands, each a module of this package with `add_arguments` and `execute`."""
+"""Commands, each a module of this package with `execute`; `ARGUMENTS` has what it takes."""
 
 _COMPUTE_NOTHING = ("init", "info")
+# Not even numpy.
+_LOAD_NOTHING = ("init",)
 # Python's words where a thread finds no room for its stack.
 _NO_THREAD = "can't start new thread"
 
@@ -66,25 +65,16 @@ class _Parser(argparse.ArgumentParser):
         (file or sys.stdout).write(message)
 
 
-def parser(arguments: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
-    """Parser of the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-        Only commands that occur among them are loaded; the others have no options.
-    """
+def parser() -> argparse.ArgumentParser:
+    """Parser of the command line."""
     top = _Parser(prog="meanfield", description="Mean-field limit of self-attention.")
     top.add_argument("--version", action="version", version=f"meanfield {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary)
-        if name in arguments:
-            module = importlib.import_module(f"meanfield.commands.{name}")
-            module.add_arguments(command)
-            if name not in _COMPUTE_NOTHING:
-                add_threads(command)
-            command.set_defaults(execute=module.execute)
+        ARGUMENTS[name](command)
+        if name not in _COMPUTE_NOTHING:
+            add_threads(command)
     return top
 
 
@@ -161,19 +151,24 @@ def _working_folder_exists() -> bool:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        options = parser(arguments).parse_args(arguments)
+        options = parser().parse_args(arguments)
     except SystemExit as end:
         # After --help, --version or a complaint.
         return int(end.code or 0)
+    return _execute(options)
+
+
+def _execute(options: argparse.Namespace) -> int:
+    """Load the command and execute it: nothing heavy is loaded before."""
+    command = importlib.import_module(f"meanfield.commands.{options.command}")
+    surroundings: Any = nullcontext()
+    if options.command not in _LOAD_NOTHING:
+        around = importlib.import_module("meanfield.commands.computing")
+        surroundings = around.computing(getattr(options, "threads", None))
     if leaves_on_signals():
         listen()
-    if getattr(options, "threads", None) is not None:
-        set_threads(options.threads)
-    # Also where nothing is computed: a slip in the environment is found at once.
-    limit_blas()
-    # What overflows becomes an error of ours or a null, not a warning of NumPy's.
-    with np.errstate(all="ignore"):
-        return int(options.execute(options) or 0)
+    with surroundings:
+        return int(command.execute(options) or 0)
 
 
 def _complain(message: str, status: int) -> int:

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.commands.arguments import add_json, finite
+from meanfield.commands.problem_options import kernel_of
 from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
 from meanfield.commands.tables import facts, table, to_json
-from meanfield.config.errors import one_line
+from meanfield.errors import one_line
 from meanfield.flows import Flow
-from meanfield.kernels import KERNELS
 from meanfield.manifolds import manifold_of
 from meanfield.problem import Problem
 from meanfield.stationary.bordered import ContinuationError
@@ -34,29 +33,6 @@ _ORDERS = {
     "discontinuous": "discontinuous: uniform and order both stable from critical to saddle node",
 }
 _NO_TRANSITION = "unknown: no free energy is known for the normalised flow"
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    command.add_argument(
-        "--manifold", required=True, metavar="M", help="circle, sphere or sphere:D (in R^D)"
-    )
-    command.add_argument(
-        "--beta",
-        required=True,
-        type=finite,
-        nargs="+",
-        metavar="B",
-        help="inverse temperature; 0 is Kuramoto. LO HI COUNT: equally spaced",
-    )
-    command.add_argument("--kernel", choices=sorted(KERNELS), default="exponential")
-    command.add_argument("--normalized", action="store_true", help="softmax (SA) instead of USA")
-    command.add_argument(
-        "--plot",
-        metavar="FIG",
-        help="bifurcation diagram, or phase diagram of a range, as .png, .pdf or .svg",
-    )
-    add_json(command)
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -142,7 +118,7 @@ def diagram_json(diagram: PhaseDiagram) -> dict[str, Any]:
 def _family(options: argparse.Namespace) -> Callable[[float], Problem]:
     """The problem as a function of beta."""
     manifold, flow = manifold_of(options.manifold), Flow(options.normalized)
-    return lambda beta: Problem(manifold, KERNELS[options.kernel](beta), flow)
+    return lambda beta: Problem(manifold, kernel_of(options.kernel, beta), flow)
 
 
 def _beta(branch: Branch) -> str:

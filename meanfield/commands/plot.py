@@ -9,16 +9,6 @@ from meanfield.commands.progress import shown
 from meanfield.outputs.run_file import load
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    command.add_argument("file", metavar="OUT.h5", nargs="?")
-    command.add_argument(
-        "-o", "--output", metavar="FIGURE", help=".png, .pdf or .svg; a film: .mp4 or .gif"
-    )
-    command.add_argument("--kind", metavar="KIND", help="see --list; default: overview")
-    command.add_argument("--list", action="store_true", help="kinds of figures")
-
-
 def execute(options: argparse.Namespace) -> int:
     """Draw one figure, or a film, into a file."""
     from meanfield.outputs.plots import save_plot

@@ -8,25 +8,8 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 
-from meanfield.commands.arguments import positive
 from meanfield.commands.streams import Forgiving, say
 from meanfield.compute.threads import threads
-
-
-def add_pool_arguments(command: argparse.ArgumentParser) -> None:
-    """Options --workers and --scheduler, of which only one can be given."""
-    group = command.add_mutually_exclusive_group()
-    group.add_argument(
-        "--workers",
-        type=positive,
-        metavar="W",
-        help="processes that share the threads; default: one a thread",
-    )
-    group.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="run on an existing Dask cluster, such as tcp://192.168.0.2:8786",
-    )
 
 
 def worker_count(options: argparse.Namespace, count: int) -> int:

@@ -9,14 +9,9 @@ from pathlib import Path
 from typing import cast
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.commands.arguments import (
-    add_json,
-    add_problem_arguments,
-    positive,
-    problem_of,
-)
-from meanfield.commands.pools import add_pool_arguments, pool
+from meanfield.commands.pools import pool
 from meanfield.commands.prediction_report import report, report_json
+from meanfield.commands.problem_options import problem_of
 from meanfield.commands.progress import shown
 from meanfield.config.errors import located
 from meanfield.config.initial_files import tokens_from_file
@@ -31,30 +26,6 @@ _FIRST_LINE = 1.0
 # Fewer runs for the corrected law are not worth another process: on the circle, and on the sphere
 # for this degree of the potential. There a run takes a time like the fourth power of the degree.
 _RUNS_ON_CIRCLE, _RUNS_ON_SPHERE, _DEGREE = 1000, 100, 13
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    add_problem_arguments(command)
-    command.add_argument("--tokens", type=positive, metavar="N", help="not needed with --input")
-    command.add_argument(
-        "--samples", type=positive, metavar="S", help="of the linear law; default: 10000 or fewer"
-    )
-    command.add_argument(
-        "--corrected-samples",
-        type=_not_negative,
-        metavar="R",
-        help="runs for the corrected law, 0 for none; default: 400 or fewer, 100 on the sphere",
-    )
-    command.add_argument("--seed", type=_not_negative, default=0, metavar="SEED", help="default: 0")
-    command.add_argument(
-        "--input",
-        metavar="TOKENS.npy",
-        help="tokens: angles (n,) or vectors (n, 3) of any length, as np.save writes them",
-    )
-    command.add_argument("--plot", metavar="FIG", help="rates and laws as .png, .pdf or .svg")
-    add_pool_arguments(command)
-    add_json(command)
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -106,7 +77,7 @@ def _progress(chunks: Iterable[IntArray], samples: int, name: str) -> Iterable[I
 
 
 def _problem_options(options: argparse.Namespace) -> argparse.Namespace:
-    """Those of `add_problem_arguments` alone: plain data."""
+    """Those of `problem_of` alone: plain data."""
     names = ("manifold", "beta", "kernel", "normalized", "strength", "diffusivity")
     return argparse.Namespace(**{name: getattr(options, name) for name in names})
 
@@ -127,10 +98,3 @@ def _tokens(problem: Problem, options: argparse.Namespace) -> int | FloatArray:
             "--tokens."
         )
     return points
-
-
-def _not_negative(text: str) -> int:
-    """Integer >= 0 from the command line."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer >= 0")
-    return int(text)

@@ -13,31 +13,9 @@ from meanfield.commands.memory import check_memory
 from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
 from meanfield.config import Config, load_config
+from meanfield.errors import SimulationError
 from meanfield.outputs.output_file import LostOutputError
 from meanfield.snapshot import Snapshot
-from meanfield.trajectory import SimulationError
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    command.add_argument("config", metavar="CONFIG.toml")
-    command.add_argument("-o", "--output", metavar="OUT.h5")
-    add_set(command)
-    existing = command.add_mutually_exclusive_group()
-    existing.add_argument("--resume", action="store_true", help="go on with an existing output")
-    existing.add_argument("--overwrite", action="store_true", help="replace an existing output")
-    command.add_argument("--quiet", action="store_true", help="no progress, no summary")
-
-
-def add_set(command: argparse.ArgumentParser) -> None:
-    """Option --set."""
-    command.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="SECTION.KEY=VALUE",
-        help="override a key of the run file; may be repeated",
-    )
 
 
 def execute(options: argparse.Namespace) -> int:

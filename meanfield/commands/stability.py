@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from meanfield.commands.arguments import add_json, add_problem_arguments, positive, problem_of
+from meanfield.commands.problem_options import problem_of
 from meanfield.commands.tables import facts, table, to_json
 from meanfield.problem import Problem
 from meanfield.theory.stability import (
@@ -21,15 +21,6 @@ from meanfield.theory.time_units import paper_time_factor
 _LARGEST_DEGREE = 1_000_000
 _SHOWN = 40
 _SHOWN_THRESHOLDS = 12
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    add_problem_arguments(command)
-    command.add_argument("--max-degree", type=positive, metavar="L")
-    command.add_argument("--tokens", type=positive, metavar="N", help="gives the onset time")
-    command.add_argument("--plot", metavar="FIG", help="dispersion relation as .png, .pdf or .svg")
-    add_json(command)
 
 
 def execute(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""What commands of many runs have in common: arguments, output, resuming, progress."""
+"""What commands of many runs have in common: output, resuming, progress."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from meanfield.commands.arguments import add_json
-from meanfield.commands.pools import add_pool_arguments
 from meanfield.commands.progress import shown
-from meanfield.commands.run import add_set
 from meanfield.commands.streams import say
 from meanfield.config import Config, ConfigError
 from meanfield.config.output import output_path
@@ -24,20 +21,6 @@ from meanfield.outputs.provenance import provenance
 from meanfield.studies.sources import ProblemSource
 
 Task = TypeVar("Task")
-
-
-def add_study_arguments(command: argparse.ArgumentParser, name: str) -> None:
-    """Arguments that all of these commands take; `name` is the ending of their outputs."""
-    command.add_argument("config", metavar="CONFIG.toml")
-    command.add_argument("-o", "--output", metavar="OUT.h5", help=f"default: CONFIG-{name}.h5")
-    command.add_argument("--plot", metavar="FIGURE", help=".png, .pdf or .svg")
-    add_pool_arguments(command)
-    existing = command.add_mutually_exclusive_group()
-    existing.add_argument("--resume", action="store_true", help="run only what the output lacks")
-    existing.add_argument("--overwrite", action="store_true", help="replace an existing output")
-    add_set(command)
-    command.add_argument("--quiet", action="store_true", help="no progress")
-    add_json(command)
 
 
 def study_output(options: argparse.Namespace, config: Config, name: str) -> Path:

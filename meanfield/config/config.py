@@ -30,7 +30,7 @@ from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
 from meanfield.representations.options import DEFAULT_TOLERANCE, MOST_NODES
-from meanfield.simulate import save_times
+from meanfield.simulation import save_times
 from meanfield.studies.cluster_runs import CARRIERS
 from meanfield.studies.metrics import METRICS
 from meanfield.studies.options import EnsembleOptions, StudyOptions

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from meanfield.errors import one_line
+
 
 class ConfigError(ValueError):
     """A mistake in a run file, as one line: file, section, key, what is allowed."""
@@ -24,17 +26,3 @@ def located(where: str) -> Iterator[None]:
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = str(error) or "needs more memory than there is."
         raise ConfigError(f"{where} {reason}") from None
-
-
-def one_line(text: str) -> str:
-    r"""Text as one line of printable characters; others as TOML would write them.
-
-    Examples
-    --------
-    >>> print(one_line("two\n  lines, \x1b[31mred"))
-    two lines, \x1b[31mred
-    """
-    joined = " ".join(text.split())
-    if joined.isprintable():
-        return joined
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in joined)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from meanfield.arrays import FloatArray
+from meanfield.errors import SimulationError
 from meanfield.events import Event
 from meanfield.files.replacing import OutputError
 from meanfield.files.uninterrupted import uninterrupted
@@ -24,7 +25,6 @@ from meanfield.outputs.status import cut_short
 from meanfield.outputs.wall_time import WallTime
 from meanfield.run import COMPLETED, RUNNING
 from meanfield.snapshot import Snapshot
-from meanfield.trajectory import SimulationError
 
 _FLUSH_SECONDS = 1.0
 _FLUSH_SHARE = 10.0

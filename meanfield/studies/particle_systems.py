@@ -15,13 +15,14 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
+from meanfield.errors import SimulationError
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations import density, particles
 from meanfield.sampling import sample_tokens
 from meanfield.studies.metrics import METRICS
 from meanfield.studies.sources import ProblemSource, initial_density, made, rng_of
-from meanfield.trajectory import SimulationError, trajectory
+from meanfield.trajectory import trajectory
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
+from meanfield.errors import SimulationError
 from meanfield.manifolds.hypersphere import Hypersphere
 from meanfield.observables.clusters import LEAST_TOKENS
 from meanfield.problem import Problem
@@ -32,7 +33,6 @@ from meanfield.theory.cluster_counts import (
 )
 from meanfield.theory.stability import dominant_degree, growth_rates, onset_time
 from meanfield.theory.token_prediction import TokenPrediction, predict_positions
-from meanfield.trajectory import SimulationError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

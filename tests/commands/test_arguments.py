@@ -6,8 +6,10 @@ import argparse
 
 import pytest
 
-from meanfield.commands.arguments import finite, manifold_of, positive, problem_of
+from meanfield.commands.arguments import finite, positive
 from meanfield.commands.main import parser
+from meanfield.commands.problem_options import problem_of
+from meanfield.manifolds import manifold_of
 
 
 @pytest.mark.parametrize(

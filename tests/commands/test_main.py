@@ -13,7 +13,7 @@ import pytest
 import meanfield
 from meanfield.commands import main as command_line
 from meanfield.commands.main import COMMANDS, main
-from meanfield.trajectory import SimulationError
+from meanfield.errors import SimulationError
 
 
 def status_and_line(
@@ -156,23 +156,31 @@ def test_bad_environment_is_found_at_once(
     assert not output.exists()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--version"],
-        ["stability", "--manifold", "sphere:4", "--beta", "3"],
-        ["run", "nothing.toml"],
-    ],
-)
-def test_light_commands_load_nothing_heavy(arguments: list[str]) -> None:
-    """`meanfield --version` would take seconds."""
-    heavy = "numba h5py matplotlib scipy.integrate ducc0 ot tqdm xarray pandas"
+def loaded(arguments: list[str]) -> set[str]:
+    """Names of the modules that a fresh process has loaded after a command."""
     code = (
         f"import sys\nfrom meanfield.commands.main import main\nmain({arguments!r})\n"
-        f"print(*[m for m in '{heavy}'.split() if m in sys.modules], file=sys.stderr)"
+        "print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stderr.splitlines()[-1] == ""
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["check", "--help"], ["phase", "--beta"], ["init", "none/x.toml"]]
+)
+def test_commands_that_compute_nothing_load_nothing(arguments: list[str]) -> None:
+    """Help, or a slip of the pen, would be answered after half a second."""
+    assert not loaded(arguments) & {"numpy", "scipy", "numba", "h5py", "meanfield.problem"}
+
+
+@pytest.mark.parametrize(
+    "arguments", [["stability", "--manifold", "sphere:4", "--beta", "3"], ["run", "nothing.toml"]]
+)
+def test_light_commands_load_nothing_heavy(arguments: list[str]) -> None:
+    """Five numbers would take seconds."""
+    heavy = "numba h5py matplotlib scipy.integrate ducc0 ot tqdm xarray pandas"
+    assert not loaded(arguments) & set(heavy.split())
 
 
 def test_module_runs_like_the_command() -> None:

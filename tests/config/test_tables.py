@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from meanfield.config import ConfigError
-from meanfield.config.errors import located, one_line
+from meanfield.config.errors import located
 from meanfield.config.tables import (
     Key,
     boolean,
@@ -23,6 +23,7 @@ from meanfield.config.tables import (
     shown,
     string,
 )
+from meanfield.errors import one_line
 
 HUGE = int("f" * 5000, 16)
 

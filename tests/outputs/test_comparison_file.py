@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.errors import SimulationError
 from meanfield.outputs.comparison_file import (
     load_comparison,
     record_comparison,
@@ -21,7 +22,6 @@ from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import StudyOptions
 from meanfield.studies.particle_systems import System, system_distances
-from meanfield.trajectory import SimulationError
 
 LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)

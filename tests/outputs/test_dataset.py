@@ -11,7 +11,7 @@ import xarray
 import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.outputs.run_file import load
-from meanfield.simulate import simulate
+from meanfield.simulation import simulate
 
 CONFIG = """
 title = "small"

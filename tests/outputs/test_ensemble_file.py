@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.errors import SimulationError
 from meanfield.outputs.ensemble_file import load_ensemble, record_ensemble, write_ensemble
 from meanfield.studies.cluster_runs import RunBlock, block_clusters
 from meanfield.studies.cluster_table import ClusterTable
@@ -17,7 +18,6 @@ from meanfield.studies.ensemble import EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import EnsembleOptions
-from meanfield.trajectory import SimulationError
 
 EXACT = (
     "times",

@@ -19,7 +19,7 @@ from meanfield.outputs.plots.energy import equal_clusters
 from meanfield.outputs.plots.figures import SUFFIXES
 from meanfield.outputs.plots.spectrum import linear_prediction, shown_degrees
 from meanfield.run import Run, collect
-from meanfield.simulate import simulate
+from meanfield.simulation import simulate
 
 LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, LAW)
@@ -119,7 +119,7 @@ def test_figures_do_without_pyplot():
     """Figures would pile up in pyplot's list, or open a window."""
     code = (
         "import sys; import meanfield as mf; from meanfield.outputs.plots import plot\n"
-        "from meanfield.simulate import simulate\n"
+        "from meanfield.simulation import simulate\n"
         "plot(simulate(mf.Problem(mf.Circle(), mf.linear()), 1.0, save=2), 'energy')\n"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )

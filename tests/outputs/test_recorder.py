@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError
 from meanfield.measures import Density
 from meanfield.outputs import recorder, run_writer
@@ -21,7 +22,6 @@ from meanfield.outputs.recorder import conclude, record
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.run import problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
-from meanfield.trajectory import SimulationError
 
 PROBLEM = mf.Problem(mf.Circle(), mf.linear())
 ATTRIBUTES = problem_attributes(PROBLEM) | {"status": "running", "config": "a = 1", "title": "t"}

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError, not_written, replace_bytes
 from meanfield.outputs import recorder
 from meanfield.outputs.output_file import OutputFile
@@ -22,7 +23,6 @@ from meanfield.outputs.study_file import taken_down
 from meanfield.outputs.wall_time import WallTime
 from meanfield.run import COMPLETED, RUNNING, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
-from meanfield.trajectory import SimulationError
 
 ATTRIBUTES = problem_attributes(mf.Problem(mf.Circle(), mf.linear())) | {"status": RUNNING}
 # What ends a file that is not all there -> how its status begins.

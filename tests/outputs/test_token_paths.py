@@ -12,7 +12,7 @@ from meanfield.outputs.plots.cell_means import cell_edges, cell_means, quantiles
 from meanfield.outputs.plots.curves import spread
 from meanfield.outputs.plots.time_axis import spread_evenly
 from meanfield.outputs.plots.token_paths import evenly_chosen, token_paths
-from meanfield.simulate import simulate
+from meanfield.simulation import simulate
 
 CIRCLE = mf.Circle()
 LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])

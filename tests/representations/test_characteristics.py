@@ -11,7 +11,7 @@ from meanfield.representations.characteristics import (
     characteristics,
     resumed_characteristics,
 )
-from meanfield.simulate import trajectory
+from meanfield.trajectory import trajectory
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 LAWS = {

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.errors import SimulationError
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.particle_systems import (
     Reference,
@@ -16,7 +17,6 @@ from meanfield.studies.particle_systems import (
     density_reference,
     system_distances,
 )
-from meanfield.trajectory import SimulationError
 from meanfield.transport import wasserstein
 
 LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [3, 0.0, 0.2]])

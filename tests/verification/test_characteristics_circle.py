@@ -12,9 +12,9 @@ from meanfield.representations.characteristics import (
     CharacteristicsRepresentation,
     resumed_characteristics,
 )
-from meanfield.simulate import trajectory
 from meanfield.snapshot import Snapshot
 from meanfield.theory.exact import poisson_radius
+from meanfield.trajectory import trajectory
 
 # Near uniform, six modes, no symmetry.
 MODES = [

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.errors import SimulationError
 from meanfield.representations import DensityRepresentation, density
-from meanfield.trajectory import SimulationError, trajectory
+from meanfield.trajectory import trajectory
 
 FLOWS = {"USA": mf.USA, "SA": mf.SA}
 LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05]])

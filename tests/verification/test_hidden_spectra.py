@@ -13,8 +13,9 @@ from scipy.spatial.transform import Rotation
 from scipy.special import eval_legendre
 
 import meanfield as mf
+from meanfield.errors import SimulationError
 from meanfield.representations import DensityRepresentation, Options, represent
-from meanfield.trajectory import SimulationError, trajectory
+from meanfield.trajectory import trajectory
 
 TOLERANCE = 1e-10
 # Errors of steps grow with the instability of the flow.

@@ -12,9 +12,9 @@ from multiprocessing import get_context
 
 import pytest
 
+from meanfield.errors import SimulationError
 from meanfield.studies.executors import finished as executing
 from meanfield.studies.executors.finished import finished
-from meanfield.trajectory import SimulationError
 
 
 def square(number: int) -> int:
