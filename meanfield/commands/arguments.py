@@ -138,6 +138,11 @@ def _add_config(command: argparse.ArgumentParser) -> None:
         metavar="SECTION.KEY=VALUE",
         help="override a key of the run file; may be repeated",
     )
+    command.add_argument(
+        "--allow-code",
+        action="store_true",
+        help="execute the Python that [problem] attention names, wherever it lies",
+    )
 
 
 def _add_existing(command: argparse.ArgumentParser, resume: str) -> None:

@@ -32,7 +32,7 @@ _SHARES = (0.0, 0.5e-6, *(4.0**k for k in range(-10, 1)))
 
 def execute(options: argparse.Namespace) -> int:
     """Print what a run would do."""
-    config = load_config(options.config, options.set)
+    config = load_config(options.config, options.set, allow_code=options.allow_code)
     check_memory(config)
     problem = config.problem
     representation = represent(problem, config.options)

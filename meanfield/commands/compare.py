@@ -40,7 +40,7 @@ _TOKENS_WORTH_A_SYSTEM = 10_000
 
 def execute(options: argparse.Namespace) -> int:
     """Compare."""
-    config = load_config(options.config, options.set)
+    config = load_config(options.config, options.set, allow_code=options.allow_code)
     check_comparison_memory(config, options)
     path = study_output(options, config, "compare")
     with study_lock(path, options) as output:

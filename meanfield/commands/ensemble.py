@@ -37,7 +37,9 @@ _FREE_KEYS = {"ensemble": ("tokens", "runs"), "time": None, "compare": None, "ou
 def execute(options: argparse.Namespace) -> int:
     """Run the ensemble."""
     runs = [] if options.runs is None else [f"ensemble.runs={options.runs}"]
-    config = load_config(options.config, [*options.set, *runs], timed=False)
+    config = load_config(
+        options.config, [*options.set, *runs], timed=False, allow_code=options.allow_code
+    )
     check_ensemble_memory(config, options)
     path = study_output(options, config, "ensemble")
     spent = WallTime()

@@ -20,7 +20,7 @@ from meanfield.snapshot import Snapshot
 
 def execute(options: argparse.Namespace) -> int:
     """Run."""
-    config = load_config(options.config, options.set, options.output)
+    config = load_config(options.config, options.set, options.output, allow_code=options.allow_code)
     check_memory(config)
     path = config.output.path
     began = clock.perf_counter()

@@ -74,6 +74,9 @@ def problem_source(config: Config) -> ProblemSource:
         config.source.parent.absolute(),
         tables["problem"],
         tables.get("initial", {"name": "uniform"}),
+        # The run file was accepted as it is, and what it executes was told.
+        anywhere=True,
+        announced=True,
     )
 
 

@@ -17,7 +17,6 @@ from meanfield.config.sections import INITIAL, PROBLEM_KEYS, read_problem
 from meanfield.config.tables import (
     REQUIRED,
     Key,
-    either,
     integer,
     line,
     list_of,
@@ -26,18 +25,16 @@ from meanfield.config.tables import (
     read_table,
     shortened,
 )
+from meanfield.config.times import TIME_KEYS, step_of, times_of
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
 from meanfield.representations.options import DEFAULT_TOLERANCE, MOST_NODES
-from meanfield.simulation import save_times
 from meanfield.studies.cluster_runs import CARRIERS
 from meanfield.studies.metrics import METRICS
 from meanfield.studies.options import EnsembleOptions, StudyOptions
-from meanfield.theory.time_units import TIME_UNITS, time_unit
 
 _MANY_TOKENS = 1_000_000
-_MANY_SAVES = 1_000_000
 # Their coordinates alone would be 80 GB.
 _MOST_TOKENS = 10**10
 
@@ -48,15 +45,6 @@ REPRESENTATION_KEYS = {
     "max_nodes": Key(integer, MOST_NODES),
     "tokens": Key(integer, None),
     "seed": Key(integer, 0),
-}
-TIME_KEYS = {
-    "end": Key(number),
-    "unit": Key(one_of(*TIME_UNITS), "scaled"),
-    "save": Key(either(integer, list_of(number, least=1)), 61),
-    "spacing": Key(one_of("linear", "log"), "linear"),
-    "first": Key(number, None),
-    "stop": Key(one_of("one_cluster"), None),
-    "step": Key(number, None),
 }
 _STUDY = StudyOptions()
 COMPARE_KEYS = {
@@ -158,6 +146,7 @@ def load_config(
     output: str | Path | None = None,
     *,
     timed: bool = True,
+    allow_code: bool = False,
 ) -> Config:
     """Read, override and validate a run file.
 
@@ -170,6 +159,10 @@ def load_config(
     output : path, optional
         Wins over [output] path; relative to the working directory, while paths inside a run
         file are relative to that file.
+    timed : bool
+        Whether it must have a section [time].
+    allow_code : bool
+        Whether [problem] attention may name Python outside the folder of the run file.
 
     Raises
     ------
@@ -184,10 +177,10 @@ def load_config(
         tables.setdefault("time", {"end": 1.0})
     # Values at the edge of the range of doubles overflow on the way to their error.
     with np.errstate(all="ignore"):
-        return _config(source, tables, None if output is None else Path(output))
+        return _config(source, tables, None if output is None else Path(output), allow_code)
 
 
-def _config(source: Path, tables: dict[str, Any], given: Path | None) -> Config:
+def _config(source: Path, tables: dict[str, Any], given: Path | None, allow_code: bool) -> Config:
     where = source.name
     for name in tables:
         if name not in (*SECTION_KEYS, "initial", "title"):
@@ -205,10 +198,10 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None) -> Config:
         for name, keys in SECTION_KEYS.items()
     }
     initial = tables.get("initial", {"name": "uniform"})
-    problem = read_problem(where, source.parent, tables["problem"], initial)
+    problem = read_problem(where, source.parent, tables["problem"], initial, anywhere=allow_code)
     with located(f"{where}: [time]"):
-        times = _times(values["time"], problem)
-        step = _step(values["time"], problem)
+        times = times_of(values["time"], problem)
+        step = step_of(values["time"], problem)
     with located(f"{where}: [representation]"):
         options = Options(**values["representation"], step=step)
         _check_representation(problem, options)
@@ -256,40 +249,6 @@ def _check_representation(problem: Problem, options: Options) -> None:
         # Many tokens would take their time, and memory.
         options = replace(options, tokens=min(options.tokens, 2))
     represent(problem, options)
-
-
-def _times(values: dict[str, Any], problem: Problem) -> FloatArray:
-    save = values["save"]
-    if isinstance(save, int) and save > _MANY_SAVES:
-        raise ValueError(f"save must be at most {_MANY_SAVES} times, got {save}.")
-    if values["spacing"] == "log":
-        save = _logarithmic(save, values["first"], values["end"])
-    elif values["first"] is not None:
-        raise ValueError('first needs spacing = "log".')
-    times = save_times(values["end"], save) * time_unit(problem, values["unit"])
-    if not np.all(np.isfinite(times)):
-        raise ValueError(f"end = {values['end']:g} overflows in scaled time.")
-    return times
-
-
-def _step(values: dict[str, Any], problem: Problem) -> float | None:
-    """Time step of noisy particles, in scaled time."""
-    step = values["step"]
-    if step is None:
-        return None
-    if not 0.0 < step <= values["end"]:
-        raise ValueError(f"step = {step:g} must be positive, and at most end = {values['end']:g}.")
-    return float(step) * time_unit(problem, values["unit"])
-
-
-def _logarithmic(count: Any, first: float | None, end: float) -> list[float]:
-    if not isinstance(count, int) or count < 2 or first is None or not 0 < first < end:
-        raise ValueError(
-            'spacing = "log" needs save = COUNT of at least 2 and first between 0 and end.'
-        )
-    times = np.geomspace(first, end, count)
-    times[0], times[-1] = first, end
-    return [float(t) for t in times]
 
 
 def _default_state(problem: Problem, options: Options) -> str:

@@ -1,25 +1,39 @@
-"""A user's own kernel from a Python file: executed, tried, and guarded.
+"""A user's own kernel from a Python file: announced, executed, tried, and guarded.
 
-Whatever the user's code does, the answer is a function of the right kind or one line that says
-what it did.
+A run file may come from somebody else, and its Python can do whatever its reader can. So the file
+is named before it is executed, and it must lie in the folder of the run file, which is what was
+looked at, unless the user says otherwise. Whatever the code does, the answer is a function of the
+right kind or one line that says what it did.
 """
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
+import io
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.config.errors import ConfigError
+from meanfield.errors import one_line
+
+KernelFunction = Callable[[FloatArray], FloatArray]
+
+# What everything else computes with: code that replaces a function in them breaks the run.
+_SHARED = (np, math, builtins)
 
 
-def kernel_function(where: str, folder: Path, reference: str) -> Callable[[FloatArray], FloatArray]:
+def kernel_function(
+    where: str, folder: Path, reference: str, *, anywhere: bool = False, announced: bool = False
+) -> KernelFunction:
     """Function `name` of a Python file, given as "file.py:name".
 
     Parameters
@@ -30,6 +44,10 @@ def kernel_function(where: str, folder: Path, reference: str) -> Callable[[Float
         Paths are relative to it.
     reference : str
         "file.py:name".
+    anywhere : bool
+        Whether the file may lie outside the folder.
+    announced : bool
+        Whether the user has been told that it is executed, as before a study sends it to workers.
 
     Returns
     -------
@@ -39,14 +57,22 @@ def kernel_function(where: str, folder: Path, reference: str) -> Callable[[Float
     Raises
     ------
     ConfigError
-        Now or when it is called: if the file or the function fails, or gives anything but
-        finite real numbers, one for each s.
+        If the file lies elsewhere, and now or when it is called: if the file or the function
+        fails, or gives anything but finite real numbers, one for each s.
     """
     label = f'{where} attention = "{reference}"'
     file, _, name = reference.rpartition(":")
     path = folder / file
     if not file or not name or not path.is_file():
         raise ConfigError(f'{label} must be "file.py:function" of an existing file.')
+    # Links count as what they lead to.
+    if not anywhere and not path.resolve().is_relative_to(folder.resolve()):
+        raise ConfigError(
+            f"{label} is Python outside the folder of the run file. Read it; then copy it there, "
+            "or take --allow-code."
+        )
+    if not announced:
+        print(one_line(f"meanfield: executing the Python of {path}"), file=sys.stderr, flush=True)
     with _guarded(label):
         function = getattr(_module(label, path), name)
 
@@ -77,14 +103,40 @@ def _module(label: str, path: Path) -> ModuleType:
     return module
 
 
+class _StandardError(io.TextIOBase):
+    """Standard error for what the user's code prints, which may close it: that closes nothing."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
 @contextmanager
 def _guarded(label: str) -> Iterator[None]:
     """Run the user's code: its failures in one line, its printing to standard error."""
+    before = [(module, dict(vars(module))) for module in _SHARED]
     try:
-        with redirect_stdout(sys.stderr), np.errstate(all="ignore"):
+        with redirect_stdout(_StandardError()), np.errstate(all="ignore"):
             yield
-    except ConfigError:
+    except (ConfigError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         # Whatever the user's code raises is the user's to read.
         raise ConfigError(f"{label} failed: {type(error).__name__}: {error}.") from None
+    finally:
+        replaced = _restored(before)
+    if replaced:
+        raise ConfigError(f"{label} replaces {replaced[0]}, which all of the run computes with.")
+
+
+def _restored(before: list[tuple[ModuleType, dict[str, Any]]]) -> list[str]:
+    """Put back what was replaced in modules, and name it."""
+    replaced = []
+    for module, names in before:
+        for name, value in names.items():
+            if vars(module).get(name) is not value:
+                setattr(module, name, value)
+                replaced.append(f"{module.__name__}.{name}")
+    return replaced

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from meanfield.config.errors import ConfigError, located
 from meanfield.config.initial_files import last_state_of_run, tokens_from_file
-from meanfield.config.kernel_file import kernel_function
+from meanfield.config.kernel_file import KernelFunction, kernel_function
 from meanfield.config.tables import (
     Key,
     boolean,
@@ -57,7 +58,15 @@ _CONCENTRATIONS = (1e-300, 1e8)
 _WIDTH_BETAS = (1e-8, 1e8)
 
 
-def read_problem(where: str, folder: Path, table: Any, initial: Any) -> Problem:
+def read_problem(
+    where: str,
+    folder: Path,
+    table: Any,
+    initial: Any,
+    *,
+    anywhere: bool = False,
+    announced: bool = False,
+) -> Problem:
     """Problem of the sections [problem] and [initial], its initial measure built and checked.
 
     Parameters
@@ -68,6 +77,8 @@ def read_problem(where: str, folder: Path, table: Any, initial: Any) -> Problem:
         Paths inside the run file are relative to it.
     table, initial : object
         The two sections as TOML gave them.
+    anywhere, announced : bool
+        As `kernel_function` takes them.
 
     Raises
     ------
@@ -78,7 +89,8 @@ def read_problem(where: str, folder: Path, table: Any, initial: Any) -> Problem:
     values = read_table(section, table, PROBLEM_KEYS)
     with located(section):
         flow = Flow(values["normalized"], values["strength"], values["diffusivity"])
-        kernel = _kernel(section, folder, values)
+        run = functools.partial(kernel_function, anywhere=anywhere, announced=announced)
+        kernel = _kernel(section, folder, values, run)
         bare = Problem(MANIFOLDS[values["manifold"]](), kernel, flow)
         # A user's function may turn out not to be smooth: find out before anything starts.
         _ = bare.kernel_degree
@@ -90,7 +102,9 @@ def read_problem(where: str, folder: Path, table: Any, initial: Any) -> Problem:
     return Problem(bare.manifold, bare.kernel, bare.flow, built)
 
 
-def _kernel(section: str, folder: Path, values: dict[str, Any]) -> Kernel:
+def _kernel(
+    section: str, folder: Path, values: dict[str, Any], run: Callable[..., KernelFunction]
+) -> Kernel:
     own = {key: values[key] for key in ("multipliers", "attention") if values[key] is not None}
     if values["kernel"] != "zonal":
         if own:
@@ -112,7 +126,7 @@ def _kernel(section: str, folder: Path, values: dict[str, Any]) -> Kernel:
         )
     if "multipliers" in own:
         return zonal(multipliers=own["multipliers"], beta=beta)
-    function = kernel_function(section, folder, own["attention"])
+    function = run(section, folder, own["attention"])
     return zonal(function, beta=beta, name=own["attention"])
 
 

@@ -61,6 +61,10 @@ def test_what_the_user_prints_stays_off_standard_output(
         ("raise RuntimeError('no\\nway')\n", "failed: RuntimeError: no way"),
         ("import sys\nsys.exit(3)\n", "failed: SystemExit: 3"),
         ("exit()\n", "failed: SystemExit"),
+        ("raise GeneratorExit\n", "failed: GeneratorExit"),
+        ("class E(BaseException): pass\ndef f(s):\n    raise E('no')\n", "failed: E: no"),
+        (GOOD + "np.exp = None\n", "replaces numpy.exp, which all of the run computes with"),
+        ("import math\ndef f(s):\n    math.cos = len\n    return s\n", "replaces math.cos"),
         ("import nothing_of_that_name\n", "failed: ModuleNotFoundError"),
         ("g = 1\n", "failed: AttributeError"),
         ("f = 3\n", "failed: TypeError"),
@@ -83,6 +87,44 @@ def test_bad_kernel_is_one_line(tmp_path: Path, code: str, message: str) -> None
         function(tmp_path, code)
     assert str(caught.value).startswith('run.toml: [problem] attention = "k.py:f" ')
     assert str(caught.value).isprintable()
+
+
+def test_code_cannot_close_standard_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The next line of ours would be a traceback."""
+    code = "import sys\nsys.stdout.close()\nprint('still')\n" + GOOD
+    function(tmp_path, code)
+    assert "still" in capsys.readouterr().err
+    assert not sys.stderr.closed
+
+
+def test_code_is_announced_before_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever checks somebody else's run file would not know that it executed something."""
+    function(tmp_path, "print('running')\n" + GOOD)
+    told = f"meanfield: executing the Python of {tmp_path / 'k.py'}\nrunning\n"
+    assert capsys.readouterr().err == told
+    kernel_function("run.toml: [problem]", tmp_path, "k.py:f", announced=True)
+    assert capsys.readouterr().err == "running\n"
+
+
+@pytest.mark.parametrize("way", ["absolute", "above", "link"])
+def test_code_elsewhere_needs_a_word(
+    way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run file from a stranger would execute any Python file of the machine."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (tmp_path / "k.py").write_text("print('running')\n" + GOOD)
+    (folder / "link.py").symlink_to(tmp_path / "k.py")
+    file = {"absolute": f"{tmp_path}/k.py", "above": "../k.py", "link": "link.py"}[way]
+    with pytest.raises(ConfigError, match="is Python outside the folder of the run file. Read it"):
+        kernel_function("run.toml: [problem]", folder, f"{file}:f")
+    assert "running" not in capsys.readouterr().err
+    kernel = kernel_function("run.toml: [problem]", folder, f"{file}:f", anywhere=True)
+    assert kernel(np.ones(1)).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("reference", ["k.py", "k.py:", ":f", "none.py:f", ".:f", ""])
