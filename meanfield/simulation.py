@@ -14,6 +14,9 @@ from meanfield.run import Run, collect
 from meanfield.theory.time_units import time_unit
 from meanfield.trajectory import trajectory
 
+LATEST = 1e300
+"""Latest time of a run, in scaled time: sums of times and steps stay below 1.8e308."""
+
 
 def simulate(
     problem: Problem,
@@ -64,10 +67,9 @@ def simulate(
     >>> run.moments[-1, 3].real.round(9)
     np.float64(0.126185441)
     """
-    scale = time_unit(problem, unit)
-    scaled_step = None if step is None else scale * step
+    scaled_step = None if step is None else time_unit(problem, unit) * step
     chosen = Options(name=representation, step=scaled_step, **options)
-    times = scale * save_times(until, save)
+    times = scaled_times(problem, until, save, unit)
     stream = trajectory(
         problem,
         represent(problem, chosen),
@@ -76,6 +78,24 @@ def simulate(
         hand_over=hand_over_rule(problem, chosen),
     )
     return collect(problem, stream)
+
+
+def scaled_times(
+    problem: Problem, until: float, save: int | Sequence[float], unit: str
+) -> FloatArray:
+    """Times at which to save, in scaled time.
+
+    Raises
+    ------
+    ValueError
+        As `save_times` and `time_unit`, or if the last is later than 1e300.
+    """
+    times = time_unit(problem, unit) * save_times(until, save)
+    if not times[-1] <= LATEST:
+        raise ValueError(
+            f"end = {until:g} must be at most {LATEST:g} in scaled time, got {times[-1]:.3g}."
+        )
+    return times
 
 
 def save_times(until: float, save: int | Sequence[float]) -> FloatArray:

@@ -38,6 +38,11 @@ _GROWN = 100.0
 # A step that nothing resolves is halved this often: the end of a run is then known to a
 # thousandth of a step.
 _HALVINGS = 10
+MOST_STEPS = 1e12
+"""Steps for which nobody waits: at ten microseconds each, the fastest, four months."""
+
+# So many steps of a representation tell how long the next ones will be.
+_PACE_STEPS = 100_000
 
 
 def trajectory(
@@ -183,6 +188,7 @@ def _evolved(
     while pending and pending[0] <= here.time:
         yield snapshot(pending.pop(0), here.state)
     halvings = 0
+    mark = here
     while pending:
         if stepper is None:
             begin = Start(here.clock, here.state, here.step, here.unit, here.steps)
@@ -227,9 +233,26 @@ def _evolved(
         if stepper.step_size < _SHORT_STEP * here.clock:
             unit = _unit(representation.largest_step(here.state))
             here, stepper = replace(here, epoch=here.time, clock=0.0, unit=unit), None
+        if here.steps - mark.steps >= _PACE_STEPS:
+            _check_pace(mark, here, times[-1])
+            mark = here
         following = _following(representation, here.state, hand_over, failed=False)
         if following is not None:
             take_over(*following)
+            mark = here
+
+
+def _check_pace(before: Checkpoint, now: Checkpoint, end: float) -> None:
+    """Give up where the steps since a checkpoint say that the end is out of reach."""
+    step = (now.time - before.time) / (now.steps - before.steps)
+    left = end - now.time
+    if left > MOST_STEPS * step:
+        raise SimulationError(
+            now.time,
+            now.steps,
+            f"steps of {step:.2g} would not come to t = {end:g} in {MOST_STEPS:g} steps: lower "
+            "end or strength",
+        )
 
 
 def _following(

@@ -224,3 +224,27 @@ def test_free_energy_against_the_flow_ends_the_run() -> None:
     wrong = Wrong(problem, state, 1e-8, 64)
     with pytest.raises(SimulationError, match="energy moved against the flow"):
         list(trajectory(problem, wrong, times, tolerance=1e-8))
+
+
+@pytest.mark.parametrize("representation", ["density", "particles"])
+def test_end_out_of_reach_ends_the_run(
+    representation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strong repulsion takes 1e19 steps to t = 1, and nobody would hear of it."""
+    monkeypatch.setattr("meanfield.trajectory._PACE_STEPS", 50)
+    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
+    flow = mf.Flow(strength=-1e19)
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), flow, law)
+    tokens = 10 if representation == "particles" else None
+    with pytest.raises(SimulationError, match="steps of .*e-19 would not come to t = 1 in 1e.12"):
+        mf.simulate(problem, 1.0, save=2, representation=representation, tokens=tokens)
+
+
+def test_largest_rates_can_be_stepped() -> None:
+    """A diffusivity would overflow inside a stepper, or a smaller one be refused."""
+    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.Flow(diffusivity=1e90), law)
+    assert mf.simulate(problem, 1.0, save=2).moments[-1, 1] == 0.0
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.Flow(diffusivity=2e90), law)
+    with pytest.raises(ValueError, match=r"diffusivity = 2e\+90 must be at most 1e\+90 in modulus"):
+        mf.simulate(problem, 1.0, save=2)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.commands.interrupts import check_interrupt, patience
-from meanfield.commands.memory import check_memory, largest_need, starting_need
+from meanfield.commands.memory import check_memory, largest_need, starting_need, tell_study_memory
 from meanfield.commands.tables import facts
 from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
@@ -34,6 +34,7 @@ def execute(options: argparse.Namespace) -> int:
     """Print what a run would do."""
     config = load_config(options.config, options.set, allow_code=options.allow_code)
     check_memory(config)
+    tell_study_memory(config)
     problem = config.problem
     representation = represent(problem, config.options)
     end = config.times[-1]

@@ -37,6 +37,9 @@ _MOVING = 46
 _NOISY = 17
 # An ensemble of densities only draws its tokens, and moves nodes that are few.
 _DRAWN = 10
+# Each number of a comparison is collected, put into a study, and written; each system is a task.
+_RESULTS = 3
+_SYSTEM_BYTES = 600
 # A density has three nodes a degree, on the sphere three times as many values as coefficients.
 _CIRCLE_DENSITY = 50
 _SPHERE_DENSITY = 130
@@ -140,8 +143,7 @@ def check_ensemble_memory(config: Config, options: argparse.Namespace) -> None:
     ConfigError
         As `check_memory`.
     """
-    asked = config.ensemble
-    _check_workers(config, "ensemble", max(asked.tokens), asked.runs, options, 0.0)
+    _check_workers(config, "ensemble", config.ensemble.runs, options)
 
 
 def check_comparison_memory(config: Config, options: argparse.Namespace) -> None:
@@ -162,11 +164,37 @@ def check_comparison_memory(config: Config, options: argparse.Namespace) -> None
     _refuse(f"{config.source.name}: [representation]", start, available)
     # Every worker has the densities of all times.
     kept = float(len(config.times) * begun.state.nbytes)
-    _check_workers(config, "compare", max(asked.tokens), asked.repetitions, options, kept)
+    systems = len(asked.tokens) * asked.repetitions
+    results = systems * (_SYSTEM_BYTES + _RESULTS * 16.0 * len(config.times))
+    need = Need(results, f"results of {systems} systems", "Take fewer repetitions or times")
+    _refuse(f"{config.source.name}: [compare]", need, available - _BASE)
+    _check_workers(config, "compare", asked.repetitions, options, kept, results)
 
 
-def study_need(config: Config, section: str, tokens: int, workers: int, kept: float = 0.0) -> Need:
-    """What a study needs with so many processes; `kept` is what each has beside its tokens."""
+def tell_study_memory(config: Config) -> None:
+    """Say so if the studies that a run file describes have no room on this machine."""
+    options = argparse.Namespace(workers=None, scheduler=None)
+    checks = {"compare": check_comparison_memory, "ensemble": check_ensemble_memory}
+    for section, check in checks.items():
+        if section in config.tables:
+            try:
+                check(config, options)
+            except ConfigError as error:
+                say(f"meanfield: {error}")
+
+
+def study_need(
+    config: Config,
+    section: str,
+    tokens: int,
+    workers: int,
+    kept: float = 0.0,
+    results: float = 0.0,
+) -> Need:
+    """What a study needs with so many processes.
+
+    `kept` is what each has beside its tokens, `results` what this process collects.
+    """
     arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
     if section == "ensemble" and config.ensemble.carrier == "density":
         arrays = _DRAWN
@@ -174,22 +202,22 @@ def study_need(config: Config, section: str, tokens: int, workers: int, kept: fl
         _BASE + kept + max(arrays * float(_point_bytes(config)) * tokens, _drawing(config, tokens))
     )
     if workers == 1:
-        return Need(each, f"{tokens} tokens", "Take fewer tokens")
+        return Need(each + results, f"{tokens} tokens", "Take fewer tokens")
     what = f"{tokens} tokens in each of {workers} workers"
-    return Need(_BASE + kept + workers * each, what, "Take fewer --workers or tokens")
+    return Need(_BASE + kept + results + workers * each, what, "Take fewer --workers or tokens")
 
 
 def _check_workers(
     config: Config,
     section: str,
-    tokens: int,
     runs: int,
     options: argparse.Namespace,
-    kept: float,
+    kept: float = 0.0,
+    results: float = 0.0,
 ) -> None:
     if options.scheduler is None:
-        workers = worker_count(options, runs)
-        need = study_need(config, section, tokens, workers, kept)
+        workers, tokens = worker_count(options, runs), max(getattr(config, section).tokens)
+        need = study_need(config, section, tokens, workers, kept, results)
         _refuse(f"{config.source.name}: [{section}]", need, available_memory())
 
 

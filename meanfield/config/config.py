@@ -32,11 +32,9 @@ from meanfield.representations import REPRESENTATIONS, Options, represent
 from meanfield.representations.options import DEFAULT_TOLERANCE, MOST_NODES
 from meanfield.studies.cluster_runs import CARRIERS
 from meanfield.studies.metrics import METRICS
-from meanfield.studies.options import EnsembleOptions, StudyOptions
+from meanfield.studies.options import MOST_TOKENS, EnsembleOptions, StudyOptions
 
 _MANY_TOKENS = 1_000_000
-# Their coordinates alone would be 80 GB.
-_MOST_TOKENS = 10**10
 
 REPRESENTATION_KEYS = {
     "name": Key(one_of("auto", *REPRESENTATIONS), "auto"),
@@ -243,8 +241,8 @@ def _input_files(folder: Path, tables: dict[str, Any]) -> list[Path]:
 
 def _check_representation(problem: Problem, options: Options) -> None:
     """Build what the run starts from, small: errors then come before anything is computed."""
-    if options.tokens is not None and options.tokens > _MOST_TOKENS:
-        raise ValueError(f"tokens = {options.tokens} must be at most {_MOST_TOKENS}.")
+    if options.tokens is not None and options.tokens > MOST_TOKENS:
+        raise ValueError(f"tokens = {options.tokens} must be at most {MOST_TOKENS}.")
     if options.tokens is not None and options.name == "particles":
         # Many tokens would take their time, and memory.
         options = replace(options, tokens=min(options.tokens, 2))

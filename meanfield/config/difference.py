@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from meanfield.config.config import Config, with_defaults
+from meanfield.config.document import parsed
 from meanfield.config.errors import ConfigError
 
 
@@ -33,7 +33,7 @@ def check_continues(
         If they differ in anything that is not free, or the stored one is none.
     """
     try:
-        before = with_defaults(tomllib.loads(stored))
+        before = with_defaults(parsed(stored))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigError(
             f"{path} does not tell the run file it was made from: use --overwrite to start again."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,15 @@ from typing import Any
 from meanfield.config.errors import ConfigError
 from meanfield.config.tables import shown
 
-# A run file is written by hand; whole clouds of tokens belong into .npy files.
-_LARGEST_FILE = 2**24
+# A run file is written by hand; whole clouds of tokens belong into .npy files. Parsing takes a
+# second a MiB.
+_LARGEST_FILE = 2**22
+# The parser's time grows with the square of the parts of a dotted key; ours have two.
+_MOST_PARTS = 32
+_DOTTED = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{_MOST_PARTS}}}")
+_STRING_OR_COMMENT = re.compile(
+    r'''"""(?:\\.|[^\\])*?"""|\'{3}.*?\'{3}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*''', re.DOTALL
+)
 
 
 def read_document(source: Path) -> dict[str, Any]:
@@ -19,7 +27,7 @@ def read_document(source: Path) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        If it cannot be read, is larger than 16 MiB, not UTF-8, or not TOML.
+        If it cannot be read, is larger than 4 MiB, not UTF-8, or not TOML.
     """
     try:
         with source.open("rb") as file:
@@ -31,7 +39,7 @@ def read_document(source: Path) -> dict[str, Any]:
     if len(content) > _LARGEST_FILE:
         raise ConfigError(f"{source} is larger than {_LARGEST_FILE >> 20} MiB: no run file.")
     try:
-        return _parsed(content.decode("utf-8-sig"))
+        return parsed(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise ConfigError(f"{source.name} is not a text file in UTF-8.") from None
     except ValueError as error:
@@ -67,26 +75,35 @@ def override(tables: dict[str, Any], argument: str) -> None:
         raise ConfigError(f"--set {shown(argument)} must be SECTION.KEY=VALUE.")
     if not _encodable(argument):
         raise ConfigError(f"--set {shown(argument)} is not text in UTF-8.")
-    parsed = _value(value)
+    changed = _value(value)
     if len(keys) == 1:
-        tables[keys[0]] = parsed
+        tables[keys[0]] = changed
         return
     section = tables.setdefault(keys[0], {})
     if not isinstance(section, dict):
         raise ConfigError(f"--set {shown(argument)}: {keys[0]} is not a section.")
-    section[keys[1]] = parsed
+    section[keys[1]] = changed
 
 
 def _value(text: str) -> Any:
     try:
-        parsed = _parsed(f"value = {text}")
+        found = parsed(f"value = {text}")
     except ValueError:
         return text
     # "1 <newline> other = 2" would be two keys: no value, a string.
-    return parsed["value"] if len(parsed) == 1 else text
+    return found["value"] if len(found) == 1 else text
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def parsed(text: str) -> dict[str, Any]:
+    """Document of a text.
+
+    Raises
+    ------
+    ValueError
+        If it is no TOML, or nests deeply.
+    """
+    if _DOTTED.search(_STRING_OR_COMMENT.sub("s", text)) is not None:
+        raise ValueError(f"it holds a key of more than {_MOST_PARTS} parts")
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from meanfield.compute.limits import available_memory
 from meanfield.config.tables import shortened, shown
 from meanfield.initial import Law, from_density, from_points
 from meanfield.measures import Density
@@ -29,7 +31,10 @@ def tokens_from_file(values: dict[str, Any], folder: Path, bare: Problem) -> Law
     try:
         with warnings.catch_warnings(), path.open("rb") as file:
             warnings.simplefilter("ignore")
-            points = np.lib.format.read_array(file, allow_pickle=False)
+            need = _bytes_to_read(file)
+            if need <= available_memory():
+                points = np.lib.format.read_array(file, allow_pickle=False)
+                need = 0.0
     except MemoryError:
         raise ValueError(f"{label} needs more memory than there is, or is damaged.") from None
     except Exception as error:
@@ -37,6 +42,11 @@ def tokens_from_file(values: dict[str, Any], folder: Path, bare: Problem) -> Law
         # It may quote as much of the file as it likes.
         reason = shortened(str(error))
         raise ValueError(f"{label} is no readable .npy file of numbers: {reason}.") from None
+    if need:
+        raise ValueError(
+            f"{label} says that it holds {need / 2**30:.3g} GiB of numbers; this process may use "
+            f"{available_memory() / 2**30:.3g} GiB. Take fewer tokens, or a machine with more."
+        )
     if points.size == 0:
         raise ValueError(f"{label} holds no tokens, expected at least one.")
     if points.dtype.kind not in "fiu" or points.ndim == 0:
@@ -44,6 +54,18 @@ def tokens_from_file(values: dict[str, Any], folder: Path, bare: Problem) -> Law
             f"{label} holds {points.dtype} of shape {points.shape}, expected real numbers."
         )
     return from_points(points.astype(np.float64))
+
+
+def _bytes_to_read(file: BinaryIO) -> float:
+    """Memory that an open .npy file takes, as it is and as doubles, by its header alone."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0
+    if version > (1, 0):
+        # The third version differs in the names of columns, which tokens have not.
+        read = np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    file.seek(0)
+    return math.prod(shape) * float(dtype.itemsize + 8)
 
 
 def last_state_of_run(values: dict[str, Any], folder: Path, bare: Problem) -> Law:

@@ -37,6 +37,7 @@ from meanfield.initial import (
 from meanfield.kernels import KERNELS, Kernel, zonal
 from meanfield.manifolds import MANIFOLDS
 from meanfield.problem import Problem
+from meanfield.representations.step_limits import check_range
 from meanfield.theory.stability import dominant_degree
 
 PROBLEM_KEYS = {
@@ -89,6 +90,7 @@ def read_problem(
     values = read_table(section, table, PROBLEM_KEYS)
     with located(section):
         flow = Flow(values["normalized"], values["strength"], values["diffusivity"])
+        check_range(flow)
         run = functools.partial(kernel_function, anywhere=anywhere, announced=announced)
         kernel = _kernel(section, folder, values, run)
         bare = Problem(MANIFOLDS[values["manifold"]](), kernel, flow)

@@ -9,8 +9,9 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.config.tables import Key, either, integer, list_of, number, one_of
 from meanfield.problem import Problem
-from meanfield.simulation import save_times
+from meanfield.simulation import scaled_times
 from meanfield.theory.time_units import TIME_UNITS, time_unit
+from meanfield.trajectory import MOST_STEPS
 
 _MANY_SAVES = 1_000_000
 
@@ -26,26 +27,42 @@ TIME_KEYS = {
 
 
 def times_of(values: dict[str, Any], problem: Problem) -> FloatArray:
+    """Times to save, in scaled time.
+
+    Raises
+    ------
+    ValueError
+        If they are too many, out of order or out of range.
+    """
     save = values["save"]
-    if isinstance(save, int) and save > _MANY_SAVES:
-        raise ValueError(f"save must be at most {_MANY_SAVES} times, got {save}.")
+    count = save if isinstance(save, int) else len(save)
+    if count > _MANY_SAVES:
+        raise ValueError(f"save must be at most {_MANY_SAVES} times, got {count}.")
     if values["spacing"] == "log":
         save = _logarithmic(save, values["first"], values["end"])
     elif values["first"] is not None:
         raise ValueError('first needs spacing = "log".')
-    times = save_times(values["end"], save) * time_unit(problem, values["unit"])
-    if not np.all(np.isfinite(times)):
-        raise ValueError(f"end = {values['end']:g} overflows in scaled time.")
-    return times
+    return scaled_times(problem, values["end"], save, values["unit"])
 
 
 def step_of(values: dict[str, Any], problem: Problem) -> float | None:
-    """Time step of noisy particles, in scaled time."""
-    step = values["step"]
+    """Time step of noisy particles, in scaled time.
+
+    Raises
+    ------
+    ValueError
+        If it is not positive, longer than the run, or so short that the run would not end.
+    """
+    step, end = values["step"], values["end"]
     if step is None:
         return None
-    if not 0.0 < step <= values["end"]:
-        raise ValueError(f"step = {step:g} must be positive, and at most end = {values['end']:g}.")
+    if not 0.0 < step <= end:
+        raise ValueError(f"step = {step:g} must be positive, and at most end = {end:g}.")
+    if end > MOST_STEPS * step:
+        raise ValueError(
+            f"step = {step:g} makes {end / step:.3g} steps until end = {end:g}, at most "
+            f"{MOST_STEPS:g}: nobody could wait for more."
+        )
     return float(step) * time_unit(problem, values["unit"])
 
 

@@ -73,6 +73,10 @@ def zonal(
         given = np.atleast_1d(np.asarray(multipliers, dtype=np.float64))
         if given.ndim != 1 or not np.all(np.isfinite(given)):
             raise ValueError("multipliers must be a list of finite numbers.")
+        if len(given) > _LARGEST_DEGREE + 1:
+            raise ValueError(
+                f"multipliers holds {len(given)} numbers, at most {_LARGEST_DEGREE + 1}."
+            )
         series = np.concatenate([given[:1], 2.0 * given[1:]])
 
         def attention(s: FloatArray) -> FloatArray:

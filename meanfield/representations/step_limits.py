@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanfield.flows import Flow
 from meanfield.problem import Problem
 from meanfield.theory.stability import growth_rates
 
@@ -24,6 +25,9 @@ NOISY = 'Use representation "density" or "particles".'
 NOISY_POINTS = 'Use representation "particles", with a step.'
 """What carries diffusion: of any measure, and of points."""
 
+# Rates are this times the square of a degree, up to 131,072; steppers take their third powers,
+# which must stay below 1.8e308.
+_LARGEST_RATE = 1e90
 # The midpoint rule is stable on the negative axis down to -2, and damps best at -1.
 _MIDPOINT = 1.0
 
@@ -54,14 +58,31 @@ def check_movable(problem: Problem) -> None:
     Raises
     ------
     ValueError
-        If the kernel has degrees above what the manifold allows.
+        If the kernel has degrees above what the manifold allows, or as `check_range`.
     """
+    check_range(problem.flow)
     largest = problem.space.largest_degree
     if problem.kernel_degree > largest:
         raise ValueError(
             f"the kernel needs degree {problem.kernel_degree}, at most {largest} on the "
             f"{problem.space.name}: reduce beta."
         )
+
+
+def check_range(flow: Flow) -> None:
+    """Refuse rates so large that steppers cannot compute with them.
+
+    Raises
+    ------
+    ValueError
+        If strength or diffusivity are beyond 1e90.
+    """
+    for name, value in (("strength", flow.strength), ("diffusivity", flow.diffusivity)):
+        if abs(value) > _LARGEST_RATE:
+            raise ValueError(
+                f"{name} = {value:g} must be at most {_LARGEST_RATE:g} in modulus: rates of change "
+                "would overflow. Measure time in a smaller unit."
+            )
 
 
 def check_step(problem: Problem, step: float | None) -> None:

@@ -19,7 +19,7 @@ from meanfield.problem import Problem
 from meanfield.representations.options import DEFAULT_TOLERANCE, Options
 from meanfield.representations.step_limits import check_step
 from meanfield.run import problem_attributes
-from meanfield.simulation import save_times
+from meanfield.simulation import scaled_times
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import StudyOptions
@@ -102,7 +102,7 @@ def convergence_study(
     own = made(problem)
     plan = comparison(
         own,
-        save_times(until, save) * time_unit(own, unit),
+        scaled_times(own, until, save, unit),
         StudyOptions(tuple(int(n) for n in tokens), repetitions, metric, seed),
         source=problem,
         tolerance=tolerance,

@@ -11,6 +11,9 @@ from meanfield.studies.metrics import METRICS
 ENSEMBLE_TOLERANCE = 1e-6
 """Tolerance of the steps of an ensemble, whose answers are counts."""
 
+MOST_TOKENS = 10**10
+"""Of one run: their coordinates alone are 80 GB."""
+
 # What was counted in them is held in memory.
 _MOST_RUNS = 1_000_000
 # Later nothing is left but merging, for which there are atoms; steps stay of order one.
@@ -46,8 +49,10 @@ class StudyOptions:
     def __post_init__(self) -> None:
         """Check ranges."""
         _check_sizes(self.tokens)
-        if self.repetitions < 2:
-            raise ValueError(f"repetitions must be at least 2, got {self.repetitions}.")
+        if not 2 <= self.repetitions <= _MOST_RUNS:
+            raise ValueError(
+                f"repetitions must lie between 2 and {_MOST_RUNS}, got {self.repetitions}."
+            )
         if self.metric not in METRICS:
             known = ", ".join(METRICS)
             raise ValueError(f"metric {self.metric!r} is not known. Known: {known}.")
@@ -113,5 +118,7 @@ class EnsembleOptions:
 def _check_sizes(tokens: tuple[int, ...]) -> None:
     if len(tokens) == 0 or min(tokens) < 2:
         raise ValueError(f"tokens must all be at least 2, got {list(tokens)}.")
+    if max(tokens) > MOST_TOKENS:
+        raise ValueError(f"tokens must all be at most {MOST_TOKENS}, got {max(tokens)}.")
     if list(tokens) != sorted(set(tokens)):
         raise ValueError(f"tokens must be increasing, got {list(tokens)}.")

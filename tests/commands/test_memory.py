@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from meanfield.commands import memory
 from meanfield.commands.main import main
 from meanfield.commands.memory import (
+    check_comparison_memory,
     check_memory,
     largest_need,
     particle_count,
@@ -217,6 +219,25 @@ def test_comparison_needs_its_density(
     wide = ["--set", SPHERE[0], "--set", "initial.modes=[[300, 0, 0.1]]"]
     assert main(["compare", str(path), "--set", "compare.tokens=[10]", *wide]) == 2
     assert "[representation] degree 600 would take about 0.624 GiB" in capsys.readouterr().err
+
+
+def test_results_of_a_comparison_are_counted(path: Path, room: pytest.MonkeyPatch) -> None:
+    """They would fill the memory while systems run, and the study would be lost."""
+    options = argparse.Namespace(workers=1, scheduler=None)
+    many = ["compare.tokens=[10, 20]", "compare.repetitions=100000"]
+    with pytest.raises(ConfigError, match=r"\[compare\] results of 200000 systems would take"):
+        check_comparison_memory(load_config(path, many), options)
+    check_comparison_memory(load_config(path, [*many, "compare.repetitions=1000"]), options)
+
+
+def test_check_tells_what_studies_lack(
+    path: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`check` would call valid what `compare` and `ensemble` refuse."""
+    assert main(["check", str(path)]) == 0
+    told = capsys.readouterr().err
+    assert "meanfield: small.toml: [compare] 1000000 tokens" in told
+    assert "meanfield: small.toml: [ensemble] 1000000 tokens" in told
 
 
 def test_ensemble_of_densities_moves_few_nodes(path: Path) -> None:

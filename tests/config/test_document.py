@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from meanfield.config import ConfigError
-from meanfield.config.document import override, read_document
+from meanfield.config.document import override, parsed, read_document
 
 
 def written(folder: Path, content: bytes) -> Path:
@@ -46,9 +46,11 @@ def test_pipe_is_read(tmp_path: Path) -> None:
         (b"a = 1\na = 2\n", "not valid TOML: Cannot overwrite"),
         (b"a = " + b"9" * 5000, "not valid TOML: Exceeds the limit"),
         (b"a = " + b"[" * 100_000, "not valid TOML: it nests too deeply"),
-        (b"#" * (2**24 + 1), "larger than 16 MiB"),
+        (b"#" * (2**22 + 1), "larger than 4 MiB"),
+        (b"a" + b".a" * 20000 + b" = 1", "not valid TOML: it holds a key of more than 32 parts"),
+        (b"x = {" + b"'a b' ." * 40 + b"a = 1}", "a key of more than 32 parts"),
     ],
-    ids=["bytes", "nulls", "novalue", "twice", "digits", "nested", "huge"],
+    ids=["bytes", "nulls", "novalue", "twice", "digits", "nested", "huge", "dotted", "quoted"],
 )
 def test_what_is_no_document_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     """The user would see a traceback of the parser, or wait for ever."""
@@ -67,7 +69,7 @@ def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device here")
 def test_endless_device_is_refused() -> None:
     """The program would fill the memory."""
-    with pytest.raises(ConfigError, match="/dev/zero is larger than 16 MiB"):
+    with pytest.raises(ConfigError, match="/dev/zero is larger than 4 MiB"):
         read_document(Path("/dev/zero"))
 
 
@@ -119,3 +121,10 @@ def test_override_that_is_no_text_is_refused() -> None:
     """Bytes that are no text would break the file that keeps the run file's text."""
     with pytest.raises(ConfigError, match="not text in UTF-8"):
         override({}, "title=\udcff")
+
+
+def test_dots_in_text_are_no_parts_of_a_key() -> None:
+    """A title, a comment or a list of numbers would be refused."""
+    dots = "a." * 40
+    text = f'title = "{dots}" # {dots}\nx = """{dots}\n"""\ny = \'{dots}\'\nz = [{"0.5, " * 40}]'
+    assert parsed(text)["z"] == [0.5] * 40

@@ -161,3 +161,17 @@ def test_run_on_another_manifold_is_refused(tmp_path: Path, before: Path) -> Non
     config = written(tmp_path, FILE.replace('"circle"', '"sphere"'))
     with pytest.raises(ConfigError, match="is a run on the circle, expected sphere"):
         load_config(config)
+
+
+def test_tokens_too_many_for_memory_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory would fill up before anyone asks how much there is."""
+    with (tmp_path / "tokens.npy").open("wb") as file:
+        header = {"descr": "<f2", "fortran_order": False, "shape": (10**9,)}
+        np.lib.format.write_array_header_2_0(file, header)
+        file.truncate(file.tell() + 2 * 10**9)
+    monkeypatch.setattr("meanfield.config.initial_files.available_memory", lambda: 1e10 - 1)
+    message = r'"tokens.npy" says that it holds 9.31 GiB of numbers; this process may use 9.31 GiB'
+    with pytest.raises(ConfigError, match=message):
+        load_config(written(tmp_path, TOKENS))

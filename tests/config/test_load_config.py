@@ -10,6 +10,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.config import Config, ConfigError, load_config, with_defaults
+from meanfield.config.times import times_of
 
 
 def load(path: Path, *overrides: str) -> Config:
@@ -102,8 +103,48 @@ def test_states_above_a_million_tokens_are_not_all_kept(
 def test_time_that_overflows_is_refused(path: Path) -> None:
     """The run would save at infinity."""
     overrides = ["time.unit=paper", "problem.normalized=false", "time.end=1e308"]
-    with pytest.raises(ConfigError, match=r"\[time\] end = 1e\+308 overflows in scaled time"):
+    late = r"\[time\] end = 1e\+308 must be at most 1e\+300 in scaled time, got inf"
+    with pytest.raises(ConfigError, match=late):
         load(path, *overrides)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("time.end=2e300", r"\[time\] end = 2e\+300 must be at most 1e\+300 in scaled time"),
+        ("problem.diffusivity=1e200", r"\[problem\] diffusivity = 1e\+200 must be at most 1e\+90"),
+        ("problem.strength=-1e308", r"\[problem\] strength = -1e\+308 must be at most 1e\+90"),
+        ("compare.repetitions=3000000", r"\[compare\] repetitions must lie between 2 and 1000000"),
+        ("compare.tokens=[1000000000000]", r"\[compare\] tokens must all be at most 10000000000"),
+        ("ensemble.tokens=[1000000000000]", r"\[ensemble\] tokens must all be at most 1000000000"),
+    ],
+)
+def test_what_no_run_can_do_is_refused(path: Path, override: str, message: str) -> None:
+    """`check` would call it valid, and the run would fail, or never end."""
+    with pytest.raises(ConfigError, match=message):
+        load(path, override)
+
+
+def test_too_many_multipliers_are_refused(path: Path) -> None:
+    """A run file of 4 MiB would be looked at for minutes."""
+    own = [f"problem.multipliers={[1.0] * 2049}", "problem.kernel=zonal", "problem.manifold=sphere"]
+    with pytest.raises(ConfigError, match="multipliers holds 2049 numbers, at most 2048"):
+        load(path, *own)
+
+
+def test_too_many_saves_are_refused(path: Path) -> None:
+    """A list would pass where the same number of equally spaced times does not."""
+    values = {"save": [0.0] * 1_000_001, "end": 1.0, "unit": "scaled"}
+    with pytest.raises(ValueError, match="save must be at most 1000000 times, got 1000001"):
+        times_of(values, load(path).problem)
+
+
+def test_noise_of_too_many_steps_is_refused(path: Path) -> None:
+    """The run would be silent for longer than anyone lives."""
+    path.write_text(path.read_text().replace('"density"', '"particles"\ntokens = 5'))
+    noisy = ["problem.diffusivity=0.1", "time.end=1", "time.step=1e-17"]
+    with pytest.raises(ConfigError, match=r"\[time\] step = 1e-17 makes 1e\+17 steps"):
+        load(path, *noisy)
 
 
 def test_tiny_concentration_is_uniform(tmp_path: Path) -> None:

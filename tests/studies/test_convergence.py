@@ -122,7 +122,7 @@ def test_study_ends_with_the_density() -> None:
         ("tokens", (), r"tokens must all be at least 2, got \[\]"),
         ("tokens", (1, 10), r"tokens must all be at least 2, got \[1, 10\]"),
         ("tokens", (10, 10), r"tokens must be increasing, got \[10, 10\]"),
-        ("repetitions", 1, "repetitions must be at least 2, got 1"),
+        ("repetitions", 1, "repetitions must lie between 2 and 1000000, got 1"),
         ("metric", "W3", "metric 'W3' is not known. Known: W1, W2"),
         ("seed", -1, "seed must not be negative, got -1"),
         ("tolerance", 1.0, "tolerance must lie between 1e-13 and 0.01, got 1"),
