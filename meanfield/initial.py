@@ -1,11 +1,13 @@
 """Initial measures: laws that any manifold can build.
 
-A `Law` is a name, its parameters, and a function manifold -> Density | Measure.
+A `Law` is a name, its parameters, and a function manifold -> Density | Measure. It is built later,
+and keeps copies of what it is given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +87,7 @@ def perturbed_uniform(modes: Sequence[Sequence[float]]) -> Law:
     >>> perturbed_uniform([[3, 0.1, 0.0]]).build(mf.Circle()).coefficients[3]
     np.complex128(0.05+0j)
     """
+    modes = deepcopy(modes)
     return Law(
         "perturbed_uniform",
         lambda manifold: checked_positive(Density(manifold, manifold.from_modes(modes))),
@@ -105,6 +108,7 @@ def von_mises_fisher(concentration: float, mean: Mean = None) -> Law:
     >>> von_mises_fisher(2.0).build(mf.Circle()).coefficients[1].real.round(6)
     np.float64(0.697775)
     """
+    mean = deepcopy(mean)
     parameters = {"concentration": concentration} | ({} if mean is None else {"mean": mean})
     return Law("von_mises_fisher", _mixture_builder([(1.0, mean, concentration)]), parameters)
 
@@ -122,6 +126,7 @@ def mixture(components: Sequence[tuple[float, Mean, float]]) -> Law:
     ValueError
         If the weights do not sum to 1 or a concentration is negative.
     """
+    components = deepcopy(components)
     return Law("mixture", _mixture_builder(components), {"components": components})
 
 
@@ -144,6 +149,7 @@ def sampled(tokens: int, seed: int, max_degree: int) -> Law:
 
 def from_density(coefficients: ModalArray) -> Law:
     """Density given by its coefficients, as `Density` takes them: on the sphere SHCoeffs too."""
+    coefficients = deepcopy(coefficients)
 
     def build(manifold: Manifold) -> Density:
         return checked_positive(Density(manifold, coefficients))
@@ -153,7 +159,8 @@ def from_density(coefficients: ModalArray) -> Law:
 
 def from_points(points: FloatArray, weights: FloatArray | None = None, name: str = "tokens") -> Law:
     """Exact empirical measure of given points; equal weights by default."""
-    return Law(name, lambda manifold: Measure(manifold, np.asarray(points), weights))
+    points, weights = np.array(points), deepcopy(weights)
+    return Law(name, lambda manifold: Measure(manifold, points, weights))
 
 
 def checked_positive(density: Density, remedy: str = "Reduce the amplitudes") -> Density:

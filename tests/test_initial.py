@@ -129,3 +129,25 @@ def test_mixture_refuses_means_that_are_nowhere(mean: object) -> None:
     """The density would be NaN."""
     with pytest.raises(ValueError, match="mean must be finite, got"):
         mf.von_mises_fisher(1.0, mean)
+
+
+@pytest.mark.parametrize("kind", ["points", "weights", "density", "modes", "mixture"])
+def test_laws_keep_what_they_were_given(kind: str) -> None:
+    """Reusing an array would change a law that is built later."""
+    given = {
+        "points": np.array([0.5, 1.0]),
+        "weights": np.array([0.5, 0.5]),
+        "density": np.array([1.0, 0.1 + 0j]),
+        "modes": [[1, 0.1, 0.0]],
+        "mixture": [[1.0, 0.0, 2.0]],
+    }[kind]
+    law = {
+        "points": mf.from_points,
+        "weights": lambda weights: mf.from_points(np.array([0.5, 1.0]), weights),
+        "density": mf.from_density,
+        "modes": mf.perturbed_uniform,
+        "mixture": mf.mixture,
+    }[kind](given)
+    moments = law.build(mf.Circle()).moments(3)
+    (given if isinstance(given, np.ndarray) else given[0])[1] = 0.3
+    assert np.array_equal(law.build(mf.Circle()).moments(3), moments)

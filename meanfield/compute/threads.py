@@ -9,8 +9,10 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -56,7 +58,7 @@ def set_threads(count: int) -> None:
         raise ValueError(f"threads must lie between 1 and {MOST_THREADS}, got {count}.")
     global _chosen
     _chosen = count
-    _controller().limit(limits=count, user_api="blas")
+    _set_blas(count)
 
 
 def limit_blas() -> None:
@@ -72,7 +74,7 @@ def limit_blas() -> None:
     if numba.removeprefix("-").isdecimal() and (numba[0] == "-" or not numba.strip("0")):
         raise ValueError(f"NUMBA_NUM_THREADS is {numba!r}, expected an integer from 1 on.")
     if threads() != cores():
-        _controller().limit(limits=threads(), user_api="blas")
+        _set_blas(threads())
 
 
 def threads() -> int:
@@ -138,9 +140,9 @@ def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
                 return
             results[i] = function(i)
 
-    pool = _shared_pool()
-    futures = [pool.submit(work) for _ in range(helpers)]
+    futures: list[Future[None]] = []
     try:
+        _submit(work, helpers, futures)
         work()
     finally:
         running = [future for future in futures if not future.cancel()]
@@ -149,6 +151,17 @@ def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
         if error is not None:
             raise error
     return [results[i] for i in range(count)]
+
+
+def _submit(work: Callable[[], None], count: int, futures: list[Future[None]]) -> None:
+    """Give the pool work, as long as it takes any; the caller does the rest."""
+    try:
+        for _ in range(count):
+            futures.append(_shared_pool().submit(work))
+    except RuntimeError as error:
+        # The main thread has ended, or another thread has just changed the number of threads.
+        if not str(error).startswith("cannot schedule new futures"):
+            raise
 
 
 def _shared_pool() -> ThreadPoolExecutor:
@@ -163,21 +176,29 @@ def _shared_pool() -> ThreadPoolExecutor:
         return _pool
 
 
-def _forget_pool() -> None:
-    """Threads do not survive a fork: the child makes its own pool, and its own lock."""
-    global _pool, _lock
-    _pool, _lock = None, threading.Lock()
+def _forget_threads() -> None:
+    """Threads do not survive a fork: the child makes its own pool, and its own locks."""
+    global _pool, _lock, _blas_lock
+    _pool, _lock, _blas_lock = None, threading.Lock(), threading.RLock()
+    own = threading.get_ident()
+    for other in set(_inside) - {own}:
+        del _inside[other]
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
-def one_blas_thread() -> Any:
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Context in which small products keep to one BLAS thread.
 
     A second one does not make them faster, and on a busy machine its waiting loop made them up to
-    hundreds of times slower.
+    hundreds of times slower. The number belongs to the process: the first that comes sets it, and
+    the last that leaves gives it back, whichever threads they are.
+
+    All that takes long happens in here. So an interrupt that struck inside a compiled function,
+    which numba reports as a SystemError, becomes one again here.
 
     Examples
     --------
@@ -186,7 +207,69 @@ def one_blas_thread() -> Any:
     ...     float(np.ones(2) @ np.ones(2))
     2.0
     """
-    return _controller().limit(limits=1, user_api="blas")
+    own, entered = threading.get_ident(), False
+    try:
+        with _blas_lock:
+            _enter_blas()
+            _inside[own], entered = _inside[own] + 1, True
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        with _blas_lock:
+            if entered:
+                _inside[own] -= 1
+                if _inside[own] == 0:
+                    del _inside[own]
+            if not _inside:
+                _leave_blas()
+
+
+# By thread: how many contexts it is in.
+_inside: Counter[int] = Counter()
+# Threads of each library outside of all contexts, kept until they have been given back.
+_outside: dict[Any, int] = {}
+_blas_lock = threading.RLock()
+
+
+def _enter_blas() -> None:
+    if _inside:
+        return
+    for library in _blas():
+        # An interrupt may have left one behind: then this is what it had before.
+        _outside.setdefault(library, library.get_num_threads())
+    for library in _blas():
+        _set(library, 1)
+
+
+def _leave_blas() -> None:
+    for library, count in _outside.items():
+        _set(library, count)
+    _outside.clear()
+
+
+def _set_blas(count: int) -> None:
+    """Threads of BLAS from now on, or from when nobody is in a context of one."""
+    with _blas_lock:
+        for library in _blas():
+            if _inside:
+                _outside[library] = count
+            else:
+                _set(library, count)
+
+
+def _set(library: Any, count: int) -> None:
+    # threadpoolctl lets one living thread decide, the first: here the lock decides who may.
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread(force=True)
+    library.set_num_threads(count)
+
+
+def _blas() -> list[Any]:
+    """The libraries of this process that are BLAS."""
+    return list(_controller().select(user_api="blas").lib_controllers)
 
 
 @lru_cache(maxsize=1)

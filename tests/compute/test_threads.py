@@ -1,8 +1,11 @@
 """The shared pool of threads."""
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -152,3 +155,79 @@ def test_pool_is_made_again_after_a_fork() -> None:
         except BaseException:
             os._exit(2)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_blas_is_given_back_by_the_last_thread_that_leaves() -> None:
+    """Three runs in three threads would leave one BLAS thread to the whole program, for ever."""
+    before = blas_threads()
+    threads.set_threads(2)
+    first, second = threads.one_blas_thread(), threads.one_blas_thread()
+    first.__enter__()
+    other = threading.Thread(target=second.__enter__)
+    other.start()
+    other.join()
+    first.__exit__(None, None, None)
+    assert blas_threads() == {1}
+    threads.set_threads(3)
+    assert blas_threads() == {1}
+    other = threading.Thread(target=second.__exit__, args=(None, None, None))
+    other.start()
+    other.join()
+    assert blas_threads() == {3}
+    threads._set_blas(max(before))
+
+
+def test_interrupt_gives_blas_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt while the number is set, or given back, would change it for ever."""
+    threads.set_threads(2)
+    for name in ("_enter_blas", "_leave_blas"):
+        done = getattr(threads, name)
+
+        def interrupted(done: Any = done) -> None:
+            done()
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threads, name, interrupted)
+            with pytest.raises(KeyboardInterrupt), threads.one_blas_thread():
+                pass
+        with threads.one_blas_thread():
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+
+
+def test_interrupt_of_a_compiled_function_is_an_interrupt() -> None:
+    """Jupyter's stop button would show a SystemError of numba."""
+    with pytest.raises(KeyboardInterrupt), threads.one_blas_thread():
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+    with pytest.raises(SystemError, match="another"), threads.one_blas_thread():
+        raise SystemError("another")
+
+
+def test_work_goes_on_after_the_main_thread() -> None:
+    """A thread that outlives its script would end with an error of the pool."""
+    code = (
+        "import threading, time\n"
+        "from meanfield.compute.threads import map_chunks, set_threads\n"
+        "set_threads(4)\n"
+        "def late():\n"
+        "    threading.main_thread().join()\n"
+        "    time.sleep(0.1)\n"
+        "    print(map_chunks(lambda i: i * i, 5))\n"
+        "threading.Thread(target=late).start()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[0, 1, 4, 9, 16]\n", "")
+
+
+def test_full_system_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system without room for threads would look like one that is shutting down."""
+
+    class Full:
+        def submit(self, work: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "_shared_pool", Full)
+    threads.set_threads(2)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        threads.map_chunks(lambda i: i, 2)
