@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+from docutils import nodes
+from latex2mathml.converter import convert
 
 import meanfield
 
@@ -11,7 +15,7 @@ author = "The meanfield authors"
 copyright = "2026, The meanfield authors"
 version = release = meanfield.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
@@ -19,6 +23,8 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"meanfield {release}"
 html_copy_source = False
+# Browsers know MathML: pages load nothing from the network.
+html_math_renderer = "mathml"
 
 # Single backticks in docstrings are code, as numpydoc has it.
 default_role = "code"
@@ -33,8 +39,37 @@ napoleon_use_ivar = True
 
 
 def setup(app: Any) -> None:
-    """Docstrings pass through `plain_formulas` before napoleon reads them."""
+    """Formulas are MathML; docstrings pass `plain_formulas` before napoleon reads them."""
+    app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     app.connect("autodoc-process-docstring", plain_formulas, priority=400)
+
+
+def inline_formula(writer: Any, node: nodes.math) -> None:
+    """Write a formula within text."""
+    writer.body.append(mathml(node.astext(), "inline"))
+    raise nodes.SkipNode
+
+
+def displayed_formula(writer: Any, node: nodes.math_block) -> None:
+    r"""Write a formula that stands by itself, with the number of its \tag at the right."""
+    formula, _, number = node.astext().partition(r"\tag{")
+    number, _, rest = number.partition("}")
+    writer.body.append('<div class="math" style="display: flex; align-items: center">')
+    writer.body.append(
+        f'<div style="flex: 1; overflow-x: auto">{mathml(formula + rest, "block")}</div>'
+    )
+    writer.body.append(f"<div>({number})</div></div>" if number else "</div>")
+    raise nodes.SkipNode
+
+
+def mathml(formula: str, display: str) -> str:
+    """LaTeX as MathML; a command that is not known would stand in the page as it is."""
+    # With braces it is a letter of its own, without them an attribute that browsers ignore.
+    formula = re.sub(r"\\(mathbb|mathcal) ?(\w)\b", r"\\\1{\2}", formula)
+    converted = convert(formula, display=display)
+    if (unknown := re.search(r">(\\[^<]*)<", converted)) is not None:
+        raise ValueError(f"{unknown[1]} in {formula!r} is not known to latex2mathml.")
+    return converted
 
 
 def plain_formulas(

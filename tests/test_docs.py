@@ -282,3 +282,17 @@ def test_version_is_the_same_everywhere() -> None:
     assert project["version"] == version
     assert f"\nversion: {version}\n" in citation
     assert f"\n## [{version}]" in changelog
+
+
+def test_nobody_is_sent_to_another_project() -> None:
+    """The name is taken on the public package index: its users would install something else."""
+    files = [*DOCS.glob("*.md"), *DOCS.parent.joinpath("meanfield").rglob("*.py")]
+    wrong = re.compile(r"pip install \S*meanfield\[")
+    assert not [path for path in files if wrong.search(path.read_text(encoding="utf-8"))]
+
+
+def test_pages_load_nothing_from_the_network() -> None:
+    """Without a network formulas would be raw LaTeX."""
+    text = (DOCS / "conf.py").read_text(encoding="utf-8")
+    assert 'html_math_renderer = "mathml"' in text
+    assert "mathjax" not in text

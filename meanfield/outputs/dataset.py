@@ -61,7 +61,7 @@ def to_xarray(run: Run) -> xarray.Dataset:
     try:
         import xarray
     except ImportError:
-        raise ValueError("to_xarray needs xarray: pip install meanfield[xarray].") from None
+        raise ValueError("to_xarray needs xarray: pip install xarray h5netcdf.") from None
     time = xarray.Variable("time", run.time, _time_attributes(run))
     space, moments = run.manifold, np.asarray(run.moments)
     variables = {

@@ -96,7 +96,7 @@ def test_missing_xarray_is_one_line(monkeypatch):
     """An ImportError would not say what to install."""
     run = simulate(mf.Problem(mf.Circle(), mf.linear()), until=1.0, save=3)
     monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(ValueError, match=r"pip install meanfield\[xarray\]"):
+    with pytest.raises(ValueError, match="needs xarray: pip install xarray h5netcdf"):
         run.to_xarray()
 
 

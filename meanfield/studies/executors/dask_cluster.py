@@ -61,7 +61,7 @@ def scheduler_pool(address: str, notice: Callable[[str], None] | None = None) ->
     try:
         import distributed
     except ImportError:
-        raise ValueError("Dask is not installed: pip install 'meanfield[dask]'.") from None
+        raise ValueError("Dask is not installed: pip install distributed.") from None
     with _silence(), _connected(address) as client:
         check_versions(client.run(version, on_error="return"))
         ended = threading.Event()

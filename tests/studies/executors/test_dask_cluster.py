@@ -188,7 +188,7 @@ def test_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The user would not know what to install."""
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        pytest.raises(ValueError, match=r"Dask is not installed: pip install 'meanfield\[dask\]'"),
+        pytest.raises(ValueError, match="Dask is not installed: pip install distributed"),
         scheduler_pool("tcp://127.0.0.1:1"),
     ):
         pass
