@@ -97,6 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     handlers = {} if leaves_on_signals() else listen()
     try:
         return _status(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        # Another one, while the first was being explained.
+        return 130
     finally:
         if arguments is None:
             # What is left, the end of the interpreter, takes no time: all was said.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +108,20 @@ def test_other_threads_leave_signals_alone() -> None:
     thread.start()
     thread.join()
     assert found == [{}]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm")
+def test_signal_waits_for_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library would be half loaded, with a traceback or a lock that nobody gives back."""
+    code = (
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\n"
+        "time.sleep(0.1)\nwhole = True\n"
+    )
+    (tmp_path / "interrupted_library.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        library = importlib.import_module("interrupted_library")
+        time.sleep(5.0)
+    assert library.whole
+    # Nothing is left that would strike later.
+    time.sleep(0.05)
