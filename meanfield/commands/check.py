@@ -18,6 +18,7 @@ from meanfield.observables import observe
 from meanfield.outputs.plots.time_axis import is_logarithmic
 from meanfield.representations import Representation, hand_over_rule, represent
 from meanfield.representations.automatic import hands_over, largest_degree
+from meanfield.representations.options import usual_degree
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 from meanfield.trajectory import trajectory
 
@@ -49,6 +50,8 @@ def execute(options: argparse.Namespace) -> int:
         ("output", f"{config.output.path} (state: {config.output.state})"),
         ("memory", _memory(config, representation)),
     ]
+    if dear := _next_doubling(config, representation):
+        pairs.insert(3, ("larger degrees", dear))
     with patience():
         pairs.append(("time", _estimated_time(config, representation)))
     print(facts(pairs))
@@ -78,6 +81,17 @@ def _size(config: Config, representation: Representation) -> str:
         return f"degree {degree}{grows}{then}"
     what = {"characteristics": "nodes", "atoms": "atoms"}.get(representation.name, "tokens")
     return f"{len(measure.points)} {what}"
+
+
+def _next_doubling(config: Config, representation: Representation) -> str | None:
+    """What a density of the sphere that is to go further than by default would cost."""
+    problem, options = config.problem, config.options
+    degree = min(2 * usual_degree(problem), problem.space.largest_degree)
+    ends = not hands_over(problem, options) and options.max_degree is None
+    if representation.name != "density" or problem.space.dimension == 1 or not ends:
+        return None
+    # Eight times the work of a transform, half the step, and what does not fit caches.
+    return f"max_degree = {degree} is allowed; a unit of time there takes ten times as long"
 
 
 def _estimated_time(config: Config, representation: Representation) -> str:

@@ -16,7 +16,7 @@ from meanfield.representations.characteristics import (
     resumed_characteristics,
 )
 from meanfield.representations.density import DensityRepresentation, density
-from meanfield.representations.options import Options
+from meanfield.representations.options import Options, usual_degree
 from meanfield.representations.particles import ParticleRepresentation, particles
 from meanfield.representations.representation import Representation
 
@@ -65,7 +65,7 @@ REPRESENTATIONS: dict[str, Family] = {
             problem,
             state,
             options.tolerance,
-            options.max_degree or problem.space.default_max_degree,
+            options.max_degree or usual_degree(problem),
         ),
     ),
     "characteristics": Family(

@@ -25,7 +25,7 @@ from meanfield.representations.characteristics import (
 )
 from meanfield.representations.density import DensityRepresentation
 from meanfield.representations.meeting import gathered, groups, reach
-from meanfield.representations.options import Options
+from meanfield.representations.options import Options, usual_degree
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.representation import Representation
 
@@ -51,7 +51,7 @@ def never(representation: Representation, state: State, failed: bool) -> None:
 
 def largest_degree(problem: Problem, options: Options) -> int:
     """Degree to which a density may grow before it ends, or characteristics take over."""
-    usual = FULL_DEGREE if hands_over(problem, options) else problem.space.default_max_degree
+    usual = FULL_DEGREE if hands_over(problem, options) else usual_degree(problem)
     return min(options.max_degree or usual, problem.space.largest_degree)
 
 

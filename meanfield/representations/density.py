@@ -25,6 +25,7 @@ from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import Resolution, watch
 from meanfield.problem import Problem
 from meanfield.representations.linear_part import LinearPart, linear_part
+from meanfield.representations.options import usual_degree
 from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import LINEAR, check_movable, linear_rate
 from meanfield.theory.stability import growth_rate_max
@@ -261,7 +262,7 @@ def density(
     tolerance: float,
     max_degree: int | None = None,
 ) -> DensityRepresentation:
-    """Density representation of an initial density; max_degree by default the manifold's.
+    """Density representation of an initial density; max_degree by default the usual one.
 
     Raises
     ------
@@ -277,7 +278,7 @@ def density(
         )
     check_movable(problem)
     if max_degree is None:
-        max_degree = problem.space.default_max_degree
+        max_degree = usual_degree(problem)
     if max_degree > problem.space.largest_degree:
         raise ValueError(
             f"max_degree = {max_degree} must be at most {problem.space.largest_degree} on the "

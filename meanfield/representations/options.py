@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from meanfield.problem import Problem
+
 DEFAULT_TOLERANCE = 1e-10
 MOST_NODES = 2_000_000
 TOLERANCE_RANGE = (1e-13, 1e-2)
@@ -22,8 +24,8 @@ class Options:
         Given. Relative and absolute tolerance of a time step, and the size of the spectral
         tail up to which a density counts as resolved. From 1e-13 to 1e-2.
     max_degree : int or None
-        Given. Largest degree of a density; None is 4096 on the circle, 1023 on the sphere. "auto"
-        hands over there, by default at 512.
+        Given. Largest degree of a density; None is 4096 on the circle, 512 on the sphere, or the
+        kernel's if that is larger. "auto" hands over there, by default at 512, on the sphere 256.
     max_nodes : int
         Given. Largest number of nodes of characteristics.
     tokens : int or None
@@ -64,3 +66,15 @@ class Options:
             raise ValueError(f"seed must not be negative, got {self.seed}.")
         if self.step is not None and not 0.0 < self.step < math.inf:
             raise ValueError(f"step must be positive and finite, got {self.step:g}.")
+
+
+def usual_degree(problem: Problem) -> int:
+    """Largest degree unless told otherwise: the manifold's, or the kernel's if that is larger.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> usual_degree(mf.Problem(mf.Sphere(), mf.exponential(beta=5.0)))
+    512
+    """
+    return max(problem.space.default_max_degree, problem.kernel_degree)

@@ -55,6 +55,24 @@ def test_check_tells_what_would_run(config: Path, capsys: pytest.CaptureFixture[
     )
 
 
+def test_check_tells_what_a_larger_degree_costs(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One who has not ten times as long would send a density to degree 1,023."""
+    sphere = [
+        *("--set", "problem.manifold=sphere", "--set", "initial.modes=[[1, 0, 0.1]]"),
+        *("--set", "representation.name=density"),
+    ]
+    told = facts(capsys, config, *sphere)
+    assert told["representation"] == "density, degree 64 growing to 512 as needed"
+    assert told["larger degrees"] == (
+        "max_degree = 1024 is allowed; a unit of time there takes ten times as long"
+    )
+    further = facts(capsys, config, *sphere, "--set", "representation.max_degree=1023")
+    assert further["representation"] == "density, degree 64 growing to 1023 as needed"
+    assert "larger degrees" not in further
+
+
 def test_check_writes_nothing(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A dry run would leave files about."""
     facts(capsys, config)

@@ -85,7 +85,7 @@ def test_particles_are_counted(path: Path) -> None:
         (["problem.diffusivity=0.1"], "degree 64", "degree 4096"),
         (["representation.name=characteristics"], "160 nodes", "2000000 nodes"),
         (PARTICLES, "1000000 tokens", "1000000 tokens"),
-        ([*SPHERE, DENSITY], "degree 64", "degree 1023"),
+        ([*SPHERE, DENSITY], "degree 64", "degree 512"),
     ],
 )
 def test_needs_are_those_of_the_representation(
@@ -144,7 +144,7 @@ def test_grid_of_clusters_is_counted(path: Path, overrides: list[str], size: flo
         ),
         (
             [*SPHERE, DENSITY, "initial.modes=[[300, 0, 0.1]]"],
-            "degree 600 would take about 0.624 GiB of memory; this process may use 0.293 GiB. "
+            "degree 512 would take about 0.529 GiB of memory; this process may use 0.293 GiB. "
             "Lower max_degree, or a machine with more.",
         ),
         (
@@ -180,7 +180,7 @@ def test_run_that_may_outgrow_the_machine_is_told(
     path: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A density that hardly grows would be refused, or one that does die without a warning."""
-    check_memory(asked(path, *SPHERE, DENSITY))
+    check_memory(asked(path, *SPHERE, DENSITY, "representation.max_degree=1023"))
     assert capsys.readouterr().err == (
         "meanfield: small.toml: [representation] degree 1023 would take about 1.29 GiB of memory, "
         "this process may use 0.293 GiB: a run that grows as far would fail.\n"
@@ -218,7 +218,7 @@ def test_comparison_needs_its_density(
     """The density runs here, before any tokens."""
     wide = ["--set", SPHERE[0], "--set", "initial.modes=[[300, 0, 0.1]]"]
     assert main(["compare", str(path), "--set", "compare.tokens=[10]", *wide]) == 2
-    assert "[representation] degree 600 would take about 0.624 GiB" in capsys.readouterr().err
+    assert "[representation] degree 512 would take about 0.529 GiB" in capsys.readouterr().err
 
 
 def test_results_of_a_comparison_are_counted(path: Path, room: pytest.MonkeyPatch) -> None:

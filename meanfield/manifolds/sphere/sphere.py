@@ -1,8 +1,7 @@
 """The sphere S^2: unit vectors, spherical harmonics, transforms.
 
 Basis: complex harmonics orthonormal for sigma, packed by order as in `coefficients`. Files and
-users see pyshtools' arrays of real 4-pi-normalised harmonics. Moments are
-m_lm = int conj(Y_lm) dmu.
+users see pyshtools' arrays of real 4-pi-normalised harmonics. m_lm = int conj(Y_lm) dmu.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Sphere:
     dimension: int = field(default=2, init=False, repr=False)
     modal_axes: tuple[str, ...] = field(default=("kind", "degree", "order"), init=False, repr=False)
     point_axes: tuple[str, ...] = field(default=("axis",), init=False, repr=False)
-    default_max_degree: int = field(default=1023, init=False, repr=False)
+    default_max_degree: int = field(default=512, init=False, repr=False)
     largest_degree: int = field(default=2047, init=False, repr=False)
 
     @property
@@ -153,9 +152,8 @@ class Sphere:
 
     def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Angle between unit vectors (..., 3), exact to rounding near 0 and near pi."""
-        one, other = np.asarray(first), np.asarray(second)
-        chord = np.sqrt(((one - other) ** 2).sum(axis=-1))
-        cochord = np.sqrt(((one + other) ** 2).sum(axis=-1))
+        chord = np.sqrt((np.subtract(first, second) ** 2).sum(axis=-1))
+        cochord = np.sqrt((np.add(first, second) ** 2).sum(axis=-1))
         return np.asarray(2.0 * np.arctan2(chord, cochord))
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
@@ -207,6 +205,14 @@ class Sphere:
         from meanfield.manifolds.sphere import points as sphere_points
 
         return sphere_points.gradient(coefficients, points, divisor)
+
+    def gradient_and_values(
+        self, coefficients: ModalArray, points: FloatArray, fields: Sequence[ModalArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Tangent gradient of one field at points, and the values of others there."""
+        from meanfield.manifolds.sphere import points as sphere_points
+
+        return sphere_points.gradient_and_values(coefficients, points, fields)
 
     def extremes(self, coefficients: ModalArray) -> tuple[float, FloatArray, float]:
         """Lowest value on a fine grid, where it is, and a bound that no value exceeds."""
