@@ -7,7 +7,8 @@ from collections.abc import Callable
 from meanfield.measures import Density, Measure
 from meanfield.transport import Bracket, sobolev_distance, wasserstein
 
-# Relative width of a bracket: below what systems of one size differ by.
+# Relative width of a bracket: below what systems of one size differ by, whose distances are of
+# the size n^{-1/2} of sampling or larger. Narrower ones would cost more and say no more.
 _TOLERANCE = 0.1
 
 Metric = Callable[[Measure | Density, Measure | Density], tuple[float, float]]

@@ -1,12 +1,16 @@
 """Distances on the sphere: exact values, and brackets against POT's network simplex."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import meanfield as mf
 from meanfield.measures import Density, Measure
 from meanfield.transport.bracket import Bracket
+from meanfield.transport.sphere import partition
 from meanfield.transport.sphere import wasserstein as module
+from meanfield.transport.sphere.cells import Cells
 from meanfield.transport.sphere.levels import bracket
 from meanfield.transport.sphere.wasserstein import sample_floor, wasserstein_sphere
 
@@ -128,6 +132,7 @@ def test_points_are_bracketed_by_stages(monkeypatch: pytest.MonkeyPatch, toleran
     assert found.width <= tolerance * found.upper  # measured, last stage: 2.4e-3
 
 
+@pytest.mark.filterwarnings("ignore:the distance of these densities")
 def test_densities_are_bracketed(monkeypatch: pytest.MonkeyPatch) -> None:
     """W_1 of 1 + 0.6 z from uniform is 0.6 pi / 8, see below; equal densities are not apart."""
     monkeypatch.setattr(module, "_STAGES_OF_DENSITIES", ((60, 30), (400, 200)))
@@ -135,6 +140,8 @@ def test_densities_are_bracketed(monkeypatch: pytest.MonkeyPatch) -> None:
     density = Density(SPHERE, moments * np.array([1.0, 0.2, 0.2]))
     found = wasserstein_sphere(density, UNIFORM)
     assert found.lower <= 0.6 * np.pi / 8 <= found.upper
+    with pytest.warns(UserWarning, match="finer cells take ten times as long and leave a bracket"):
+        wasserstein_sphere(density, UNIFORM)
     near = Density(SPHERE, density.coefficients * np.array([1.0, 1.0 + 1e-15, 1.0]))
     assert wasserstein_sphere(density, near).upper < 1e-9
 
@@ -287,3 +294,38 @@ def test_floor_of_no_tokens_is_refused(tokens: int) -> None:
     """Division by zero, or an imaginary number."""
     with pytest.raises(ValueError, match=f"tokens = {tokens}, expected at least 1"):
         sample_floor(tokens)
+
+
+def test_cells_of_a_density_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every system of a study would partition the density it is compared with again."""
+    made = []
+    plain = partition.density_cells
+
+    def counted(*arguments: Any) -> Cells:
+        made.append(arguments[2])
+        return plain(*arguments)
+
+    monkeypatch.setattr(partition, "density_cells", counted)
+    law = mf.von_mises_fisher(2.0).build(SPHERE)
+    found = [
+        wasserstein_sphere(
+            random_measure("uniform", 20, np.random.default_rng(seed)), law, 1, tolerance=0.1
+        )
+        for seed in (1, 2)
+    ]
+    assert made == [6_000]
+    again = Density(SPHERE, law.coefficients)
+    second = random_measure("uniform", 20, np.random.default_rng(2))
+    assert wasserstein_sphere(second, again, 1, tolerance=0.1) == found[1]
+    assert made == [6_000, 6_000]
+
+
+def test_few_tokens_take_few_cells_and_lie_in_the_bracket() -> None:
+    """A hundred tokens would wait for cells that no sampling asks for; bounds stay bounds."""
+    law = mf.von_mises_fisher(2.0).build(SPHERE)
+    tokens = random_measure("shifted", 100, np.random.default_rng(3))
+    quick = wasserstein_sphere(tokens, law, 1, tolerance=0.1)
+    fine = module._cells(law, 24_000, 1, "second"), module._cells(tokens, 0, 1, "first")
+    sure = bracket(*fine, True, 1, tolerance=0.0, largest=1_600)
+    assert quick.width <= 0.1 * quick.upper
+    assert quick.lower <= sure.upper and sure.lower <= quick.upper
