@@ -102,7 +102,7 @@ def execute(
             problem,
             representation,
             times,
-            tolerance=options.tolerance,
+            tolerance=options.step_tolerance,
             start=checkpoint,
             watch=watch,
             hand_over=hand_over_rule(problem, options),

@@ -74,7 +74,7 @@ def simulate(
         problem,
         represent(problem, chosen),
         times,
-        tolerance=chosen.tolerance,
+        tolerance=chosen.step_tolerance,
         hand_over=hand_over_rule(problem, chosen),
     )
     return collect(problem, stream)

@@ -26,6 +26,11 @@ _TRIAL_SECONDS = 1.0
 _LONG_TRIAL_SECONDS = 3.0
 # Compilers and caches, which only a first run pays for.
 _WARM_UP_SECONDS = 20.0
+# Characteristics on the sphere, nodes over sqrt(beta / tolerance) between the formation of clusters
+# and atoms: 1.4e5 to 4.5e5 were measured at beta = 6, SA, tolerance 1e-3 and 1e-4; and what a
+# step of twelve right-hand sides takes for each.
+_EDGE_NODES = 1850.0
+_NODE_SECONDS = 1e-5
 # The trial stops at these shares of the end to look at the clock. The second and third lie in
 # one step: between them nothing is done but what saving takes.
 _SHARES = (0.0, 0.5e-6, *(4.0**k for k in range(-10, 1)))
@@ -50,8 +55,12 @@ def execute(options: argparse.Namespace) -> int:
         ("output", f"{config.output.path} (state: {config.output.state})"),
         ("memory", _memory(config, representation)),
     ]
-    if dear := _next_doubling(config, representation):
-        pairs.insert(3, ("larger degrees", dear))
+    for name, text in (
+        ("characteristics", _lines(config, representation)),
+        ("larger degrees", _next_doubling(config, representation)),
+    ):
+        if text:
+            pairs.insert(3, (name, text))
     with patience():
         pairs.append(("time", _estimated_time(config, representation)))
     print(facts(pairs))
@@ -81,6 +90,20 @@ def _size(config: Config, representation: Representation) -> str:
         return f"degree {degree}{grows}{then}"
     what = {"characteristics": "nodes", "atoms": "atoms"}.get(representation.name, "tokens")
     return f"{len(measure.points)} {what}"
+
+
+def _lines(config: Config, representation: Representation) -> str | None:
+    """What characteristics of the sphere grow to once clusters form, and what a step then costs."""
+    problem, options = config.problem, config.options
+    coming = representation.name == "density" and hands_over(problem, options)
+    if problem.space.dimension == 1 or not (coming or representation.name == "characteristics"):
+        return None
+    tolerance = options.cell_tolerance(problem)
+    nodes = _EDGE_NODES * np.sqrt(max(abs(problem.kernel.beta), 1.0) / tolerance)
+    text = f"tolerance {tolerance:g}: some {nodes:.1g} nodes where clusters form"
+    if nodes > options.max_nodes:
+        return f"{text}, more than max_nodes = {options.max_nodes}: raise the tolerance"
+    return f"{text}, about {_NODE_SECONDS * nodes:.1g} s of one processor a step"
 
 
 def _next_doubling(config: Config, representation: Representation) -> str | None:
@@ -114,7 +137,7 @@ def _estimated_time(config: Config, representation: Representation) -> str:
         config.problem,
         representation,
         times,
-        tolerance=config.options.tolerance,
+        tolerance=config.options.step_tolerance,
         watch=watch,
         hand_over=hand_over_rule(config.problem, config.options),
     )

@@ -106,7 +106,7 @@ def _plan(config: Config) -> Comparison:
             config.times,
             config.compare,
             source=problem_source(config),
-            tolerance=config.options.tolerance,
+            tolerance=config.options.step_tolerance,
             max_degree=config.options.max_degree,
             step=config.options.step,
         )

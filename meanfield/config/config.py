@@ -29,7 +29,7 @@ from meanfield.config.times import TIME_KEYS, step_of, times_of
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
-from meanfield.representations.options import DEFAULT_TOLERANCE, MOST_NODES
+from meanfield.representations.options import MOST_NODES
 from meanfield.studies.cluster_runs import CARRIERS
 from meanfield.studies.metrics import METRICS
 from meanfield.studies.options import MOST_TOKENS, EnsembleOptions, StudyOptions
@@ -38,7 +38,7 @@ _MANY_TOKENS = 1_000_000
 
 REPRESENTATION_KEYS = {
     "name": Key(one_of("auto", *REPRESENTATIONS), "auto"),
-    "tolerance": Key(number, DEFAULT_TOLERANCE),
+    "tolerance": Key(number, None),
     "max_degree": Key(integer, None),
     "max_nodes": Key(integer, MOST_NODES),
     "tokens": Key(integer, None),

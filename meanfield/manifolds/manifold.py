@@ -112,6 +112,11 @@ class Manifold(RoundSphere, Protocol):
         ...
 
     @property
+    def full_degree(self) -> int:
+        """Degree at which a density that steepens further is carried at less cost by lines."""
+        ...
+
+    @property
     def largest_degree(self) -> int:
         """Largest degree of an initial density; memory grows with it."""
         ...

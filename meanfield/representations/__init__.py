@@ -59,31 +59,35 @@ class Family:
 REPRESENTATIONS: dict[str, Family] = {
     "density": Family(
         lambda problem, measure, options: density(
-            problem, measure, tolerance=options.tolerance, max_degree=options.max_degree
+            problem, measure, tolerance=options.step_tolerance, max_degree=options.max_degree
         ),
         lambda problem, options, state, _: DensityRepresentation(
             problem,
             state,
-            options.tolerance,
+            options.step_tolerance,
             options.max_degree or usual_degree(problem),
         ),
     ),
     "characteristics": Family(
         lambda problem, measure, options: characteristics(
-            problem, measure, tolerance=options.tolerance, max_nodes=options.max_nodes
+            problem, measure, tolerance=options.cell_tolerance(problem), max_nodes=options.max_nodes
         ),
         lambda problem, options, state, fixed: resumed_characteristics(
-            problem, state, fixed, tolerance=options.tolerance, max_nodes=options.max_nodes
+            problem,
+            state,
+            fixed,
+            tolerance=options.cell_tolerance(problem),
+            max_nodes=options.max_nodes,
         ),
     ),
     "atoms": Family(
-        lambda problem, measure, options: atoms(problem, measure, tolerance=options.tolerance),
+        lambda problem, measure, options: atoms(problem, measure, tolerance=options.step_tolerance),
         lambda problem, options, state, fixed: AtomRepresentation(
             problem,
             state,
             fixed["weights"],
             fixed["numbers"],
-            options.tolerance,
+            options.step_tolerance,
             resting=bool(fixed["resting"]),
         ),
     ),

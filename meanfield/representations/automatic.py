@@ -35,10 +35,6 @@ Successor = tuple[Representation, str]
 HandOver = Callable[[Representation, State, bool], Successor | None]
 """(representation, state, whether its next step failed) -> successor, or None."""
 
-# Degrees at which a density's spectrum counts as full: a density that steepens further is carried
-# by fewer characteristics, in longer steps.
-FULL_DEGREE = 512
-
 # Tokens that cross less than this share of a cluster's radius in the longest step of particles are
 # at rest on the time scale of particles.
 _AT_REST = 0.01
@@ -51,7 +47,9 @@ def never(representation: Representation, state: State, failed: bool) -> None:
 
 def largest_degree(problem: Problem, options: Options) -> int:
     """Degree to which a density may grow before it ends, or characteristics take over."""
-    usual = FULL_DEGREE if hands_over(problem, options) else usual_degree(problem)
+    usual = usual_degree(problem)
+    if hands_over(problem, options):
+        usual = max(problem.space.full_degree, problem.kernel_degree)
     return min(options.max_degree or usual, problem.space.largest_degree)
 
 
@@ -80,14 +78,14 @@ def hand_over_rule(problem: Problem, options: Options) -> HandOver:
 def _from_density(
     options: Options, here: DensityRepresentation, state: State, failed: bool
 ) -> Successor | None:
-    full, degree = options.max_degree or FULL_DEGREE, here.grid.max_degree
+    full, degree = options.max_degree or here.problem.space.full_degree, here.grid.max_degree
     if degree < full or not (failed or here.adapt(state) is not None):
         return None
     try:
         successor = characteristics(
             here.problem,
             here.measure(state),
-            tolerance=options.tolerance,
+            tolerance=options.cell_tolerance(here.problem),
             max_nodes=options.max_nodes,
         )
     except ValueError:
@@ -100,15 +98,15 @@ def _from_characteristics(
     options: Options, here: CharacteristicsRepresentation, state: State
 ) -> Successor | None:
     problem, measure = here.problem, here.measure(state)
-    extent = reach(problem, options.tolerance)
+    extent = reach(problem, here.tolerance)
     found = groups(problem, measure, extent)
     # Groups so light that together they weigh less than the tolerance lie between the clusters,
     # as do nodes that have met nobody; their mass goes to the nearest atom.
     order = np.argsort(found.mass)
     light = np.zeros(found.count, dtype=bool)
-    light[order] = np.cumsum(found.mass[order]) <= options.tolerance
+    light[order] = np.cumsum(found.mass[order]) <= here.tolerance
     heavy = found.met & ~light
-    if found.mass[~heavy].sum() > options.tolerance:
+    if found.mass[~heavy].sum() > here.tolerance:
         return None
     number, mass = found.number, measure.mass
     centres = problem.space.mean_points(measure.points, mass, number, found.count)[heavy]
@@ -117,7 +115,8 @@ def _from_characteristics(
         nearest = np.argmin(problem.space.distance(measure.points[i], centres))
         weights[nearest] += mass[i]
     why = f"{len(weights)} clusters no longer than {extent:.1e}"
-    return _as_atoms(options, here, state, Measure(problem.space, centres, weights), why)
+    gathered_ = Measure(problem.space, centres, weights)
+    return _as_atoms(options, here, state, gathered_, why, here.tolerance)
 
 
 def _from_particles(
@@ -125,7 +124,7 @@ def _from_particles(
 ) -> Successor | None:
     problem, measure = here.problem, here.measure(state)
     few = problem.space.few_points(problem.kernel_degree)
-    extent = reach(problem, options.tolerance)
+    extent = reach(problem, options.step_tolerance)
     if problem.space.linked(measure.points, extent).max() >= few:
         return None
     found = groups(problem, measure, extent)
@@ -138,7 +137,8 @@ def _from_particles(
             return None
     points, weights, _ = gathered(measure, found)
     why = f"{len(measure.points)} tokens have met in {len(weights)} places"
-    return _as_atoms(options, here, state, Measure(problem.space, points, weights), why)
+    met = Measure(problem.space, points, weights)
+    return _as_atoms(options, here, state, met, why, options.step_tolerance)
 
 
 def _as_atoms(
@@ -147,13 +147,14 @@ def _as_atoms(
     state: State,
     measure: Measure,
     why: str,
+    tolerance: float,
 ) -> Successor | None:
     """Atoms take over, unless a moment that the run stores would change by the tolerance."""
     problem = here.problem
     degree = problem.moment_degree
     change = here.moments(state, degree) - measure.moments(degree)
     largest = float(problem.space.sizes_by_degree(change).max())
-    if largest > options.tolerance:
+    if largest > tolerance:
         return None
-    successor = atoms(problem, measure, tolerance=options.tolerance)
+    successor = atoms(problem, measure, tolerance=options.step_tolerance)
     return successor, f"{why}; moments change by {largest:.1e}"

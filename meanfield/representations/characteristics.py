@@ -39,6 +39,8 @@ from meanfield.representations.step_limits import (
 # are none the step was too long.
 _SPLIT_EARLIER = 1e-2
 _LARGEST_LOG = np.log(1e300)
+# Share of the tolerance of the cells at which their steps are as good.
+_STEPS = 1e-2
 # While no moment is larger than this, steps are those of a linear growth.
 _NEAR_UNIFORM = 0.1
 
@@ -115,8 +117,8 @@ class CharacteristicsRepresentation:
         return np.concatenate([velocity.ravel(), divergence])
 
     def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
-        """Runge-Kutta steps."""
-        return dop853(watched(self.rhs), start, tolerance)
+        """Runge-Kutta steps, no finer than a share of what cells leave."""
+        return dop853(watched(self.rhs), start, max(tolerance, _STEPS * self.tolerance))
 
     def measure(self, state: State) -> Measure:
         """Nodes with their masses."""

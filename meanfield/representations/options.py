@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from meanfield.problem import Problem
 
 DEFAULT_TOLERANCE = 1e-10
+# On the sphere cells crowd along the edges between basins, which are curves: about tolerance^-1/2
+# of them, 100 nodes each, where the circle has points and log(1 / tolerance).
+_SPHERE_CELLS = 1e-4
 MOST_NODES = 2_000_000
 TOLERANCE_RANGE = (1e-13, 1e-2)
 
@@ -20,9 +23,10 @@ class Options:
     ----------
     name : str
         Given. "auto", "density", "characteristics", "atoms" or "particles".
-    tolerance : float
-        Given. Relative and absolute tolerance of a time step, and the size of the spectral
-        tail up to which a density counts as resolved. From 1e-13 to 1e-2.
+    tolerance : float or None
+        Given. Relative and absolute tolerance of a time step, the size of the spectral tail up
+        to which a density counts as resolved, and what a cell of characteristics may leave
+        unresolved. From 1e-13 to 1e-2; None is 1e-10, and 1e-4 for characteristics on the sphere.
     max_degree : int or None
         Given. Largest degree of a density; None is 4096 on the circle, 512 on the sphere, or the
         kernel's if that is larger. "auto" hands over there, by default at 512, on the sphere 256.
@@ -42,7 +46,7 @@ class Options:
     """
 
     name: str = "auto"
-    tolerance: float = DEFAULT_TOLERANCE
+    tolerance: float | None = None
     max_degree: int | None = None
     max_nodes: int = MOST_NODES
     tokens: int | None = None
@@ -52,7 +56,7 @@ class Options:
     def __post_init__(self) -> None:
         """Check ranges."""
         low, high = TOLERANCE_RANGE
-        if not low <= self.tolerance <= high:
+        if not low <= self.step_tolerance <= high:
             raise ValueError(
                 f"tolerance must lie between {low:g} and {high:g}, got {self.tolerance:g}."
             )
@@ -66,6 +70,17 @@ class Options:
             raise ValueError(f"seed must not be negative, got {self.seed}.")
         if self.step is not None and not 0.0 < self.step < math.inf:
             raise ValueError(f"step must be positive and finite, got {self.step:g}.")
+
+    @property
+    def step_tolerance(self) -> float:
+        """Tolerance of everything but characteristics."""
+        return DEFAULT_TOLERANCE if self.tolerance is None else self.tolerance
+
+    def cell_tolerance(self, problem: Problem) -> float:
+        """Tolerance of characteristics: as given, by default what a user can wait for."""
+        if self.tolerance is None and problem.space.dimension == 2:
+            return _SPHERE_CELLS
+        return self.step_tolerance
 
 
 def usual_degree(problem: Problem) -> int:

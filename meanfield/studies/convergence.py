@@ -215,6 +215,6 @@ def comparison(
     checked = Options(tolerance=tolerance, max_degree=max_degree, step=step)
     check_step(problem, step)
     reference = density_reference(
-        problem, times, tolerance=checked.tolerance, max_degree=checked.max_degree
+        problem, times, tolerance=checked.step_tolerance, max_degree=checked.max_degree
     )
     return Comparison(problem, source, reference, options, tolerance, step)

@@ -68,6 +68,14 @@ def test_check_tells_what_a_larger_degree_costs(
     assert told["larger degrees"] == (
         "max_degree = 1024 is allowed; a unit of time there takes ten times as long"
     )
+    assert facts(capsys, config, *sphere[:-2])["characteristics"] == (
+        "tolerance 0.0001: some 4e+05 nodes where clusters form, about 4 s of one processor a step"
+    )
+    dear = facts(capsys, config, *sphere[:-2], "--set", "representation.tolerance=1e-10")
+    assert dear["characteristics"] == (
+        "tolerance 1e-10: some 4e+08 nodes where clusters form, more than max_nodes = 2000000: "
+        "raise the tolerance"
+    )
     further = facts(capsys, config, *sphere, "--set", "representation.max_degree=1023")
     assert further["representation"] == "density, degree 64 growing to 1023 as needed"
     assert "larger degrees" not in further

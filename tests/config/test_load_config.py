@@ -164,5 +164,5 @@ def test_defaults_are_those_of_the_configuration() -> None:
     full = with_defaults(least)
     assert with_defaults(full) == full
     assert full["initial"] == {"name": "uniform"}
-    assert full["representation"]["tolerance"] == 1e-10
+    assert full["representation"]["max_nodes"] == 2_000_000
     assert least == {"problem": {"manifold": "circle", "beta": 1.0}, "time": {"end": 1.0}}

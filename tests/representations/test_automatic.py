@@ -1,11 +1,21 @@
 """Who takes over from whom."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.integrators import Start
 from meanfield.measures import Measure
-from meanfield.representations import Options, hand_over_rule, represent
+from meanfield.representations import (
+    CharacteristicsRepresentation,
+    Options,
+    characteristics,
+    hand_over_rule,
+    represent,
+)
+from meanfield.representations.automatic import largest_degree
 from meanfield.trajectory import trajectory
 
 MODES = [[1, 0.01, 0.02], [2, -0.02, 0.01], [3, 0.03, 0.01], [4, 0.0, -0.02], [5, 0.01, 0.01]]
@@ -25,7 +35,7 @@ def snapshots(problem: mf.Problem, times, **options) -> list:
             problem,
             represent(problem, chosen),
             times,
-            tolerance=chosen.tolerance,
+            tolerance=chosen.step_tolerance,
             hand_over=hand_over_rule(problem, chosen),
         )
     )
@@ -93,6 +103,40 @@ def test_max_degree_says_when_a_spectrum_is_full() -> None:
     text = snapshots(problem_of(), [8.0], max_degree=128)[0].events[0].text
     assert text.startswith("density -> characteristics: spectral tail")
     assert text.endswith("at degree 128")
+
+
+@pytest.mark.parametrize(
+    "manifold, given, cells, degree",
+    [
+        (mf.Circle(), None, 1e-10, 512),
+        (mf.Sphere(), None, 1e-4, 256),
+        (mf.Sphere(), 1e-10, 1e-10, 256),
+    ],
+)
+def test_default_of_characteristics_is_what_a_user_can_wait_for(
+    manifold: mf.Circle | mf.Sphere, given: float | None, cells: float, degree: int
+) -> None:
+    """Millions of nodes on the sphere; a tolerance that is given would not be kept."""
+    law = mf.von_mises_fisher(1.0)
+    problem = mf.Problem(manifold, mf.exponential(5.0), mf.SA, law)
+    options = Options(tolerance=given)
+    assert options.step_tolerance == (given or 1e-10)
+    assert options.cell_tolerance(problem) == cells
+    assert largest_degree(problem, options) == degree
+    carrier = represent(problem, replace(options, name="characteristics"))
+    assert isinstance(carrier, CharacteristicsRepresentation)
+    assert carrier.tolerance == cells
+
+
+def test_given_tolerance_is_that_of_steps_of_characteristics() -> None:
+    """Cells that leave 1e-4 would be moved in steps of 1e-10; those of 1e-10 in longer ones."""
+    problem = problem_of(flow=mf.SA)
+    steps = []
+    for tolerance in (1e-10, 1e-4):
+        carrier = characteristics(problem, problem.initial_measure(), tolerance=tolerance)
+        begin = Start(0.0, carrier.state, None, 1.0, 0)
+        steps.append(carrier.stepper(begin, 1e-10, lambda rhs: rhs).step_size)
+    assert steps[1] > 2.0 * steps[0]
 
 
 def test_tokens_become_atoms_when_they_have_met() -> None:

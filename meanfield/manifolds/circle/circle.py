@@ -41,6 +41,7 @@ class Circle:
     modal_axes: tuple[str, ...] = field(default=("degree",), init=False, repr=False)
     point_axes: tuple[str, ...] = field(default=(), init=False, repr=False)
     default_max_degree: int = field(default=4096, init=False, repr=False)
+    full_degree: int = field(default=512, init=False, repr=False)
     largest_degree: int = field(default=2**17, init=False, repr=False)
     origin: float = field(default=0.0, init=False, repr=False)
 

@@ -44,6 +44,7 @@ class Sphere:
     modal_axes: tuple[str, ...] = field(default=("kind", "degree", "order"), init=False, repr=False)
     point_axes: tuple[str, ...] = field(default=("axis",), init=False, repr=False)
     default_max_degree: int = field(default=512, init=False, repr=False)
+    full_degree: int = field(default=256, init=False, repr=False)
     largest_degree: int = field(default=2047, init=False, repr=False)
 
     @property
@@ -70,8 +71,7 @@ class Sphere:
         # Scaled first: neither huge nor tiny vectors overflow or vanish when squared.
         scaled = vectors / largest[:, None]
         scaled /= np.sqrt((scaled * scaled).sum(axis=1))[:, None]
-        near = np.abs(lengths - 1.0) <= _UNIT
-        return np.where(near[:, None], vectors, scaled)
+        return np.where((np.abs(lengths - 1.0) <= _UNIT)[:, None], vectors, scaled)
 
     def check_coefficients(self, coefficients: Any) -> ComplexArray:
         """Coefficients of a density: finite, mass 1, real where the order is 0.
@@ -205,14 +205,6 @@ class Sphere:
         from meanfield.manifolds.sphere import points as sphere_points
 
         return sphere_points.gradient(coefficients, points, divisor)
-
-    def gradient_and_values(
-        self, coefficients: ModalArray, points: FloatArray, fields: Sequence[ModalArray]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Tangent gradient of one field at points, and the values of others there."""
-        from meanfield.manifolds.sphere import points as sphere_points
-
-        return sphere_points.gradient_and_values(coefficients, points, fields)
 
     def extremes(self, coefficients: ModalArray) -> tuple[float, FloatArray, float]:
         """Lowest value on a fine grid, where it is, and a bound that no value exceeds."""

@@ -78,4 +78,4 @@ def stored_tolerance(run: Run) -> float | None:
     if not text:
         return None
     section = tomllib.loads(text).get("representation", {})
-    return float(section.get("tolerance", Options().tolerance))
+    return float(section.get("tolerance", Options().step_tolerance))
