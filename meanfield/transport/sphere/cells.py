@@ -82,6 +82,8 @@ def integer_masses(weights: FloatArray, total: int = TOTAL) -> IntArray:
     >>> integer_masses(np.array([0.5, 0.25, 0.25]), 10).tolist()
     [5, 3, 2]
     """
+    if len(weights) == 0:
+        return np.zeros(0, dtype=np.int64)
     levels = np.cumsum(weights)
     scaled = np.rint(levels / levels[-1] * float(total)).astype(np.int64)
     scaled[-1] = total
