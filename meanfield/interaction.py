@@ -15,7 +15,6 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.kernels import KERNELS
 from meanfield.manifolds.manifold import PARTITION_FLOOR, Manifold, laplacian_eigenvalues
 from meanfield.problem import Problem
 
@@ -130,9 +129,9 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
         scale = 2.0 ** -round(math.log2(largest)) if largest > 0 else 1.0
         potential *= scale
         attention = scale * kernel.attention_multipliers(dimension, degree)
-    # W' = a: a_l = beta w_l for l > 0.
-    own = attention is not None and kernel.name in KERNELS
-    slope = kernel.beta / flow.strength if own else None
+    # W' = a and a' = log_slope a: a_l = log_slope w_l for l > 0.
+    known = None if attention is None else kernel.log_slope
+    slope = None if known is None else known / flow.strength
     return Interaction(manifold, degree, potential, attention, slope, scale)
 
 

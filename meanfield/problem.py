@@ -46,7 +46,7 @@ class Problem:
     --------
     >>> import meanfield as mf
     >>> mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
-    Problem(circle, Kernel('exponential', beta=9), USA, uniform)
+    Problem(circle, exponential(beta=9.0), USA, uniform)
     """
 
     manifold: RoundSphere
@@ -97,7 +97,7 @@ class Problem:
 
         Where none is, functions with a number for an answer return NaN, and None where people read.
         """
-        return not self.flow.normalized or self.kernel.name == "linear"
+        return not self.flow.normalized or self.kernel.log_slope == 0
 
     def initial_measure(self) -> Density | Measure:
         """The measure at time 0, built once."""

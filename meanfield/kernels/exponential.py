@@ -16,6 +16,7 @@ Run downwards, both have positive terms only: no cancellation, no overflow, ever
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -75,36 +76,64 @@ def exponential(beta: float) -> Kernel:
     >>> exponential(beta=1.0).attention_multipliers(1, 2).round(4)
     array([0.4658, 0.2079, 0.0499])
     """
-    beta = float(beta)
-    if not _SMALLEST_BETA <= abs(beta) <= _LARGEST_BETA:
-        raise ValueError(
-            f"beta must be {_SMALLEST_BETA:g} to {_LARGEST_BETA:g} in modulus, got {beta:g}; "
-            "the limit beta -> 0 is the linear kernel."
-        )
+    return Exponential(float(beta))
 
-    def attention(s: FloatArray) -> FloatArray:
-        return np.exp(beta * s - abs(beta))
 
-    def signed(multipliers: FloatArray) -> FloatArray:
+@dataclass(frozen=True)
+class Exponential(Kernel):
+    """The kernel that `exponential` makes."""
+
+    beta: float
+    name: str = field(default="exponential", init=False)
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        if not _SMALLEST_BETA <= abs(self.beta) <= _LARGEST_BETA:
+            raise ValueError(
+                f"beta must be {_SMALLEST_BETA:g} to {_LARGEST_BETA:g} in modulus, got "
+                f"{self.beta:g}; the limit beta -> 0 is the linear kernel."
+            )
+
+    @property
+    def log_slope(self) -> float:
+        """Number beta: a' = beta a."""
+        return self.beta
+
+    @property
+    def log_scale(self) -> float:
+        """The papers' kernel is e^{beta s}."""
+        return abs(self.beta)
+
+    def attention(self, s: FloatArray) -> FloatArray:
+        """Values exp(beta s - |beta|)."""
+        return np.asarray(np.exp(self.beta * s - abs(self.beta)))
+
+    def potential(self, s: FloatArray) -> FloatArray:
+        """Values a(s) / beta."""
+        return self.attention(s) / self.beta
+
+    def attention_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers by `scaled_bessel`."""
+        return self._signed(scaled_bessel(dimension, abs(self.beta), max_degree))
+
+    def potential_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers a_l / beta."""
+        return self.attention_multipliers(dimension, max_degree) / self.beta
+
+    def normalized_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers a_l / (beta a_0)."""
+        relative, _ = _relative_bessel(dimension, abs(self.beta), max_degree)
+        return self._signed(relative) / self.beta
+
+    def __repr__(self) -> str:
+        """What makes it again."""
+        return f"exponential(beta={self.beta!r})"
+
+    def _signed(self, multipliers: FloatArray) -> FloatArray:
         # a(-beta; s) = a(beta; -s), and Y_l(-x) = (-1)^l Y_l(x).
-        return multipliers if beta > 0 else multipliers * (-1.0) ** np.arange(len(multipliers))
-
-    def attention_multipliers(dimension: int, max_degree: int) -> FloatArray:
-        return signed(scaled_bessel(dimension, abs(beta), max_degree))
-
-    def normalized_multipliers(dimension: int, max_degree: int) -> FloatArray:
-        return signed(_relative_bessel(dimension, abs(beta), max_degree)[0]) / beta
-
-    return Kernel(
-        name="exponential",
-        beta=beta,
-        attention=attention,
-        potential=lambda s: attention(s) / beta,
-        attention_multipliers=attention_multipliers,
-        potential_multipliers=lambda m, max_degree: attention_multipliers(m, max_degree) / beta,
-        normalized_multipliers=normalized_multipliers,
-        log_scale=abs(beta),
-    )
+        if self.beta > 0:
+            return multipliers
+        return multipliers * (-1.0) ** np.arange(len(multipliers))
 
 
 def scaled_bessel(dimension: int, beta: float, max_degree: int) -> FloatArray:

@@ -10,8 +10,7 @@ on the sphere S^m of dimension m; sigma is the uniform probability measure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -26,13 +25,12 @@ _GAP_DEGREE = 2**11
 # Multipliers below this would lose the degrees that matter to underflow.
 _UNDERFLOW = 1e-280
 
-Multipliers = Callable[[int, int], FloatArray]
-"""A function of (dimension, max_degree) with values of shape (max_degree + 1,)."""
 
+class Kernel(ABC):
+    """Zonal kernel a(s) with potential W, W' = a: plain data that compares, hashes and pickles.
 
-@dataclass(frozen=True)
-class Kernel:
-    """Zonal kernel a(s) with potential W, W' = a.
+    Multipliers have shape (max_degree + 1,), on the sphere of the given dimension (circle 1,
+    sphere 2).
 
     Attributes
     ----------
@@ -41,27 +39,53 @@ class Kernel:
     beta : float
         Given, dimensionless. Inverse temperature; its scale 1/sqrt(|beta|) is the width of a
         cluster. 0 for the linear kernel.
-    attention, potential : callable
-        Given. a(s) and W(s), s in [-1, 1], vectorised.
-    attention_multipliers, potential_multipliers : callable (dimension, max_degree)
-        Given. a_l and w_l on the sphere of that dimension (circle 1, sphere 2), shape
-        (max_degree + 1,).
-    normalized_multipliers : callable (dimension, max_degree)
-        Given. w_l / a_0, what a normalised flow feels near uniform; not a quotient of the
-        two, which underflow in high dimension.
-    log_scale : float
-        Given. Logarithm of (papers' kernel) / a: paper time = scaled time * exp(-log_scale)
-        for unnormalised flows.
+
+    See Also
+    --------
+    exponential, linear, zonal : what makes one.
     """
 
     name: str
     beta: float
-    attention: Callable[[FloatArray], FloatArray]
-    potential: Callable[[FloatArray], FloatArray]
-    attention_multipliers: Multipliers
-    potential_multipliers: Multipliers
-    normalized_multipliers: Multipliers
-    log_scale: float = 0.0
+
+    @property
+    def log_slope(self) -> float | None:
+        """The number a' / a where that is one: beta (exponential), 0 (linear); else None.
+
+        It makes a and W one series: a_l = log_slope w_l, l > 0.
+        """
+        return None
+
+    @property
+    def log_scale(self) -> float:
+        """Logarithm of (papers' kernel) / a.
+
+        Paper time = scaled time * exp(-log_scale) for unnormalised flows.
+        """
+        return 0.0
+
+    @abstractmethod
+    def attention(self, s: FloatArray) -> FloatArray:
+        """Values a(s), s in [-1, 1]."""
+
+    @abstractmethod
+    def potential(self, s: FloatArray) -> FloatArray:
+        """Values W(s), s in [-1, 1]."""
+
+    @abstractmethod
+    def attention_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers a_l of the attention."""
+
+    @abstractmethod
+    def potential_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers w_l of the potential."""
+
+    @abstractmethod
+    def normalized_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers w_l / a_0, what a normalised flow feels near uniform.
+
+        Not a quotient of the two, which underflow in high dimension.
+        """
 
     def degree(self, dimension: int, tolerance: float = _NEGLIGIBLE) -> int:
         """Largest degree that carries the kernel: |l w_l| above `tolerance` of its largest.
@@ -86,10 +110,6 @@ class Kernel:
         1.0
         """
         return float(np.abs(self.attention(np.cos(np.linspace(0.0, np.pi, 1001)))).max())
-
-    def __repr__(self) -> str:
-        """Name and beta, without the functions."""
-        return f"Kernel({self.name!r}, beta={self.beta:g})"
 
 
 @lru_cache(maxsize=64)

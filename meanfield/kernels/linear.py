@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from meanfield.arrays import FloatArray
@@ -28,15 +30,44 @@ def linear() -> Kernel:
     >>> linear().potential_multipliers(1, 3)
     array([0. , 0.5, 0. , 0. ])
     """
-    return Kernel(
-        name="linear",
-        beta=0.0,
-        attention=lambda s: np.ones_like(np.asarray(s, dtype=np.float64)),
-        potential=lambda s: np.asarray(s, dtype=np.float64),
-        attention_multipliers=lambda m, max_degree: _single(0, 1.0, max_degree),
-        potential_multipliers=lambda m, max_degree: _single(1, 1.0 / (m + 1), max_degree),
-        normalized_multipliers=lambda m, max_degree: _single(1, 1.0 / (m + 1), max_degree),
-    )
+    return Linear()
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """The kernel that `linear` makes."""
+
+    name: str = field(default="linear", init=False)
+    beta: float = field(default=0.0, init=False)
+
+    @property
+    def log_slope(self) -> float:
+        """Number 0: a is constant."""
+        return 0.0
+
+    def attention(self, s: FloatArray) -> FloatArray:
+        """Values 1."""
+        return np.ones_like(np.asarray(s, dtype=np.float64))
+
+    def potential(self, s: FloatArray) -> FloatArray:
+        """Values s."""
+        return np.asarray(s, dtype=np.float64)
+
+    def attention_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers 1, 0, 0, ..."""
+        return _single(0, 1.0, max_degree)
+
+    def potential_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers 0, 1/d, 0, ..."""
+        return _single(1, 1.0 / (dimension + 1), max_degree)
+
+    def normalized_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers 0, 1/d, 0, ..."""
+        return self.potential_multipliers(dimension, max_degree)
+
+    def __repr__(self) -> str:
+        """What makes it again."""
+        return "linear()"
 
 
 def _single(degree: int, value: float, max_degree: int) -> FloatArray:

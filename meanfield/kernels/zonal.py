@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -20,7 +21,7 @@ _LARGEST_DEGREE = 2047
 _TOP = _LARGEST_DEGREE // 8
 _LARGEST_NOISE = 1e-10
 
-# Fast paths and figures know the built-in kernels by these names.
+# Run files and figures know the built-in kernels by these names.
 _RESERVED = ("exponential", "linear")
 
 
@@ -65,69 +66,100 @@ def zonal(
     >>> bool(abs(kernel.potential_multipliers(1, 1)[1] - 0.207910415) < 1e-9)
     True
     """
-    if name in _RESERVED:
-        raise ValueError(f"name {name!r} is that of a built-in kernel: choose another.")
     if (attention is None) == (multipliers is None):
         raise ValueError("give either the attention function or its multipliers, not both.")
-    if multipliers is not None:
-        given = np.atleast_1d(np.asarray(multipliers, dtype=np.float64))
-        if given.ndim != 1 or not np.all(np.isfinite(given)):
-            raise ValueError("multipliers must be a list of finite numbers.")
-        if len(given) > _LARGEST_DEGREE + 1:
-            raise ValueError(
-                f"multipliers holds {len(given)} numbers, at most {_LARGEST_DEGREE + 1}."
-            )
+    function: object = attention
+    if function is not None and not callable(function):
+        raise TypeError(f"attention must be a function of s, got {type(function).__name__}.")
+    if multipliers is None:
+        return Zonal(attention, None, float(beta), name)
+    given = np.atleast_1d(np.asarray(multipliers, dtype=np.float64))
+    if given.ndim != 1 or not np.all(np.isfinite(given)):
+        raise ValueError("multipliers must be a list of finite numbers.")
+    if len(given) > _LARGEST_DEGREE + 1:
+        raise ValueError(f"multipliers holds {len(given)} numbers, at most {_LARGEST_DEGREE + 1}.")
+    return Zonal(None, tuple(given.tolist()), float(beta), name)
+
+
+@dataclass(frozen=True)
+class Zonal(Kernel):
+    """The kernel that `zonal` makes: equal if function or multipliers, beta and name are.
+
+    It pickles if its function does.
+
+    Attributes
+    ----------
+    function : callable or None
+        Given. a(s).
+    circle_multipliers : tuple of float, or None
+        Given, where the function is not. a_0, a_1, ... on the circle.
+    """
+
+    function: Callable[[FloatArray], FloatArray] | None
+    circle_multipliers: tuple[float, ...] | None
+    beta: float
+    name: str
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        if self.name in _RESERVED:
+            raise ValueError(f"name {self.name!r} is that of a built-in kernel: choose another.")
+
+    def attention(self, s: FloatArray) -> FloatArray:
+        """Values of the function, or of the series of its multipliers."""
+        if self.function is not None:
+            return self.function(s)
+        given = np.asarray(self.circle_multipliers)
         series = np.concatenate([given[:1], 2.0 * given[1:]])
+        return np.asarray(chebyshev.chebval(s, series))
 
-        def attention(s: FloatArray) -> FloatArray:
-            return np.asarray(chebyshev.chebval(s, series))
-
-    assert_callable = attention
-    if not callable(assert_callable):
-        raise TypeError(f"attention must be a function of s, got {type(attention).__name__}.")
-    function: Callable[[FloatArray], FloatArray] = assert_callable
-
-    @cache
-    def computed(dimension: int) -> FloatArray:
-        if dimension != 1:
-            computed(1)  # looks for degrees that are missed
-        found = _significant(zonal_multipliers(function, dimension, _LARGEST_DEGREE))
-        if dimension == 1:
-            _check_complete(function, found)
-        return found
-
-    def attention_multipliers(dimension: int, max_degree: int) -> FloatArray:
-        return _resized(computed(dimension), max_degree)
-
-    @cache
-    def mean_potential(dimension: int) -> float:
-        return float(zonal_multipliers(potential, dimension, 0)[0])
-
-    def potential_multipliers(dimension: int, max_degree: int) -> FloatArray:
-        a = attention_multipliers(dimension, max_degree + 1)
-        l = np.arange(1, max_degree + 1)
-        w = np.zeros(max_degree + 1)
-        w[1:] = (a[:-2] - a[2:]) / (2 * l + dimension - 1)
-        w[0] = mean_potential(dimension)
-        return w
-
-    def potential(s: FloatArray) -> FloatArray:
-        # a(s) = a_0 + 2 sum_k a_k T_k(s), integrated term by term from -1.
-        a = np.trim_zeros(attention_multipliers(1, _LARGEST_DEGREE), "b")
+    def potential(self, s: FloatArray) -> FloatArray:
+        """Values of the integral of a from -1."""
+        # a(s) = a_0 + 2 sum_k a_k T_k(s), integrated term by term.
+        a = np.trim_zeros(self.attention_multipliers(1, _LARGEST_DEGREE), "b")
         series = chebyshev.chebint(np.concatenate([a[:1], 2.0 * a[1:]]), lbnd=-1)
         return np.asarray(chebyshev.chebval(np.asarray(s, dtype=np.float64), series))
 
-    return Kernel(
-        name=name,
-        beta=float(beta),
-        attention=function,
-        potential=potential,
-        attention_multipliers=attention_multipliers,
-        potential_multipliers=potential_multipliers,
-        normalized_multipliers=lambda m, max_degree: (
-            potential_multipliers(m, max_degree) / attention_multipliers(m, 0)[0]
-        ),
-    )
+    def attention_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers by quadrature."""
+        return _resized(_computed(self, dimension), max_degree)
+
+    def potential_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers from those of a."""
+        a = self.attention_multipliers(dimension, max_degree + 1)
+        l = np.arange(1, max_degree + 1)
+        w = np.zeros(max_degree + 1)
+        w[1:] = (a[:-2] - a[2:]) / (2 * l + dimension - 1)
+        w[0] = _mean_potential(self, dimension)
+        return w
+
+    def normalized_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
+        """Multipliers w_l / a_0."""
+        mean_value = self.attention_multipliers(dimension, 0)[0]
+        return np.asarray(self.potential_multipliers(dimension, max_degree) / mean_value)
+
+    def __repr__(self) -> str:
+        """What makes it again, the function by its name."""
+        if self.circle_multipliers is not None:
+            given = f"multipliers={list(self.circle_multipliers)}"
+        else:
+            given = getattr(self.function, "__name__", repr(self.function))
+        return f"zonal({given}, beta={self.beta!r}, name={self.name!r})"
+
+
+@lru_cache(maxsize=64)
+def _computed(kernel: Zonal, dimension: int) -> FloatArray:
+    if dimension != 1:
+        _computed(kernel, 1)  # looks for degrees that are missed
+    found = _significant(zonal_multipliers(kernel.attention, dimension, _LARGEST_DEGREE))
+    if dimension == 1:
+        _check_complete(kernel.attention, found)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _mean_potential(kernel: Zonal, dimension: int) -> float:
+    return float(zonal_multipliers(kernel.potential, dimension, 0)[0])
 
 
 def _significant(multipliers: FloatArray) -> FloatArray:

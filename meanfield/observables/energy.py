@@ -47,7 +47,7 @@ def interaction_energy(problem: Problem, moments: ModalArray) -> float:
 def _normalised_multipliers(kernel: Kernel, dimension: int) -> FloatArray:
     """Multipliers of the potential over twice the reference energy."""
     degree = kernel.degree(dimension)
-    if kernel.name == "exponential":
+    if kernel.log_slope:
         # W = a / beta: the factor 1 / beta cancels in the ratio, also where it would overflow.
         multipliers, function = kernel.attention_multipliers(dimension, degree), kernel.attention
     else:

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.kernels import KERNELS
 from meanfield.manifolds.manifold import PARTITION_FLOOR
 from meanfield.problem import Problem
 from meanfield.stationary.symmetry import Symmetry, log_mean
@@ -79,7 +78,7 @@ class SelfConsistency:
                 f"symmetry is of S^{symmetry.dimension}, the problem lives on S^{dimension}: "
                 "build it for that dimension."
             )
-        if flow.normalized and kernel.name not in KERNELS:
+        if flow.normalized and kernel.log_slope is None:
             raise ValueError(
                 f"kernel {kernel.name!r} with a normalised flow: its velocity is no gradient. "
                 "Take an exponential or linear kernel, or normalized = false."

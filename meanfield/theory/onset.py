@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 import operator
 
-from meanfield.kernels import KERNELS
 from meanfield.kernels.exponential import inverse_bessel_ratio
 from meanfield.problem import Problem
 from meanfield.theory.stability import couplings, critical_degree
@@ -111,7 +110,7 @@ def branch_direction(problem: Problem) -> float:
     """
     kernel, flow, dimension = problem.kernel, problem.flow, problem.manifold.dimension
     k = critical_degree(problem)
-    if flow.normalized and kernel.name not in KERNELS:
+    if flow.normalized and kernel.log_slope is None:
         raise ValueError(
             f"stationary states of a normalised flow need a built-in kernel, got {kernel.name!r}. "
             "Use normalized = false."
@@ -131,9 +130,9 @@ def branch_direction(problem: Problem) -> float:
     if q >= 1.0 - _TIE:
         # Both degrees lose stability together: the branch leaves linearly.
         return math.inf
-    if not flow.normalized:
+    if not flow.normalized or kernel.log_slope is None:
         return squared * q / (2.0 * (1.0 - q)) + squared / 6.0 - 1.0 / 3.0
-    first, second = (float(kernel.beta / flow.strength * coupling[l]) for l in (k, 2 * k))
+    first, second = (float(kernel.log_slope / flow.strength * coupling[l]) for l in (k, 2 * k))
     mu = kappa * (1.0 - first) / (2.0 * (1.0 - q))
     return (
         kappa * (q * mu - first * kappa / 2.0 - second * mu)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from meanfield.arrays import FloatArray
-from meanfield.kernels import KERNELS, Kernel
+from meanfield.kernels import Kernel
 from meanfield.problem import Problem
 
 
@@ -47,14 +47,14 @@ def attention_and_slope(
     """
     kernel, normalized = problem.kernel, problem.flow.normalized
     shift = np.zeros((len(angles), 1))
-    if kernel.name in KERNELS:
-        logarithms = log_attention(kernel.beta, angles)
+    if kernel.log_slope is not None:
+        logarithms = log_attention(kernel.log_slope, angles)
         if normalized:
             # A place attends to masses only in proportion: the largest is taken out.
             shift = np.where(masses > 0, logarithms, -np.inf).max(axis=1, keepdims=True)
         with np.errstate(over="ignore"):  # of what has no mass
             attention: FloatArray = np.where(masses > 0, np.exp(logarithms - shift), 0.0)
-        slope: FloatArray = kernel.beta * attention
+        slope: FloatArray = kernel.log_slope * attention
     else:
         similarities = np.cos(angles)
         attention = np.asarray(kernel.attention(similarities), dtype=np.float64)

@@ -25,7 +25,6 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.kernels import KERNELS
 from meanfield.manifolds.legendre import gauss_legendre
 from meanfield.problem import Problem
 from meanfield.theory.cluster_rates import check_no_diffusion
@@ -118,7 +117,7 @@ def attraction(problem: Problem, angle: float) -> float:
     """
     kernel, strength = problem.kernel, problem.flow.strength
     # Kernels in closed form are positive even where they underflow.
-    if kernel.name in KERNELS:
+    if kernel.log_slope is not None:
         return strength
     return strength * float(kernel.attention(np.cos(np.array([angle])))[0])
 
@@ -130,7 +129,7 @@ def _inverse_attention(
     kernel, normalized = problem.kernel, problem.flow.normalized
     count = math.ceil(length / _LONGEST_PANEL)
     even = np.linspace(0.0, length, count + 1)
-    if kernel.name not in KERNELS:
+    if kernel.log_slope is None:
         start = math.log(math.tan(0.5 * far))
         ends = kernel.attention(np.cos(np.array([far, 0.0])))
         # Under a normalised flow attention is positive; else it may repel, but on all of the way.
@@ -144,8 +143,8 @@ def _inverse_attention(
         return 0.0, exponents, even
     # 1 / a = e^{2 |beta| x} with x = sin^2(phi / 2), or cos^2 for negative beta, is largest at
     # one end. There x = s and ln(1 / x - 1) = r; at a distance d x = s / (s + (1 - s) e^{2 d}).
-    k = 2.0 * abs(kernel.beta)
-    if kernel.beta >= 0:
+    k = 2.0 * abs(kernel.log_slope)
+    if kernel.log_slope >= 0:
         s, r = math.sin(0.5 * far) ** 2, -2.0 * math.log(math.tan(0.5 * far))
         peak = k * s
     else:

@@ -189,7 +189,7 @@ def test_state_that_was_not_found_below_the_critical_diffusivity(
 def test_state_is_written_in_one_line() -> None:
     """Thousands of numbers would scroll by."""
     state = stationary_state(mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.4)))
-    start = "StationaryState(Problem(circle, Kernel('linear', beta=0), "
+    start = "StationaryState(Problem(circle, linear(), "
     assert repr(state).startswith(start)
     assert repr(state).endswith(f"axisymmetric, order_parameter={state.order_parameter:.6g})")
 

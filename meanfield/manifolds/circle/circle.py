@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray, ModalArray
-from meanfield.kernels import KERNELS, Kernel
+from meanfield.kernels import Kernel
 from meanfield.manifolds.circle.grid import CircleGrid
 
 if TYPE_CHECKING:
@@ -206,9 +206,9 @@ class Circle:
         """Velocity in the field of points, summed pair by pair; compiled for built-in kernels."""
         from meanfield.manifolds.circle import pairs
 
-        if kernel.name in KERNELS:
+        if kernel.log_slope is not None:
             return pairs.exponential_velocity_circle(
-                points, weights, kernel.beta, normalized, targets
+                points, weights, kernel.log_slope, normalized, targets
             )
         return pairs.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
 
