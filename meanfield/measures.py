@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.kernels.exponential import exponential
 
 if TYPE_CHECKING:
     from meanfield.manifolds.manifold import Manifold
@@ -120,6 +121,24 @@ class Density:
     def max_degree(self) -> int:
         """Largest degree that is stored."""
         return self.manifold.degree_of(self.coefficients)
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Values at points: of a known mixture to relative accuracy, however small they are.
+
+        Those of a series have an absolute error, rounding of the largest value.
+        """
+        space = self.manifold
+        if not self.components:
+            return space.evaluate(self.coefficients, points)
+        values = np.zeros(len(points))
+        for weight, centre, kappa in self.components:
+            mean = 1.0
+            if kappa > 0.0:
+                mean = exponential(kappa).attention_multipliers(space.dimension, 0)[0]
+            # kappa (<x, centre> - 1), without cancellation.
+            exponent = -2.0 * kappa * np.sin(0.5 * space.distance(points, centre)) ** 2
+            values += weight / mean * np.exp(exponent)
+        return values
 
     def moments(self, max_degree: int) -> ModalArray:
         """Moments up to `max_degree`: the coefficients, cut or filled with zeros."""

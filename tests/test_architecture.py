@@ -21,6 +21,7 @@ FLOORS = [
     ["initial", "sampling", "transport"],
     ["problem"],
     ["interaction", "theory", "observables"],
+    ["positive_sums"],
     ["stationary"],
     ["representations"],
     ["snapshot"],

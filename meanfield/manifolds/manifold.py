@@ -22,7 +22,8 @@ from meanfield.manifolds.label_cells import LabelCells
 # A partition function this small, of a kernel whose largest value is about 1 (`interaction` makes
 # it so), is rounding of its transform. It occurs only where the
 # density is as small (Z >= the mass within 1/sqrt(beta) of the point), so the flux there is
-# below rounding whatever the quotient; the floor keeps that quotient bounded.
+# below rounding whatever the quotient; the floor keeps that quotient bounded. For kernels that
+# are not largest at s = 1 it may occur where the mass is: `positive_sums` watches that.
 PARTITION_FLOOR = 16 * float(np.finfo(np.float64).eps)
 
 

@@ -9,16 +9,22 @@ from meanfield.arrays import FixedArrays, State
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.atoms import AtomRepresentation, atoms
-from meanfield.representations.automatic import HandOver, hand_over_rule, never
+from meanfield.representations.automatic import (
+    HandOver,
+    first_carrier,
+    hand_over_rule,
+    hands_over,
+    never,
+)
 from meanfield.representations.characteristics import (
     CharacteristicsRepresentation,
     characteristics,
-    resumed_characteristics,
 )
 from meanfield.representations.density import DensityRepresentation, density
 from meanfield.representations.options import Options, usual_degree
 from meanfield.representations.particles import ParticleRepresentation, particles
 from meanfield.representations.representation import Representation
+from meanfield.representations.resumed_characteristics import resumed_characteristics
 
 __all__ = [
     "REPRESENTATIONS",
@@ -93,10 +99,20 @@ REPRESENTATIONS: dict[str, Family] = {
     ),
     "particles": Family(
         lambda problem, measure, options: particles(
-            problem, measure, tokens=options.tokens, seed=options.seed, step=options.step
+            problem,
+            measure,
+            tokens=options.tokens,
+            seed=options.seed,
+            step=options.step,
+            tolerance=options.step_tolerance,
         ),
         lambda problem, options, state, fixed: ParticleRepresentation(
-            problem, state, fixed.get("weights"), step=options.step, seed=options.seed
+            problem,
+            state,
+            fixed.get("weights"),
+            step=options.step,
+            seed=options.seed,
+            tolerance=options.step_tolerance,
         ),
     ),
 }
@@ -106,8 +122,8 @@ REPRESENTATIONS: dict[str, Family] = {
 def represent(problem: Problem, options: Options) -> Representation:
     """Representation in which a problem starts.
 
-    "auto" begins as the initial measure does: a density as a density, tokens as particles, atoms
-    as atoms.
+    "auto" begins as the initial measure does: a density as a density (as characteristics where Z
+    may get lost in its rounding), tokens as particles, atoms as atoms.
 
     Raises
     ------
@@ -126,4 +142,8 @@ def represent(problem: Problem, options: Options) -> Representation:
         raise ValueError(
             f'tokens = {options.tokens} is for name = "particles"; this run is a density.'
         )
+    if hands_over(problem, options) and isinstance(measure, Density):
+        first = first_carrier(problem, measure, options)
+        if first is not None:
+            return first
     return REPRESENTATIONS[name].begin(problem, measure, options)

@@ -81,7 +81,9 @@ class AtomRepresentation:
 
     def __post_init__(self) -> None:
         """Atoms move as particles do."""
-        moving = ParticleRepresentation(self.problem, self.state, self.weights)
+        moving = ParticleRepresentation(
+            self.problem, self.state, self.weights, tolerance=self.tolerance
+        )
         object.__setattr__(self, "tokens", moving)
 
     @property
@@ -157,9 +159,9 @@ class AtomRepresentation:
         """Atoms are all there is."""
         return None
 
-    def failure(self, state: State) -> None:
-        """None: atoms are exact."""
-        return None
+    def failure(self, state: State) -> str | None:
+        """What particles say."""
+        return self.tokens.failure(state)
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """Clusters that have met within the step, as `meeting` tells with radius for reach.

@@ -1,6 +1,6 @@
 """Which representation takes over from which, and when: what "auto" means.
 
-    density -> characteristics     when its spectrum is full
+    density -> characteristics     when its spectrum is full, or Z near to be lost in its rounding
     characteristics -> atoms       when every cluster has met and next to no mass lies between
     particles -> atoms             when tokens that have met leave few enough
 
@@ -15,8 +15,9 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import State
-from meanfield.measures import Measure
+from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius
+from meanfield.positive_sums import sees_far, sums_pairs
 from meanfield.problem import Problem
 from meanfield.representations.atoms import atoms
 from meanfield.representations.characteristics import (
@@ -38,6 +39,10 @@ HandOver = Callable[[Representation, State, bool], Successor | None]
 # Tokens that cross less than this share of a cluster's radius in the longest step of particles are
 # at rest on the time scale of particles.
 _AT_REST = 0.01
+
+
+# Share of the tolerance at which rounding of Z makes a density hand over, before it ends.
+_LOST = 0.1
 
 
 def never(representation: Representation, state: State, failed: bool) -> None:
@@ -79,19 +84,46 @@ def _from_density(
     options: Options, here: DensityRepresentation, state: State, failed: bool
 ) -> Successor | None:
     full, degree = options.max_degree or here.problem.space.full_degree, here.grid.max_degree
-    if degree < full or not (failed or here.adapt(state) is not None):
+    lost = here.lost_share(state)
+    if lost <= _LOST * here.tolerance and (
+        degree < full or not (failed or here.adapt(state) is not None)
+    ):
         return None
+    successor = _on_characteristics(here.problem, here.measure(state), options)
+    if successor is None:
+        return None
+    if degree >= full:
+        return successor, f"spectral tail {here.tail(state):.1e} at degree {degree}"
+    if not sums_pairs(here.problem, len(successor.masses)):
+        return None
+    return successor, f"rounding of Z changes velocities by {lost:.1e}"
+
+
+def first_carrier(problem: Problem, measure: Density, options: Options) -> Representation | None:
+    """Characteristics that carry a density from the start, if Z may get lost in its rounding.
+
+    None if the density is as good: it, too, knows its smallest values to rounding only, or
+    sums over pairs of nodes would be too dear.
+    """
+    if not sees_far(problem) or not measure.components:
+        return None
+    begun = _on_characteristics(problem, measure, options)
+    return begun if begun is not None and sums_pairs(problem, len(begun.masses)) else None
+
+
+def _on_characteristics(
+    problem: Problem, measure: Density, options: Options
+) -> CharacteristicsRepresentation | None:
+    """Characteristics of a density; None if they would take more nodes than allowed."""
     try:
-        successor = characteristics(
-            here.problem,
-            here.measure(state),
-            tolerance=options.cell_tolerance(here.problem),
+        return characteristics(
+            problem,
+            measure,
+            tolerance=options.cell_tolerance(problem),
             max_nodes=options.max_nodes,
         )
     except ValueError:
-        # Too few nodes are allowed: the density goes on as far as it comes.
         return None
-    return successor, f"spectral tail {here.tail(state):.1e} at degree {degree}"
 
 
 def _from_characteristics(
@@ -104,8 +136,12 @@ def _from_characteristics(
     # as do nodes that have met nobody; their mass goes to the nearest atom.
     order = np.argsort(found.mass)
     light = np.zeros(found.count, dtype=bool)
-    light[order] = np.cumsum(found.mass[order]) <= here.tolerance
+    if not sees_far(problem):
+        # Else next to no mass may move all of it.
+        light[order] = np.cumsum(found.mass[order]) <= here.tolerance
     heavy = found.met & ~light
+    if sees_far(problem) and not heavy.all():
+        return None
     if found.mass[~heavy].sum() > here.tolerance:
         return None
     number, mass = found.number, measure.mass

@@ -18,9 +18,17 @@ import numpy as np
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.integrators import Start, Stepper, dop853
-from meanfield.interaction import Interaction, interaction
+from meanfield.interaction import Interaction, MeanField, interaction
 from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density, Measure
+from meanfield.positive_sums import (
+    mean_velocity,
+    noise_share,
+    sees_far,
+    share_lost,
+    sums_pairs,
+    velocity,
+)
 from meanfield.problem import Problem
 from meanfield.representations.label_refinement import LabelMap, beginning, halved, joined
 from meanfield.representations.options import MOST_NODES
@@ -33,6 +41,7 @@ from meanfield.representations.step_limits import (
     check_no_diffusion,
     contraction_rate,
     linear_rate,
+    lost_digits,
 )
 
 # After a step that failed, cells split that are this much below the usual threshold; where there
@@ -43,6 +52,8 @@ _LARGEST_LOG = np.log(1e300)
 _STEPS = 1e-2
 # While no moment is larger than this, steps are those of a linear growth.
 _NEAR_UNIFORM = 0.1
+# Share of the tolerance that a density may leave unresolved where it hands over.
+_UNRESOLVED = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +104,9 @@ class CharacteristicsRepresentation:
         object.__setattr__(self, "contraction", contraction_rate(self.problem))
         object.__setattr__(self, "linear_rate", linear_rate(self.problem))
         space, points = self.problem.space, self.cells.points
-        base = space.evaluate(self.initial.coefficients, points)
-        here = LabelMap(space, self.cells, base, points, np.zeros(len(base)))
+        base = self.initial.at(points)
+        far = sees_far(self.problem)
+        here = LabelMap(space, self.cells, base, points, np.zeros(len(base)), far)
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "masses", here.masses())
         object.__setattr__(self, "scale", here.scale())
@@ -110,8 +122,10 @@ class CharacteristicsRepresentation:
         On the sphere d x/dt = |x| v(x / |x|), as for particles.
         """
         points, lengths = self._retracted(state)
-        felt = self.problem.space.moments(points, self.masses, self.interaction.degree)
-        velocity, divergence = self.interaction.field(felt).velocity_and_divergence(points)
+        if sums_pairs(self.problem, len(points)):
+            velocity, divergence = mean_velocity(self.problem, points, self.masses)
+        else:
+            velocity, divergence = self._field(points).velocity_and_divergence(points)
         velocity *= lengths if velocity.ndim == 1 else lengths[:, None]
         divergence *= self.scale
         return np.concatenate([velocity.ravel(), divergence])
@@ -157,8 +171,11 @@ class CharacteristicsRepresentation:
         return self._on(halved(here, self.initial, coarse, self.max_nodes))
 
     def failure(self, state: State) -> str | None:
-        """Under-resolved: a cell leaves more than the tolerance; or labels fold."""
+        """Under-resolved: a cell leaves more than the tolerance; labels fold; Z is lost."""
         here = self._map(state)
+        lost = self._lost_share(here.points)
+        if lost > self.tolerance:
+            return lost_digits(lost, self.tolerance)
         folded = self.cells.fold(here.points, here.allowance(self.tolerance))
         if folded is not None:
             return f"labels fold in cell {folded}: the flow keeps their order. Check the state"
@@ -185,8 +202,8 @@ class CharacteristicsRepresentation:
         int Z |v|^2 dmu / strength, dE/dt along the flow.
         """
         space, points = self.problem.space, self._points(state)
-        field_ = self.interaction.field(space.moments(points, self.masses, self.interaction.degree))
-        squared = space.squared_norm(field_.velocity(points))
+        field_ = self._field(points)
+        squared = space.squared_norm(velocity(self.problem, field_, points, self.masses))
         if field_.partition is not None:
             squared = squared * space.evaluate(field_.partition, points)
         return {
@@ -201,9 +218,28 @@ class CharacteristicsRepresentation:
     def _on(self, map_: LabelMap | None) -> CharacteristicsRepresentation | None:
         return None if map_ is None else replace(self, state=map_.state(), cells=map_.cells)
 
+    def _field(self, points: FloatArray) -> MeanField:
+        degree = self.interaction.degree
+        return self.interaction.field(self.problem.space.moments(points, self.masses, degree))
+
+    def _lost_share(self, points: FloatArray) -> float:
+        """Relative error of velocities by rounding: of Z, or of the masses that make it."""
+        if not sees_far(self.problem):
+            return 0.0
+        if not sums_pairs(self.problem, len(points)):
+            return share_lost(self._field(points), points, self.masses)
+        error = _UNRESOLVED * self.tolerance
+        return noise_share(self.problem, points, self.masses, self.initial, error, self.cells)
+
     def _map(self, state: State) -> LabelMap:
-        space = self.problem.space
-        return LabelMap(space, self.cells, self.base, self._points(state), self._log_stretch(state))
+        return LabelMap(
+            self.problem.space,
+            self.cells,
+            self.base,
+            self._points(state),
+            self._log_stretch(state),
+            sees_far(self.problem),
+        )
 
     def _log_stretch(self, state: State) -> FloatArray:
         return np.asarray(state[-len(self.base) :] / self.scale)
@@ -256,35 +292,8 @@ def characteristics(
         )
     check_movable(problem)
     check_no_diffusion(problem, "characteristics", NOISY)
-    here = beginning(problem.space, measure, tolerance, problem.moment_degree, max_nodes)
+    degree, far = problem.moment_degree, sees_far(problem)
+    here = beginning(problem.space, measure, tolerance, degree, max_nodes, far)
     return CharacteristicsRepresentation(
         problem, here.state(), here.cells, measure, tolerance, max_nodes
     )
-
-
-def resumed_characteristics(
-    problem: Problem,
-    state: State,
-    fixed: FixedArrays,
-    *,
-    tolerance: float,
-    max_nodes: int = MOST_NODES,
-) -> CharacteristicsRepresentation:
-    """Characteristics in a later state, from what `fixed` gave.
-
-    Raises
-    ------
-    ValueError
-        If the problem cannot be carried, or the state does not fit the cells.
-    """
-    check_movable(problem)
-    check_no_diffusion(problem, "characteristics", NOISY)
-    space = problem.space
-    cells = space.cells_of(fixed["bounds"])
-    expected = cells.points.size + len(cells.weights)
-    if state.shape != (expected,):
-        raise ValueError(
-            f"state has shape {state.shape}, expected ({expected},) for {len(cells.bounds)} cells."
-        )
-    initial = Density(space, fixed["initial"])
-    return CharacteristicsRepresentation(problem, state, cells, initial, tolerance, max_nodes)

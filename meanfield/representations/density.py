@@ -23,11 +23,18 @@ from meanfield.interaction import Interaction, interaction
 from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import Resolution, watch
+from meanfield.positive_sums import lost_share, sees_far
 from meanfield.problem import Problem
 from meanfield.representations.linear_part import LinearPart, linear_part
 from meanfield.representations.options import usual_degree
 from meanfield.representations.representation import Watched
-from meanfield.representations.step_limits import LINEAR, check_movable, linear_rate
+from meanfield.representations.step_limits import (
+    LINEAR,
+    check_movable,
+    linear_rate,
+    lost_digits,
+    under_resolved,
+)
 from meanfield.theory.stability import growth_rate_max
 
 _FIRST_DEGREE = 64
@@ -146,7 +153,8 @@ class DensityRepresentation:
     def adapt(self, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
         visible = max(_DOUBLE_EARLY * self.tolerance, _ROUNDING)
-        return self.refined(state) if self.tail(state) > visible else None
+        full = self.tail(state) > max(visible, self.lost_share(state))
+        return self.refined(state) if full else None
 
     def refined(self, state: State) -> DensityRepresentation | None:
         """Twice the degree; None at the largest."""
@@ -157,23 +165,25 @@ class DensityRepresentation:
         return replace(self, state=self.problem.space.resize(state, wider))
 
     def failure(self, state: State) -> str | None:
-        """Under-resolved: the tail is not below tolerance, or no density looks like this."""
+        """Under-resolved: a tail above tolerance, or no density looks like this; or Z is lost."""
         seen, least = self._seen(state), max(self.tolerance, _ROUNDING)
+        lost = self.lost_share(state)
+        if lost > least:
+            return lost_digits(lost, least)
         what = seen.impossible(self.problem.space, _GROWN * least)
         if not seen.tail < least:
             what = f"spectral tail {seen.tail:.1e}"
         if what is None:
             return None
-        # With diffusion nobody can take over.
-        other = (
-            "raise the diffusivity"
-            if self.problem.flow.diffusivity
-            else 'take name = "auto" with enough max_nodes'
-        )
-        return (
-            f"under-resolved: {what} at degree {self.grid.max_degree}; raise "
-            f"[representation] max_degree, or {other}"
-        )
+        return under_resolved(what, self.grid.max_degree, self.problem.flow.diffusivity)
+
+    def lost_share(self, state: State) -> float:
+        """Relative error of velocities by the rounding of Z, in the mean over the mass."""
+        mean_field = self.interaction.field(state)
+        if mean_field.partition is None or not sees_far(self.problem):
+            return 0.0
+        masses = self.grid.to_nodal(state) * self.grid.weights
+        return lost_share(mean_field, self.grid.to_nodal(mean_field.partition), masses)
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """None."""

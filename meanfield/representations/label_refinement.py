@@ -62,6 +62,9 @@ class LabelMap:
         Given. Where the nodes are: on the circle unwrapped angles.
     log_stretch : ndarray, shape (n,)
         Given. Logarithm of the Jacobian of the flow.
+    everywhere : bool
+        Given. Whether cells count by their share of the labels too, where that is more than their
+        mass: what next to no mass lies in may move all of it (`positive_sums`).
     """
 
     space: Manifold
@@ -69,6 +72,7 @@ class LabelMap:
     base: FloatArray
     points: FloatArray
     log_stretch: FloatArray
+    everywhere: bool = False
 
     def masses(self) -> FloatArray:
         """Mass of every node, shape (n,), summing to 1; rounding below 0 is clipped."""
@@ -79,10 +83,15 @@ class LabelMap:
         """Mass of every cell."""
         return np.asarray(self.masses().reshape(-1, self.cells.per_cell).sum(axis=1))
 
+    def cell_counts(self) -> FloatArray:
+        """How much every cell counts: its mass, or its share of the labels if that is more."""
+        mass = self.cell_masses()
+        return np.maximum(mass, self._cell_shares()) if self.everywhere else mass
+
     def errors(self) -> FloatArray:
         """Error of every cell along each direction, (cells, directions)."""
-        cells, mass = self.cells, self.cell_masses()[:, None]
-        share = cells.weights.reshape(-1, cells.per_cell).sum(axis=1)[:, None]
+        cells, mass = self.cells, self.cell_counts()[:, None]
+        share = self._cell_shares()[:, None]
         errors = np.maximum(share * _tails(cells, self.base), mass * _tails(cells, self.points))
         return np.where(mass > _LEAST_MASS, errors, 0.0)
 
@@ -94,6 +103,8 @@ class LabelMap:
         quotient of two rounding errors.
         """
         masses = self.masses()
+        if self.everywhere:
+            return np.ones(len(masses))
         return np.minimum(_COUNT_MORE * len(masses) * (masses + _NO_MASS), 1.0)
 
     def state(self) -> FloatArray:
@@ -104,7 +115,7 @@ class LabelMap:
 
     def allowance(self, tolerance: float) -> FloatArray:
         """Error that positions of every cell may have: the tolerance over the mass."""
-        return np.asarray(tolerance / np.maximum(self.cell_masses(), _LEAST_MASS))
+        return np.asarray(tolerance / np.maximum(self.cell_counts(), _LEAST_MASS))
 
     def too_coarse(self, tolerance: float, degree: int, earlier: float = 1.0) -> BooleanArray:
         """Cells, by direction, that should split: by their error, or the length of their image.
@@ -112,12 +123,12 @@ class LabelMap:
         `earlier` is the share of the usual threshold for errors.
         """
         too_long = degree * self.cells.lengths(self.points) > self.cells.order
-        heavy = self.cell_masses()[:, None] > tolerance
+        heavy = self.cell_counts()[:, None] > tolerance
         return np.asarray((self.errors() > earlier * SPLIT_EARLY * tolerance) | (too_long & heavy))
 
     def extents(self) -> FloatArray:
-        """Mass of every cell times the length of its image, (cells,)."""
-        return np.asarray(self.cell_masses() * self.cells.lengths(self.points).max(axis=1))
+        """What every cell counts, times the length of its image, (cells,)."""
+        return np.asarray(self.cell_counts() * self.cells.lengths(self.points).max(axis=1))
 
     def moved(self, cells: LabelCells, carry: Carry, initial: Density) -> LabelMap:
         """The same map on other cells."""
@@ -125,12 +136,20 @@ class LabelMap:
         carried = carry(np.column_stack([self.points.reshape(count, -1), self.log_stretch]))
         points = carried[:, :-1].reshape(-1, *self.points.shape[1:])
         points, _ = self.space.retract(points)
-        base = self.space.evaluate(initial.coefficients, cells.points)
-        return LabelMap(self.space, cells, base, points, carried[:, -1])
+        base = initial.at(cells.points)
+        return LabelMap(self.space, cells, base, points, carried[:, -1], self.everywhere)
+
+    def _cell_shares(self) -> FloatArray:
+        return np.asarray(self.cells.weights.reshape(-1, self.cells.per_cell).sum(axis=1))
 
 
 def beginning(
-    space: Manifold, initial: Density, tolerance: float, degree: int, max_nodes: int
+    space: Manifold,
+    initial: Density,
+    tolerance: float,
+    degree: int,
+    max_nodes: int,
+    everywhere: bool = False,
 ) -> LabelMap:
     """Nodes at their labels, on cells that resolve the initial density.
 
@@ -145,7 +164,7 @@ def beginning(
     exact = initial.moments(degree)
     length = min(_LONGEST_CELL, space.label_cells(_LONGEST_CELL).order / degree)
     while True:
-        here = _resolved(space, initial, tolerance, degree, max_nodes, length)
+        here = _resolved(space, initial, tolerance, degree, max_nodes, length, everywhere)
         seen = space.moments(here.points, here.base * here.cells.weights, degree)
         rounding = float(np.finfo(np.float64).eps * np.abs(here.base).max())
         if np.abs(seen - exact).max() <= _MISSED * tolerance + rounding:
@@ -160,12 +179,13 @@ def _resolved(
     degree: int,
     max_nodes: int,
     length: float,
+    everywhere: bool,
 ) -> LabelMap:
     """Nodes at their labels, on cells of at most a length that split where they see a need."""
     cells = space.label_cells(length)
     while True:
-        base = space.evaluate(initial.coefficients, cells.points)
-        here = LabelMap(space, cells, base, cells.points, np.zeros(len(base)))
+        base = initial.at(cells.points)
+        here = LabelMap(space, cells, base, cells.points, np.zeros(len(base)), everywhere)
         which = here.too_coarse(tolerance, degree)
         if len(base) > max_nodes or (which.any() and _count_after(cells, which) > max_nodes):
             raise ValueError(

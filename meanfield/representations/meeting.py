@@ -23,6 +23,7 @@ from meanfield.interaction import MeanField, interaction
 from meanfield.manifolds import Manifold
 from meanfield.measures import Measure
 from meanfield.observables.clusters import cluster_radius
+from meanfield.positive_sums import velocity
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import contraction_rate
 
@@ -111,13 +112,13 @@ def groups(problem: Problem, measure: Measure, extent: float, *, chains: bool = 
     open_ = candidates & ~met & (total > 0.0)
     if open_.any():
         alone = open_ & (own > 0.0)
-        velocity = field.velocity(points)
+        moving = velocity(problem, field, points, measure.mass)
         time = np.where(alone, 0.5 / np.where(alone, own, 1.0), 0.0)
-        met |= alone & (_contraction(measure, velocity, number, time) <= _CONTRACTED)
+        met |= alone & (_contraction(measure, moving, number, time) <= _CONTRACTED)
         near = open_ & (longest < _MUCH_NEARER * extent)
         if near.any():
             time = np.where(near, 0.5 / contraction_rate(problem), 0.0)
-            met |= near & (_contraction(measure, velocity, number, time) < 1.0)
+            met |= near & (_contraction(measure, moving, number, time) < 1.0)
     return Groups(number, size, total, met)
 
 

@@ -19,20 +19,28 @@ import numpy as np
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.integrators import Start, Stepper, by_tolerance, stochastic
-from meanfield.interaction import Interaction, interaction
+from meanfield.interaction import Interaction, MeanField, interaction
 from meanfield.measures import Density, Measure
+from meanfield.positive_sums import sees_far, share_lost
 from meanfield.problem import Problem
+from meanfield.representations.options import DEFAULT_TOLERANCE
 from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import (
     STABLE,
     check_movable,
     check_step,
     contraction_rate,
+    lost_digits,
 )
 from meanfield.sampling import sample_tokens
 
 # The rounding of Z is 1e-15; equal weights keep Z above 1/n.
 _SMALLEST_PARTITION = 1e-9
+# Tokens up to which sums over pairs stand in for a series of Z that loses its digits: 1e8 pairs, a
+# second a velocity.
+_MOST_PAIRED = 10_000
+# Share of the tolerance that the rounding of Z may be before they do.
+_LOST_EARLY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +62,8 @@ class ParticleRepresentation:
         Given. Time step of noisy tokens, who need one.
     seed : int
         Given. Seed of the noise.
+    tolerance : float
+        Given. What rounding of Z may do to velocities.
     interaction : Interaction
         Derived.
     contraction : float
@@ -66,6 +76,7 @@ class ParticleRepresentation:
     degree: int | None = None
     step: float | None = None
     seed: int = 0
+    tolerance: float = DEFAULT_TOLERANCE
     interaction: Interaction = field(init=False)
     contraction: float = field(init=False)
     name: str = field(default="particles", init=False)
@@ -140,9 +151,15 @@ class ParticleRepresentation:
         """Tokens are all there is."""
         return None
 
-    def failure(self, state: State) -> None:
-        """None: tokens have no degree that could be too small."""
-        return None
+    def failure(self, state: State) -> str | None:
+        """Z is lost in rounding, for more tokens than sums over pairs can move."""
+        points = self._points(state)
+        if not sees_far(self.problem) or len(points) <= _MOST_PAIRED:
+            return None
+        lost = share_lost(self._field(points), points, self._mass(points))
+        if lost <= self.tolerance:
+            return None
+        return lost_digits(lost, self.tolerance, f"take at most {_MOST_PAIRED} tokens")
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """None."""
@@ -161,7 +178,7 @@ class ParticleRepresentation:
         points = self._points(state)
         squared = space.squared_norm(self._velocity(points))
         if felt.attention_multipliers is not None:
-            partition = felt.field(space.moments(points, self.weights, felt.degree)).partition
+            partition = self._field(points).partition
             if partition is not None:
                 squared = squared * space.evaluate(partition, points)
         mean = squared.mean() if self.weights is None else self.weights @ squared
@@ -173,14 +190,27 @@ class ParticleRepresentation:
     def _points(self, state: State) -> FloatArray:
         return self.problem.space.retract(self._unflattened(state))[0]
 
+    def _field(self, points: FloatArray) -> MeanField:
+        degree = self.interaction.degree
+        return self.interaction.field(self.problem.space.moments(points, self.weights, degree))
+
+    def _mass(self, points: FloatArray) -> FloatArray:
+        equal = np.broadcast_to(1.0 / len(points), len(points))
+        return equal if self.weights is None else self.weights
+
     def _velocity(self, points: FloatArray) -> FloatArray:
         space, flow, kernel = self.problem.space, self.problem.flow, self.problem.kernel
         if len(points) < space.few_points(self.interaction.degree):
             return flow.strength * space.pairwise_velocity(
                 points, self.weights, kernel, flow.normalized
             )
-        moments = space.moments(points, self.weights, self.interaction.degree)
-        mean_field = self.interaction.field(moments)
+        mean_field = self._field(points)
+        if sees_far(self.problem) and len(points) <= _MOST_PAIRED:
+            lost_share = share_lost(mean_field, points, self._mass(points))
+            if lost_share > _LOST_EARLY * self.tolerance:
+                return flow.strength * space.pairwise_velocity(
+                    points, self.weights, kernel, flow.normalized
+                )
         velocity = mean_field.velocity(points)
         if mean_field.partition is None or self.weights is None:
             return velocity
@@ -201,6 +231,7 @@ def particles(
     tokens: int | None = None,
     seed: int = 0,
     step: float | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
 ) -> ParticleRepresentation:
     """Particles that start from given points, or are drawn from a density.
 
@@ -213,8 +244,12 @@ def particles(
     check_movable(problem)
     if isinstance(measure, Measure):
         points, weights = measure.points, measure.weights
-        return ParticleRepresentation(problem, points.ravel(), weights, step=step, seed=seed)
+        return ParticleRepresentation(
+            problem, points.ravel(), weights, step=step, seed=seed, tolerance=tolerance
+        )
     if tokens is None or tokens < 1:
         raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
     points = sample_tokens(measure, tokens, np.random.default_rng(seed))
-    return ParticleRepresentation(problem, points.ravel(), None, step=step, seed=seed)
+    return ParticleRepresentation(
+        problem, points.ravel(), None, step=step, seed=seed, tolerance=tolerance
+    )

@@ -25,6 +25,9 @@ NOISY = 'Use representation "density" or "particles".'
 NOISY_POINTS = 'Use representation "particles", with a step.'
 """What carries diffusion: of any measure, and of points."""
 
+BY_LAW = 'take name = "auto" from a law of von Mises-Fisher densities'
+"""What knows a density to relative accuracy."""
+
 # Rates are this times the square of a degree, up to 131,072; steppers take their third powers,
 # which must stay below 1.8e308.
 _LARGEST_RATE = 1e90
@@ -83,6 +86,25 @@ def check_range(flow: Flow) -> None:
                 f"{name} = {value:g} must be at most {_LARGEST_RATE:g} in modulus: rates of change "
                 "would overflow. Measure time in a smaller unit."
             )
+
+
+def lost_digits(lost: float, allowed: float, remedy: str = BY_LAW) -> str:
+    """Reason to end where Z is lost in rounding (`positive_sums`)."""
+    return (
+        f"digits of Z are lost: it is so small where the mass is that rounding changes velocities "
+        f"by {lost:.1e}, allowed is {allowed:.1e}; reduce |beta|, or {remedy}"
+    )
+
+
+def under_resolved(what: str, degree: int, diffusivity: float) -> str:
+    """Reason to end where a density of this degree does not show the measure."""
+    # With diffusion nobody can take over.
+    other = 'take name = "auto" with enough max_nodes'
+    if diffusivity:
+        other = "raise the diffusivity"
+    return (
+        f"under-resolved: {what} at degree {degree}; raise [representation] max_degree, or {other}"
+    )
 
 
 def check_step(problem: Problem, step: float | None) -> None:

@@ -23,6 +23,7 @@ from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import Clusters, clusters
+from meanfield.positive_sums import sees_far
 from meanfield.problem import Problem
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.sampling import sample_tokens
@@ -143,8 +144,11 @@ def clusters_of_run(
     tolerance : float
         Of the time steps, and of what is felt.
     """
-    degree = problem.kernel.degree(problem.manifold.dimension, tolerance)
-    carried = ParticleRepresentation(problem, start.points.ravel(), start.weights, degree)
+    # Where Z may be small, next to nothing is felt.
+    felt = None if sees_far(problem) else problem.kernel.degree(problem.space.dimension, tolerance)
+    carried = ParticleRepresentation(
+        problem, start.points.ravel(), start.weights, felt, tolerance=tolerance
+    )
     stream = trajectory(problem, carried, times, tolerance=tolerance)
     beta = problem.kernel.beta
     return [clusters(snapshot.measure, beta, tokens=tokens) for snapshot in stream]

@@ -155,7 +155,8 @@ def system_distances(system: System) -> FloatArray:
     rng = system.rng()
     points = sample_tokens(reference.densities[0], system.tokens, rng)
     noise = int(rng.integers(2**63))
-    start = particles(problem, Measure(problem.space, points), seed=noise, step=system.step)
+    begin = Measure(problem.space, points)
+    start = particles(problem, begin, seed=noise, step=system.step, tolerance=system.tolerance)
     stream = trajectory(problem, start, reference.times, tolerance=system.tolerance)
     # The last bits of a sum by BLAS depend on its threads, and results must not.
     with one_blas_thread():

@@ -11,7 +11,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.representations import atoms, characteristics, density, particles
-from meanfield.representations.characteristics import resumed_characteristics
+from meanfield.representations.resumed_characteristics import resumed_characteristics
 from meanfield.trajectory import trajectory
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
