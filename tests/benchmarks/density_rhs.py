@@ -108,9 +108,11 @@ def measure(degree: int, normalized: bool, rounds: int) -> list[float]:
     """Median seconds of ours, scipy and bare."""
     flow = mf.SA if normalized else mf.USA
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), flow)
-    # A decaying spectrum with a floor of rounding, as runs have it: no denormal numbers.
-    sizes = np.maximum(0.3 * np.exp(-0.05 * np.arange(degree + 1)), 1e-17)
-    c = sizes * np.exp(1j * np.arange(degree + 1) ** 2)
+    # Three peaks, positive everywhere as in runs, whose spectrum has a floor of rounding as theirs
+    # has: no denormal numbers.
+    k = np.arange(degree + 1)
+    peaks = sum(w * np.exp(-1j * k * x) for w, x in ((0.4, 0.3), (0.3, 2.0), (0.3, 4.1)))
+    c = peaks * np.exp(-0.05 * k) + 1e-17 * np.exp(1j * k**2)
     c[0] = 1.0
     representation = DensityRepresentation(problem, c, 1e-10, degree)
     other = scipy_rhs(representation)

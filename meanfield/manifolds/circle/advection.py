@@ -2,9 +2,11 @@
 
 A velocity Phi' of few degrees is multiplied by convolution (`convolution`), else by
 transforms: f and Phi' travel as the real and imaginary part of one complex transform, since the
-transforms are what this costs. A normalised flow divides by Z at the nodes of the product.
-There, and only there: far from all mass Phi' / Z is the quotient of two rounding errors, which
-times f = 0 is harmless, but which carried to another grid would spread into the mass.
+transforms are what this costs. A normalised flow divides by Z. Where Z is nowhere small its
+velocity Phi' / Z is a smooth function, mostly of some 33 to 150 degrees: its coefficients come
+from a small grid, and the product from the same methods. Elsewhere it is divided at the nodes of
+the product, and only there: far from all mass Phi' / Z is the quotient of two rounding errors,
+which times f = 0 is harmless, but which carried to another grid would spread into the mass.
 
 The tests compare it with divergence(to_nodal(f) * gradient(Phi) / to_nodal(Z)) of `CircleGrid`.
 """
@@ -20,8 +22,19 @@ from meanfield.manifolds.circle.convolution import convolve_flux
 from meanfield.manifolds.manifold import PARTITION_FLOOR
 
 # Velocities up to this degree are multiplied by convolution: measured crossover with the
-# transforms at 256 to 4,096 degrees (tests/benchmarks/density_rhs.py).
+# transforms at 256 to 4,096 degrees (tests/benchmarks/density_rhs.py); and above 8,192 degrees,
+# where transforms no longer fit the second-level cache.
 _CONVOLUTION_DEGREE = 40
+_CONVOLUTION_DEGREE_OF_MANY, _MANY = 80, 8192
+# Nodes of the small grid, and the degree of a density from which it is worth a try.
+_QUOTIENT_SIZE = 512
+_QUOTIENT_PAYS = 256
+# Z at least this share of its largest value: the quotient then has 14 digits everywhere.
+_NOWHERE_SMALL = 1e-2
+# Its coefficients end where they fall below this share of the largest: rounding. They must have
+# done so on the first three quarters of the small grid's degrees.
+_QUOTIENT_ENDS = 1e-15
+_QUOTIENT_DEGREES = 3 * _QUOTIENT_SIZE // 8
 
 
 def advection(
@@ -38,7 +51,7 @@ def advection(
     more: what is aliased there beyond twice max_degree is below the square of the tail.
     """
     if partition is not None:
-        return np.asarray(_quotient_flux(density, potential, partition, 1.0, max_degree, sizes[-1]))
+        return np.asarray(_normalized_flux(density, potential, partition, 1.0, max_degree, sizes))
     return np.asarray(_polynomial_flux(density, potential, max_degree, sizes))
 
 
@@ -112,21 +125,58 @@ def _transform_flux(density, mean, slope, factor, max_degree, sizes):  # type: i
 
 
 @njit
-def _multiplied(density, mean, potential, factor, max_degree, sizes):  # type: ignore[no-untyped-def]
-    slope = _slope(potential)
-    if slope.size - 1 <= _CONVOLUTION_DEGREE:
+def _multiplied(density, mean, slope, factor, max_degree, sizes):  # type: ignore[no-untyped-def]
+    crossover = _CONVOLUTION_DEGREE if max_degree <= _MANY else _CONVOLUTION_DEGREE_OF_MANY
+    if slope.size - 1 <= crossover:
         return convolve_flux(density, mean, slope, factor, max_degree)
     return _transform_flux(density, mean, slope, factor, max_degree, sizes)
 
 
 @njit
 def _polynomial_flux(density, potential, max_degree, sizes):  # type: ignore[no-untyped-def]
-    return _multiplied(density, density[0], potential, 1.0, max_degree, sizes)
+    return _multiplied(density, density[0], _slope(potential), 1.0, max_degree, sizes)
 
 
 @njit
-def _quotient_flux(density, potential, partition, factor, max_degree, size):  # type: ignore[no-untyped-def]
+def _quotient(slope, partition):  # type: ignore[no-untyped-def]
+    """Coefficients of Phi' / Z, cut where they end; none if that is not on the small grid."""
+    none = np.empty(0, np.complex128)
+    if max(slope.size, partition.size) > _QUOTIENT_DEGREES:
+        return none
+    scale = _balance(slope, partition, partition[0])
+    if scale == 0.0:
+        return none
+    packed = _density_and_slope(partition, partition[0], slope, scale, _QUOTIENT_SIZE)
+    least, most = np.inf, 0.0
+    for j in range(_QUOTIENT_SIZE):
+        least, most = min(least, packed[j].real), max(most, packed[j].real)
+    if not least > _NOWHERE_SMALL * most:
+        return none
+    quotient = np.empty(_QUOTIENT_SIZE)
+    for j in range(_QUOTIENT_SIZE):
+        quotient[j] = packed[j].imag / packed[j].real / (scale * _QUOTIENT_SIZE)
+    modal = np.fft.rfft(quotient)
+    largest = 0.0
+    for k in range(modal.size):
+        largest = max(largest, abs(modal[k].real) + abs(modal[k].imag))
+    last = modal.size - 1
+    while last > 0 and abs(modal[last].real) + abs(modal[last].imag) <= _QUOTIENT_ENDS * largest:
+        last -= 1
+    return modal[: last + 1] if last <= _QUOTIENT_DEGREES else none
+
+
+@njit
+def _normalized_flux(density, potential, partition, factor, max_degree, sizes):  # type: ignore[no-untyped-def]
     slope = _slope(potential)
+    if max_degree >= _QUOTIENT_PAYS:
+        quotient = _quotient(slope, partition)
+        if quotient.size > 0:
+            return _multiplied(density, density[0], quotient, factor, max_degree, sizes)
+    return _quotient_flux(density, slope, partition, factor, max_degree, sizes[-1])
+
+
+@njit
+def _quotient_flux(density, slope, partition, factor, max_degree, size):  # type: ignore[no-untyped-def]
     scale = _balance(slope, density, density[0])
     if scale == 0.0:
         return np.zeros(max_degree + 1, np.complex128)
@@ -161,6 +211,6 @@ def transport(  # type: ignore[no-untyped-def]
     potential = _field(potential_multipliers, density)
     if attention_multipliers is not None:
         partition = _field(attention_multipliers, density)
-        return _quotient_flux(density, potential, partition, -1.0, max_degree, sizes[-1])
+        return _normalized_flux(density, potential, partition, -1.0, max_degree, sizes)
     mean = 0j if perturbation else density[0]
-    return _multiplied(density, mean, potential, -1.0, max_degree, sizes)
+    return _multiplied(density, mean, _slope(potential), -1.0, max_degree, sizes)

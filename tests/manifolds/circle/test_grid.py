@@ -7,6 +7,7 @@ import meanfield as mf
 from meanfield.interaction import interaction
 from meanfield.manifolds.circle import advection as circle_advection
 from meanfield.manifolds.circle.grid import CircleGrid, alias_free_size
+from meanfield.manifolds.manifold import PARTITION_FLOOR
 
 
 def random_field(degree: int, seed: int = 0) -> np.ndarray:
@@ -116,6 +117,30 @@ def test_normalized_advection_equals_its_definition(beta: float) -> None:
     expected = fine.divergence(flux)[:101]
     found = CircleGrid(100).advection(f, field.potential, field.partition)
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-14 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("beta", "concentrations", "narrow"),
+    [(9.0, (2.0, 1.0), True), (1.0, (300.0, 300.0), True), (25.0, (300.0, 300.0), False)],
+)
+def test_quotient_of_few_degrees_equals_its_definition(beta, concentrations, narrow) -> None:
+    """A quotient from the small grid, or refused there because Z is small far from the mass."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
+    first, second = concentrations
+    law = mf.mixture([(0.6, 0.3, first), (0.4, 2.0, second)]).build(mf.Circle())
+    f = mf.Circle().resize(law.coefficients, 400)
+    field = interaction(problem).field(f)
+    quotient = circle_advection._quotient(slope(field.potential), field.partition)
+    assert (quotient.size > 0) == narrow
+    fine = CircleGrid(3000)
+    partition = np.maximum(fine.to_nodal(field.partition), PARTITION_FLOOR)
+    flux = fine.to_nodal(f) * fine.gradient(field.potential) / partition
+    expected = fine.divergence(flux)[:401]
+    found = CircleGrid(400).advection(f, field.potential, field.partition)
+    # Of the flux: a derivative multiplies its rounding by the degree.
+    degrees = np.arange(1, 401)
+    difference = np.abs(found - expected)[1:] / degrees
+    assert difference.max() < 1e-14 * (np.abs(expected)[1:] / degrees).max()
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
