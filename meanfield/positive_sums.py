@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, ModalArray
 from meanfield.compute.threads import map_chunks
 from meanfield.interaction import MeanField
 from meanfield.kernels import KERNELS
 from meanfield.manifolds.label_cells import LabelCells
+from meanfield.manifolds.manifold import Grid
 from meanfield.measures import Density
 from meanfield.problem import Problem
 
@@ -75,6 +76,13 @@ def share_lost(field: MeanField, points: FloatArray, masses: FloatArray) -> floa
     if field.partition is None:
         return 0.0
     return lost_share(field, field.manifold.evaluate(field.partition, points), masses)
+
+
+def density_share(problem: Problem, field: MeanField, grid: Grid, density: ModalArray) -> float:
+    """As `lost_share`, of a density on its grid; 0 if Z is nowhere small where there is mass."""
+    if field.partition is None or not sees_far(problem):
+        return 0.0
+    return lost_share(field, grid.to_nodal(field.partition), grid.to_nodal(density) * grid.weights)
 
 
 def noise_share(

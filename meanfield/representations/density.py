@@ -23,18 +23,12 @@ from meanfield.interaction import Interaction, interaction
 from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import Resolution, watch
-from meanfield.positive_sums import lost_share, sees_far
+from meanfield.positive_sums import density_share
 from meanfield.problem import Problem
+from meanfield.representations import step_limits
 from meanfield.representations.linear_part import LinearPart, linear_part
 from meanfield.representations.options import usual_degree
 from meanfield.representations.representation import Watched
-from meanfield.representations.step_limits import (
-    LINEAR,
-    check_movable,
-    linear_rate,
-    lost_digits,
-    under_resolved,
-)
 from meanfield.theory.stability import growth_rate_max
 
 _FIRST_DEGREE = 64
@@ -96,7 +90,7 @@ class DensityRepresentation:
         felt = interaction(self.problem)
         object.__setattr__(self, "interaction", felt)
         object.__setattr__(self, "grid", space.grid(space.degree_of(self.state)))
-        object.__setattr__(self, "linear_rate", linear_rate(self.problem))
+        object.__setattr__(self, "linear_rate", step_limits.linear_rate(self.problem))
 
     @property
     def fixed(self) -> FixedArrays:
@@ -148,7 +142,7 @@ class DensityRepresentation:
         if diffusivity:
             damped = max(_DAMPED / (degree * fastest), _DAMPED * diffusivity / fastest**2)
             return min(damped, self._growth_limit)
-        return min(_COURANT / (degree * fastest), LINEAR / self.linear_rate)
+        return min(_COURANT / (degree * fastest), step_limits.LINEAR / self.linear_rate)
 
     def adapt(self, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
@@ -169,21 +163,17 @@ class DensityRepresentation:
         seen, least = self._seen(state), max(self.tolerance, _ROUNDING)
         lost = self.lost_share(state)
         if lost > least:
-            return lost_digits(lost, least)
+            return step_limits.lost_digits(lost, least)
         what = seen.impossible(self.problem.space, _GROWN * least)
         if not seen.tail < least:
             what = f"spectral tail {seen.tail:.1e}"
         if what is None:
             return None
-        return under_resolved(what, self.grid.max_degree, self.problem.flow.diffusivity)
+        return step_limits.under_resolved(what, self.grid.max_degree, self.problem.flow.diffusivity)
 
     def lost_share(self, state: State) -> float:
         """Relative error of velocities by the rounding of Z, in the mean over the mass."""
-        mean_field = self.interaction.field(state)
-        if mean_field.partition is None or not sees_far(self.problem):
-            return 0.0
-        masses = self.grid.to_nodal(state) * self.grid.weights
-        return lost_share(mean_field, self.grid.to_nodal(mean_field.partition), masses)
+        return density_share(self.problem, self.interaction.field(state), self.grid, state)
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """None."""
@@ -286,7 +276,7 @@ def density(
         raise TypeError(
             "representation 'density' needs an initial density, got points. Use 'auto'."
         )
-    check_movable(problem)
+    step_limits.check_movable(problem)
     if max_degree is None:
         max_degree = usual_degree(problem)
     if max_degree > problem.space.largest_degree:
