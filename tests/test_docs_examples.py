@@ -27,6 +27,7 @@ BLOCK = re.compile(r"^```(toml|console|pycon)\n(.*?)^```$", re.M | re.S)
 # What differs from run to run or from machine to machine.
 VOLATILE = [
     (r"^meanfield: compiling kernels.*\n", ""),
+    (r"^\w+ law: +\d+ %.*\n", ""),  # progress, if it takes more than a second
     (r"\d{4}-\d\d-\d\dT\S+", "DATE"),
     (r"^time +about.*$", "SECONDS"),
     (r"\b[\d.]+ s\b", "SECONDS"),
