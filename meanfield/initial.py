@@ -1,7 +1,6 @@
 """Initial measures: laws that any manifold can build.
 
-A `Law` is a name, its parameters, and a function manifold -> Density | Measure. It is built later,
-and keeps copies of what it is given.
+A law is plain data, a copy of what it is given; any manifold can build it, later.
 """
 
 from __future__ import annotations
@@ -9,51 +8,52 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import FloatArray, ModalArray, same_value, value_of
 from meanfield.kernels.exponential import exponential
 from meanfield.measures import Component, Density, Measure
+from meanfield.positivity import checked_positive
 
 if TYPE_CHECKING:
     from meanfield.manifolds.manifold import Manifold
-
-# A density may be negative by the rounding of its series, which a high peak leaves everywhere.
-_NEGATIVE_TOLERANCE = 1e-10
-_ROUNDING_OF_PEAK = 1e-13
-
 
 Mean = float | Sequence[float] | FloatArray | None
 """Where a law is centred: an angle, a vector, or None for the manifold's own origin."""
 
 
+class InitialLaw(Protocol):
+    """What every law is: plain data that compares, hashes and pickles, with a name."""
+
+    @property
+    def name(self) -> str:
+        """What run files call it."""
+        ...
+
+    def build(self, manifold: Manifold) -> Density | Measure:
+        """The measure on a manifold."""
+        ...
+
+
 @dataclass(frozen=True)
 class Law:
-    """An initial law.
+    """A law of your own; those of the package are made by the functions below.
 
     Attributes
     ----------
     name : str
-        Given. What run files call it.
+        Given. What files and figures call it.
     build : callable (manifold) -> Density | Measure
-        Given.
-    parameters : dict
-        Given. For display.
+        Given. Laws are equal if it is the same function, and pickle if it does.
     """
 
     name: str
     build: Callable[[Manifold], Density | Measure]
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        """Name and parameters."""
-        inside = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
-        return f"{self.name}({inside})"
 
 
-def uniform() -> Law:
+def uniform() -> InitialLaw:
     """Uniform measure: stationary for every kernel; f = 1.
 
     Examples
@@ -61,10 +61,25 @@ def uniform() -> Law:
     >>> uniform()
     uniform()
     """
-    return Law("uniform", lambda manifold: Density(manifold, manifold.from_modes([])))
+    return Uniform()
 
 
-def perturbed_uniform(modes: Sequence[Sequence[float]]) -> Law:
+@dataclass(frozen=True)
+class Uniform:
+    """The law that `uniform` makes."""
+
+    name: str = field(default="uniform", init=False)
+
+    def build(self, manifold: Manifold) -> Density:
+        """Density 1."""
+        return Density(manifold, manifold.from_modes([]))
+
+    def __repr__(self) -> str:
+        """What makes it again."""
+        return "uniform()"
+
+
+def perturbed_uniform(modes: Sequence[Sequence[float]]) -> InitialLaw:
     """Uniform density with a few modes added.
 
     On the circle f(theta) = 1 + sum_i [A_i cos(k_i theta) + B_i sin(k_i theta)], on the sphere
@@ -87,15 +102,26 @@ def perturbed_uniform(modes: Sequence[Sequence[float]]) -> Law:
     >>> perturbed_uniform([[3, 0.1, 0.0]]).build(mf.Circle()).coefficients[3]
     np.complex128(0.05+0j)
     """
-    modes = deepcopy(modes)
-    return Law(
-        "perturbed_uniform",
-        lambda manifold: checked_positive(Density(manifold, manifold.from_modes(modes))),
-        {"modes": modes},
-    )
+    return PerturbedUniform(tuple(tuple(mode) for mode in modes))
 
 
-def von_mises_fisher(concentration: float, mean: Mean = None) -> Law:
+@dataclass(frozen=True)
+class PerturbedUniform:
+    """The law that `perturbed_uniform` makes."""
+
+    modes: tuple[tuple[float, ...], ...]
+    name: str = field(default="perturbed_uniform", init=False)
+
+    def build(self, manifold: Manifold) -> Density:
+        """Density of the modes, if it is not negative."""
+        return checked_positive(Density(manifold, manifold.from_modes(self.modes)))
+
+    def __repr__(self) -> str:
+        """What makes it again."""
+        return f"perturbed_uniform({[list(mode) for mode in self.modes]})"
+
+
+def von_mises_fisher(concentration: float, mean: Mean = None) -> InitialLaw:
     """Von Mises-Fisher density proportional to exp(concentration * <x, mean>).
 
     Its moments are those of a Dirac at `mean` times a_l / a_0, the multipliers of the exponential
@@ -108,12 +134,10 @@ def von_mises_fisher(concentration: float, mean: Mean = None) -> Law:
     >>> von_mises_fisher(2.0).build(mf.Circle()).coefficients[1].real.round(6)
     np.float64(0.697775)
     """
-    mean = deepcopy(mean)
-    parameters = {"concentration": concentration} | ({} if mean is None else {"mean": mean})
-    return Law("von_mises_fisher", _mixture_builder([(1.0, mean, concentration)]), parameters)
+    return Mixture(((1.0, _given_mean(mean), concentration),), "von_mises_fisher")
 
 
-def mixture(components: Sequence[tuple[float, Mean, float]]) -> Law:
+def mixture(components: Sequence[tuple[float, Mean, float]]) -> InitialLaw:
     """Mixture of von Mises-Fisher densities.
 
     Parameters
@@ -126,93 +150,43 @@ def mixture(components: Sequence[tuple[float, Mean, float]]) -> Law:
     ValueError
         If the weights do not sum to 1 or a concentration is negative.
     """
-    components = deepcopy(components)
-    return Law("mixture", _mixture_builder(components), {"components": components})
+    return Mixture(
+        tuple((weight, _given_mean(mean), kappa) for weight, mean, kappa in components), "mixture"
+    )
 
 
-def sampled(tokens: int, seed: int, max_degree: int) -> Law:
-    """Density whose moments up to max_degree are those of iid uniform tokens.
+@dataclass(frozen=True)
+class Mixture:
+    """The law that `mixture` and `von_mises_fisher` make."""
 
-    Raises
-    ------
-    ValueError
-        When built: if that density is negative somewhere; take more tokens or fewer degrees.
-    """
+    components: tuple[tuple[float, float | tuple[float, ...] | None, float], ...]
+    name: str
 
-    def build(manifold: Manifold) -> Density:
-        points = manifold.random_points(tokens, np.random.default_rng(seed))
-        density = Density(manifold, manifold.moments(points, None, max_degree))
-        return checked_positive(density, "Take more tokens, another seed or a smaller max_degree")
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        weights = np.array([weight for weight, _, _ in self.components], dtype=np.float64)
+        if len(weights) == 0 or np.any(weights < 0) or abs(weights.sum() - 1.0) > 1e-9:
+            raise ValueError(f"weights of a mixture sum to {weights.sum():.12g}, expected 1.")
+        for _, mean, concentration in self.components:
+            if mean is not None and not np.all(np.isfinite(mean)):
+                raise ValueError(f"mean must be finite, got {mean}.")
+            if not np.isfinite(concentration) or concentration < 0:
+                raise ValueError(f"concentration must be finite and >= 0, got {concentration}.")
 
-    return Law("sampled", build, {"tokens": tokens, "seed": seed, "max_degree": max_degree})
-
-
-def from_density(coefficients: ModalArray) -> Law:
-    """Density given by its coefficients, as `Density` takes them: on the sphere SHCoeffs too."""
-    coefficients = deepcopy(coefficients)
-
-    def build(manifold: Manifold) -> Density:
-        return checked_positive(Density(manifold, coefficients))
-
-    return Law("density", build)
-
-
-def from_points(points: FloatArray, weights: FloatArray | None = None, name: str = "tokens") -> Law:
-    """Exact empirical measure of given points; equal weights by default."""
-    points, weights = np.array(points), deepcopy(weights)
-    return Law(name, lambda manifold: Measure(manifold, points, weights))
-
-
-def checked_positive(density: Density, remedy: str = "Reduce the amplitudes") -> Density:
-    """Return the density itself, or say where and how much it is negative, and the remedy.
-
-    Raises
-    ------
-    ValueError
-        If a value on a fine grid is below -1e-10, or -1e-13 of the largest.
-    """
-    positive_bound(density, remedy)
-    return density
-
-
-def positive_bound(density: Density, remedy: str) -> float:
-    """Bound above all values of a density, after the lowest was looked at.
-
-    Raises
-    ------
-    ValueError
-        As `checked_positive`.
-    """
-    lowest, where, bound = density.manifold.extremes(density.coefficients)
-    if lowest < -max(_NEGATIVE_TOLERANCE, _ROUNDING_OF_PEAK * bound):
-        raise ValueError(f"density is negative: {lowest:.4g} at {np.round(where, 4)}. {remedy}.")
-    return bound
-
-
-def _mixture_builder(
-    components: Sequence[tuple[float, Mean, float]],
-) -> Callable[[Manifold], Density]:
-    weights = np.array([weight for weight, _, _ in components], dtype=np.float64)
-    if len(weights) == 0 or np.any(weights < 0) or abs(weights.sum() - 1.0) > 1e-9:
-        raise ValueError(f"weights of a mixture sum to {weights.sum():.12g}, expected 1.")
-    for _, mean, concentration in components:
-        if mean is not None and not np.all(np.isfinite(mean)):
-            raise ValueError(f"mean must be finite, got {mean}.")
-        if not np.isfinite(concentration) or concentration < 0:
-            raise ValueError(f"concentration must be finite and >= 0, got {concentration}.")
-
-    def build(manifold: Manifold) -> Density:
-        kernels = [exponential(kappa) for _, _, kappa in components if kappa > 0]
-        degree = max([kernel.degree(manifold.dimension) for kernel in kernels], default=0)
+    def build(self, manifold: Manifold) -> Density:
+        """Density of the mixture, to the degree that its sharpest component needs."""
+        sharpest = max(kappa for _, _, kappa in self.components)
+        degree = exponential(sharpest).degree(manifold.dimension) if sharpest > 0 else 0
         if degree > manifold.largest_degree:
             raise ValueError(
-                f"concentration = {max(kappa for _, _, kappa in components):g} needs degree "
-                f"{degree} on the {manifold.name}, at most {manifold.largest_degree}: reduce it."
+                f"concentration = {sharpest:g} needs degree {degree} on the {manifold.name}, at "
+                f"most {manifold.largest_degree}: reduce it."
             )
+        weights = np.array([weight for weight, _, _ in self.components], dtype=np.float64)
         total = manifold.resize(manifold.from_modes([]), degree)
         total[0] = 0.0
         parts: list[Component] = []
-        for weight, (_, mean, kappa) in zip(weights / weights.sum(), components, strict=True):
+        for weight, (_, mean, kappa) in zip(weights / weights.sum(), self.components, strict=True):
             centre = manifold.check_points(np.array([manifold.origin if mean is None else mean]))
             spread = np.zeros(degree + 1)
             spread[0] = 1.0
@@ -225,4 +199,97 @@ def _mixture_builder(
         total[0] = 1.0
         return Density(manifold, total, tuple(parts))
 
-    return build
+    def __repr__(self) -> str:
+        """What makes it again."""
+        if self.name == "mixture":
+            return f"mixture({list(self.components)})"
+        _, mean, kappa = self.components[0]
+        centre = "" if mean is None else f", mean={mean}"
+        return f"von_mises_fisher(concentration={kappa}{centre})"
+
+
+def _given_mean(mean: Mean) -> float | tuple[float, ...] | None:
+    """A mean as numbers that nobody can change."""
+    if mean is None or np.ndim(mean) == 0:
+        return mean  # type: ignore[return-value]
+    return tuple(np.asarray(mean, dtype=np.float64).tolist())
+
+
+def sampled(tokens: int, seed: int, max_degree: int) -> InitialLaw:
+    """Density whose moments up to max_degree are those of iid uniform tokens.
+
+    Raises
+    ------
+    ValueError
+        When built: if that density is negative somewhere; take more tokens or fewer degrees.
+    """
+    return Sampled(tokens, seed, max_degree)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The law that `sampled` makes."""
+
+    tokens: int
+    seed: int
+    max_degree: int
+    name: str = field(default="sampled", init=False)
+
+    def build(self, manifold: Manifold) -> Density:
+        """Density of the tokens' moments, if it is not negative."""
+        points = manifold.random_points(self.tokens, np.random.default_rng(self.seed))
+        density = Density(manifold, manifold.moments(points, None, self.max_degree))
+        return checked_positive(density, "Take more tokens, another seed or a smaller max_degree")
+
+    def __repr__(self) -> str:
+        """What makes it again."""
+        return f"sampled(tokens={self.tokens}, seed={self.seed}, max_degree={self.max_degree})"
+
+
+def from_density(coefficients: ModalArray) -> InitialLaw:
+    """Density given by its coefficients, as `Density` takes them: on the sphere SHCoeffs too."""
+    return GivenDensity(deepcopy(coefficients))
+
+
+@dataclass(frozen=True, eq=False)
+class GivenDensity:
+    """The law that `from_density` makes."""
+
+    coefficients: ModalArray
+    name: str = field(default="density", init=False)
+
+    __eq__, __hash__ = same_value, value_of
+
+    def build(self, manifold: Manifold) -> Density:
+        """Density of the coefficients, if it is not negative."""
+        return checked_positive(Density(manifold, self.coefficients))
+
+    def __repr__(self) -> str:
+        """What makes it, without its numbers."""
+        return f"from_density({np.shape(self.coefficients)} coefficients)"
+
+
+def from_points(
+    points: FloatArray, weights: FloatArray | None = None, name: str = "tokens"
+) -> InitialLaw:
+    """Exact empirical measure of given points; equal weights by default."""
+    return GivenPoints(np.array(points), None if weights is None else np.array(weights), name)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenPoints:
+    """The law that `from_points` makes."""
+
+    points: FloatArray
+    weights: FloatArray | None
+    name: str
+
+    __eq__, __hash__ = same_value, value_of
+
+    def build(self, manifold: Manifold) -> Measure:
+        """Measure of the points."""
+        return Measure(manifold, self.points, self.weights)
+
+    def __repr__(self) -> str:
+        """What makes it, without its numbers."""
+        return f"from_points({len(self.points)} points, name={self.name!r})"

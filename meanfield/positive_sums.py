@@ -18,7 +18,6 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.compute.threads import map_chunks
 from meanfield.interaction import MeanField
-from meanfield.kernels import KERNELS
 from meanfield.manifolds.label_cells import LabelCells
 from meanfield.manifolds.manifold import Grid
 from meanfield.measures import Density
@@ -51,7 +50,7 @@ def sees_far(problem: Problem) -> bool:
 
 def sums_pairs(problem: Problem, count: int) -> bool:
     """Whether the velocity of this many nodes is summed over pairs: Z may be lost, they are few."""
-    return sees_far(problem) and problem.kernel.name in KERNELS and count <= MOST_NODES
+    return sees_far(problem) and problem.kernel.log_slope is not None and count <= MOST_NODES
 
 
 def lost_share(field: MeanField, partition: FloatArray, masses: FloatArray) -> float:

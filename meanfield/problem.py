@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from meanfield.flows import SA, USA, Flow
-from meanfield.initial import Law, uniform
+from meanfield.initial import InitialLaw, uniform
 from meanfield.kernels import Kernel
 from meanfield.manifolds.hypersphere import Hypersphere
 from meanfield.manifolds.manifold import Manifold, RoundSphere
@@ -34,7 +34,7 @@ class Problem:
         Given. How strongly they attend to each other.
     flow : Flow
         Given. What they do about it: `USA`, `SA`, or your own.
-    initial : Law
+    initial : InitialLaw
         Given. Where they start; stability does not need it.
 
     Raises
@@ -46,13 +46,13 @@ class Problem:
     --------
     >>> import meanfield as mf
     >>> mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
-    Problem(circle, exponential(beta=9.0), USA, uniform)
+    Problem(Circle(), exponential(beta=9.0), USA, uniform())
     """
 
     manifold: RoundSphere
     kernel: Kernel
     flow: Flow = USA
-    initial: Law = field(default_factory=uniform)
+    initial: InitialLaw = field(default_factory=uniform)
 
     def __post_init__(self) -> None:
         """Refuse combinations that have no meaning."""
@@ -108,6 +108,6 @@ class Problem:
         return self.initial.build(self.space)
 
     def __repr__(self) -> str:
-        """One line; the usual flows by their names."""
+        """What makes it again; the usual flows by their names."""
         flow = {USA: "USA", SA: "SA"}.get(self.flow, repr(self.flow))
-        return f"Problem({self.manifold.name}, {self.kernel!r}, {flow}, {self.initial.name})"
+        return f"Problem({self.manifold!r}, {self.kernel!r}, {flow}, {self.initial!r})"

@@ -17,7 +17,7 @@ FLOORS = [
     ["arrays", "compute", "errors", "events", "files", "flows"],
     ["kernels", "integrators"],
     ["manifolds"],
-    ["measures"],
+    ["measures", "positivity"],
     ["initial", "sampling", "transport"],
     ["problem"],
     ["interaction", "theory", "observables"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 import time as clock
 from typing import Any
 
@@ -22,6 +23,8 @@ from meanfield.representations.options import usual_degree
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 from meanfield.trajectory import trajectory
 
+# A problem of a thousand modes is not printed whole.
+_LINE = 160
 _TRIAL_SECONDS = 1.0
 _LONG_TRIAL_SECONDS = 3.0
 # Compilers and caches, which only a first run pays for.
@@ -47,7 +50,7 @@ def execute(options: argparse.Namespace) -> int:
     rate = growth_rate_max(problem)
     pairs: list[tuple[str, Any]] = [
         ("run file", f"{config.source}: valid"),
-        ("problem", repr(problem)),
+        ("problem", textwrap.shorten(repr(problem), _LINE, placeholder=" ...")),
         ("representation", f"{representation.name}, {_size(config, representation)}"),
         ("dominant degree", dominant_degree(problem)),
         ("end", f"t = {end:.6g} scaled ({_growth_times(end, rate)})"),

@@ -11,12 +11,12 @@ import numpy as np
 
 from meanfield.compute.limits import available_memory
 from meanfield.config.tables import shortened, shown
-from meanfield.initial import Law, from_density, from_points
+from meanfield.initial import InitialLaw, from_density, from_points
 from meanfield.measures import Density
 from meanfield.problem import Problem
 
 
-def tokens_from_file(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+def tokens_from_file(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
     """Empirical measure of the points in a .npy file.
 
     Raises
@@ -68,7 +68,7 @@ def _bytes_to_read(file: BinaryIO) -> float:
     return math.prod(shape) * float(dtype.itemsize + 8)
 
 
-def last_state_of_run(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+def last_state_of_run(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
     """Last state of a run file.
 
     Raises

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from meanfield.config.tables import (
 )
 from meanfield.flows import Flow
 from meanfield.initial import (
-    Law,
+    InitialLaw,
     from_points,
     mixture,
     perturbed_uniform,
@@ -98,10 +99,9 @@ def read_problem(
         _ = bare.kernel_degree
     section = f"{where}: [initial]"
     with located(section):
-        law = _law(section, folder, initial, bare)
-        measure = law.build(bare.space)
-    built = Law(law.name, lambda manifold: measure, law.parameters)
-    return Problem(bare.manifold, bare.kernel, bare.flow, built)
+        problem = replace(bare, initial=_law(section, folder, initial, bare))
+        problem.initial_measure()
+    return problem
 
 
 def _kernel(
@@ -132,7 +132,7 @@ def _kernel(
     return zonal(function, beta=beta, name=own["attention"])
 
 
-def _law(section: str, folder: Path, table: Any, bare: Problem) -> Law:
+def _law(section: str, folder: Path, table: Any, bare: Problem) -> InitialLaw:
     if not isinstance(table, dict):
         raise ConfigError(f"{section} must be a table, got {shown(table)}.")
     name = table.get("name", "perturbed_uniform")
@@ -145,7 +145,7 @@ def _law(section: str, folder: Path, table: Any, bare: Problem) -> Law:
     return build(values, folder, bare)
 
 
-def _perturbed_uniform(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+def _perturbed_uniform(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
     largest = bare.space.largest_degree
     for mode in values["modes"]:
         if mode and mode[0] > largest:
@@ -153,7 +153,7 @@ def _perturbed_uniform(values: dict[str, Any], folder: Path, bare: Problem) -> L
     return perturbed_uniform(values["modes"])
 
 
-def _sampled(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+def _sampled(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
     tokens, seed, degree = values["tokens"], values["seed"], values["max_degree"]
     if degree is None:
         degree = 2 * (dominant_degree(bare) or 1)
@@ -167,14 +167,14 @@ def _sampled(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
     return sampled(tokens, seed, degree)
 
 
-def _mixture(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+def _mixture(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
     parts = values["components"]
     return mixture(
         [(part["weight"], _mean(part["mean"], bare), part["concentration"]) for part in parts]
     )
 
 
-def _von_mises_fisher(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+def _von_mises_fisher(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
     return von_mises_fisher(values["concentration"], _mean(values["mean"], bare))
 
 
@@ -187,7 +187,7 @@ def _mean(value: Any, bare: Problem) -> Any:
     return value
 
 
-def _atoms(values: dict[str, Any], folder: Path, bare: Problem) -> Law:
+def _atoms(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
     weights = None if values["weights"] is None else np.array(values["weights"])
     wanted, other = ("angles", "points") if bare.manifold.dimension == 1 else ("points", "angles")
     if values[wanted] is None or values[other] is not None:
@@ -224,7 +224,7 @@ def _component(value: Any) -> dict[str, Any]:
         raise TypeError(f"is wrong: {str(error).rstrip('.')}") from None
 
 
-INITIAL: dict[str, tuple[dict[str, Key], Callable[[dict[str, Any], Path, Problem], Law]]] = {
+INITIAL: dict[str, tuple[dict[str, Key], Callable[[dict[str, Any], Path, Problem], InitialLaw]]] = {
     "uniform": ({}, lambda v, folder, bare: uniform()),
     "perturbed_uniform": (
         {"modes": Key(list_of(list_of(number)))},

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.initial import positive_bound
 from meanfield.measures import Density
+from meanfield.positivity import positive_bound
 
 __all__ = ["drawing_bytes", "sample_tokens"]
 

@@ -9,6 +9,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.kernels import Kernel
+from meanfield.kernels.exponential import Exponential
 from meanfield.stationary.polyhedral import polyhedral
 from meanfield.stationary.resolution import stationary_symmetry
 from meanfield.stationary.self_consistency import SelfConsistency
@@ -28,12 +29,12 @@ def test_folded_states_are_those_of_folded_multipliers() -> None:
     problem = noisy(mf.Circle(), mf.exponential(20.0), 0.7)
     state = stationary_state(problem, "3-fold")
     kernel = problem.kernel
-    folded = replace(
-        kernel,
-        name="folded",
-        potential_multipliers=lambda m, top: kernel.potential_multipliers(m, 3 * top)[::3],
-    )
-    other = stationary_state(mf.Problem(mf.Circle(), folded, problem.flow))
+
+    class Folded(Exponential):
+        def potential_multipliers(self, dimension: int, max_degree: int) -> np.ndarray:
+            return kernel.potential_multipliers(dimension, 3 * max_degree)[::3]
+
+    other = stationary_state(mf.Problem(mf.Circle(), Folded(kernel.beta), problem.flow))
     assert state.symmetry.degrees[0] == 3
     assert state.order_parameter == 0.0
     shared = min(len(state.moments), len(other.moments))
@@ -189,7 +190,7 @@ def test_state_that_was_not_found_below_the_critical_diffusivity(
 def test_state_is_written_in_one_line() -> None:
     """Thousands of numbers would scroll by."""
     state = stationary_state(mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.4)))
-    start = "StationaryState(Problem(circle, linear(), "
+    start = "StationaryState(Problem(Circle(), linear(), "
     assert repr(state).startswith(start)
     assert repr(state).endswith(f"axisymmetric, order_parameter={state.order_parameter:.6g})")
 
