@@ -124,3 +124,12 @@ def test_all_names_load_nothing_heavy() -> None:
         "xarray distributed"
     )
     assert not loaded("from meanfield import *") & set(heavy.split())
+
+
+def test_kernels_are_compiled_without_flags_for_the_arithmetic() -> None:
+    """Each copy of a kernel would be contracted or reordered in its own way, in its own process."""
+    flags = {"fastmath", "contract", "reassoc", "fast"}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = node.arg if isinstance(node, ast.keyword) else getattr(node, "value", None)
+            assert not (isinstance(name, str) and name in flags), f"{path}: {name}"

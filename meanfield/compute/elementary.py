@@ -10,8 +10,10 @@ with exact argument reduction, a few FMA each, accurate to 2 units in the last p
 S, C, P are Taylor polynomials economised by Chebyshev's (the terms T_n above the degree kept
 are dropped, in exact rational arithmetic): two or three degrees fewer for the same error.
 
-Functions here are called from kernels only. They must be compiled without `reassoc` or `fast`:
-the rounding trick (x + c) - c is the identity to a compiler that may reorder sums.
+Functions here are called from kernels only. Kernels fuse with `fma`, never with flags for the
+compiler (`fastmath`), which contracts the copies of a kernel each in its own way: results would
+depend on whether a process compiled a kernel or found it compiled. Nor would the rounding trick
+(x + c) - c survive a compiler that may reorder sums.
 """
 
 from __future__ import annotations
@@ -20,10 +22,13 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 
 from meanfield.compute.compiled import intrinsic, njit
+from meanfield.compute.lanes import Lanes, spread_to
+from meanfield.compute.rows import fused
 
 # Adding 1.5 * 2^52 to |x| < 2^51 leaves the nearest integer in the low bits of the sum.
 ROUNDING = 1.5 * 2.0**52
@@ -103,28 +108,55 @@ _P = tuple(
 _P0, _P1, _P2, _P3, _P4, _P5, _P6, _P7, _P8, _P9, _P10 = _P
 
 
-@intrinsic
+def _fused(x: Any, y: Any, z: Any) -> Any:
+    # Dekker's product and Knuth's sum know what they lose; where they overflow it is nothing.
+    product = x * y
+    (a, b), (c, d) = _split(x), _split(y)
+    below = b * d - (((product - a * c) - b * c) - a * d)
+    rounded = product + z
+    part = rounded - product
+    lost = below + ((product - (rounded - part)) + (z - part))
+    return np.where(np.isfinite(lost), rounded + lost, rounded)[()]
+
+
+def _split(x: Any) -> tuple[Any, Any]:
+    """Upper and lower half of the digits."""
+    scaled = (2.0**27 + 1.0) * x
+    upper = scaled - (scaled - x)
+    return upper, x - upper
+
+
+@intrinsic(_fused)
 def fma(typing_context: Any, x: Any, y: Any, z: Any) -> Any:
-    """Fused x y + z, rounded once."""
-    signature = types.float64(types.float64, types.float64, types.float64)
-    return signature, lambda context, builder, sig, args: builder.fma(*args)
+    """Fused x y + z, rounded once; of numbers, or of lanes and numbers."""
+    lanes = next((kind for kind in (x, y, z) if isinstance(kind, Lanes)), None)
+    result = types.float64 if lanes is None else lanes
+    kinds = [kind if isinstance(kind, Lanes) else types.float64 for kind in (x, y, z)]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if lanes is None:
+            return builder.fma(*args)
+        pairs = zip(args, kinds, strict=True)
+        return fused(builder, *(spread_to(context, builder, *pair, lanes) for pair in pairs))
+
+    return result(*kinds), generate
 
 
-@intrinsic
+@intrinsic(lambda x: np.float64(x).view(np.int64))
 def to_bits(typing_context: Any, x: Any) -> Any:
     """Bit pattern of a double."""
     signature = types.int64(types.float64)
     return signature, lambda context, builder, sig, args: builder.bitcast(args[0], ir.IntType(64))
 
 
-@intrinsic
+@intrinsic(lambda bits: np.int64(bits).view(np.float64))
 def from_bits(typing_context: Any, bits: Any) -> Any:
     """Double of a bit pattern."""
     signature = types.float64(types.int64)
     return signature, lambda context, builder, sig, args: builder.bitcast(args[0], ir.DoubleType())
 
 
-@intrinsic
+@intrinsic(lambda: None)
 def wide_vectors(typing_context: Any) -> Any:
     """Let LLVM use vectors of 512 bits in the calling kernel, where the machine has them.
 
@@ -140,27 +172,37 @@ def wide_vectors(typing_context: Any) -> Any:
     return types.void(), generate
 
 
-@njit(fastmath={"contract"})
+@njit
+def copy_to(target, source):  # type: ignore[no-untyped-def]
+    """Copy an array into another, of one axis.
+
+    `target[:] = source` compiles ten times as long: words for arrays of different shapes.
+    """
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@njit
 def small_sine_cosine(y):  # type: ignore[no-untyped-def]
     """(sin y, cos y) for |y| <= pi/4; sin y with relative accuracy."""
     # Estrin's order, here and below: Horner's waits four cycles for each coefficient.
     z = y * y
     w = z * z
-    s = (_S0 + z * _S1) + w * ((_S2 + z * _S3) + w * (_S4 + z * _S5))
-    c = (_C0 + z * _C1) + w * ((_C2 + z * _C3) + w * (_C4 + z * _C5))
-    return y + (y * z) * s, (1.0 - 0.5 * z) + w * c
+    s = fma(w, fma(w, fma(z, _S5, _S4), fma(z, _S3, _S2)), fma(z, _S1, _S0))
+    c = fma(w, fma(w, fma(z, _C5, _C4), fma(z, _C3, _C2)), fma(z, _C1, _C0))
+    return fma(y * z, s, y), fma(w, c, fma(-0.5, z, 1.0))
 
 
-@njit(fastmath={"contract"})
+@njit
 def exp2(v):  # type: ignore[no-untyped-def]
     """2^v for v <= 1000; 0 below -1021, where doubles lose digits."""
     shifted = v + ROUNDING
     r = v - (shifted - ROUNDING)
     square = r * r
     fourth = square * square
-    low = (_P0 + r * _P1) + square * (_P2 + r * _P3)
-    high = (_P4 + r * _P5) + square * (_P6 + r * _P7)
-    top = (_P8 + r * _P9) + square * _P10
-    power = 1.0 + r * (low + fourth * (high + fourth * top))
+    low = fma(square, fma(r, _P3, _P2), fma(r, _P1, _P0))
+    high = fma(square, fma(r, _P7, _P6), fma(r, _P5, _P4))
+    top = fma(square, _P10, fma(r, _P9, _P8))
+    power = fma(r, fma(fourth, fma(fourth, top, high), low), 1.0)
     scaled = from_bits(to_bits(power) + (to_bits(shifted) << 52))
     return scaled if v > -1021.0 else 0.0

@@ -68,9 +68,9 @@ def constant(value: float) -> Any:
 
 
 def fused(builder: Any, x: Any, y: Any, z: Any) -> Any:
-    """Fused x y + z of rows, rounded once."""
-    kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
-    name = f"llvm.fma.v{ROW}f64"
+    """Fused x y + z of rows, or of vectors of any other length, rounded once."""
+    kind = ir.FunctionType(x.type, [x.type] * 3)
+    name = f"llvm.fma.v{x.type.count}f64"
     function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
         builder.module, kind, name
     )

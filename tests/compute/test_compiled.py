@@ -1,11 +1,18 @@
 """Compilation: caching and the notice."""
 
+import importlib
 import os
+import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from meanfield.compute.compiled import njit
+import numba
+import pytest
+
+from meanfield.compute.compiled import KernelCache, njit
 
 
 def _run(cache: Path, code: str) -> subprocess.CompletedProcess[str]:
@@ -41,7 +48,7 @@ def test_njit_caches_and_releases_the_lock_by_default() -> None:
     """Without nogil threads would take turns; without cache every start would compile."""
     kernel = njit(lambda x: x)
     assert kernel.targetoptions["nogil"]
-    assert type(kernel._cache).__name__ == "FunctionCache"
+    assert isinstance(kernel._cache, KernelCache)
 
 
 def test_njit_works_where_nothing_can_be_cached(monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -55,3 +62,80 @@ def test_njit_works_where_nothing_can_be_cached(monkeypatch) -> None:  # type: i
         return 2 * x
 
     assert double(2) == 4
+
+
+def test_kernel_is_compiled_once_for_constants_and_numbers() -> None:
+    """A call with a constant would compile a kernel again that is there for numbers."""
+    inner = njit(cache=False)(lambda x: x + 1)
+    outer = njit(cache=False)(lambda n: inner(n) + inner(3))
+    assert outer(1) == 6
+    assert len(inner.signatures) == 1
+
+
+SPOILT = {
+    "empty index": ("*.nbi", lambda path: path.write_bytes(b"")),
+    "cut index": ("*.nbi", lambda path: path.write_bytes(path.read_bytes()[:40])),
+    "empty code": ("*.nbc", lambda path: path.write_bytes(b"")),
+    "cut code": ("*.nbc", lambda path: path.write_bytes(path.read_bytes()[:300])),
+    "no index": ("*.nbi", lambda path: path.write_bytes(b"no pickle")),
+}
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A function of a module of its own that calls a kernel of another, and a cache for both."""
+    decorated = "from meanfield.compute.compiled import njit\n"
+    (tmp_path / "below.py").write_text(f"{decorated}@njit\ndef one(x):\n    return x + 1.0\n")
+    (tmp_path / "above.py").write_text(
+        "from below import one\ndef two(x):\n    return one(one(x))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    yield importlib.import_module("above").two
+    del sys.modules["above"], sys.modules["below"]
+
+
+def _compilations(function: Any) -> int:
+    """How often another process would compile a function."""
+    kernel = njit(function)
+    assert kernel(1.0) == 3.0
+    return sum(kernel.stats.cache_misses.values())
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_spoilt_cache_costs_the_compilation_only(two: Any, tmp_path: Path, what: str) -> None:
+    """A power cut or a full disk would leave an installation that fails until files are deleted."""
+    pattern, spoil = SPOILT[what]
+    assert _compilations(two) == 1
+    spoilt = list(tmp_path.rglob(f"above.{pattern}"))
+    assert spoilt
+    for path in spoilt:
+        spoil(path)
+    assert _compilations(two) == 1
+    # What was compiled has taken the place of what was spoilt.
+    assert _compilations(two) == 0
+
+
+def test_full_disk_costs_the_compilation_only(
+    two: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every run would fail where the cache's disk is full; half a file would be left."""
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, usual[1]))
+    try:
+        assert _compilations(two) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "compiled kernels cannot be kept in" in said
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+
+
+def test_kernel_is_compiled_again_after_a_change_below(two: Any, tmp_path: Path) -> None:
+    """After an upgrade a process with an old cache would have other results than one without."""
+    assert _compilations(two) == 1
+    with (tmp_path / "below.py").open("a") as below:
+        below.write("# changed\n")
+    assert _compilations(two) == 1
+    assert _compilations(two) == 0

@@ -65,7 +65,7 @@ def test_advection(agree: Agree) -> None:
     density = rng.normal(size=50) + 1j * rng.normal(size=50)
     density[0] = 1.0
     sizes = np.array([100, 128, 160, 192])
-    partition = np.array([9.0, 0.5])
+    partition = np.array([9.0, 0.5 + 0.0j])
     for degree, divisor in ((5, None), (45, None), (45, partition)):
         potential = rng.normal(size=degree + 1) + 1j * rng.normal(size=degree + 1)
         args = (density, potential, divisor, 49, sizes)
@@ -90,7 +90,7 @@ def test_runs(agree: Agree, normalized: bool, diffusivity: float) -> None:
 
 
 @pytest.mark.parametrize("potential", [0.0, np.inf])
-@pytest.mark.parametrize("partition", [None, np.array([9.0, 0.5])])
+@pytest.mark.parametrize("partition", [None, np.array([9.0, 0.5 + 0.0j])])
 def test_advection_by_nothing(agree: Agree, potential: float, partition: None) -> None:
     """A velocity of zero would be 0 / 0, one that is not finite an endless power of two."""
     density, sizes = np.ones(50, complex), np.array([128, 192])

@@ -18,6 +18,7 @@ import rocket_fft  # noqa: F401  (lets compiled code call numpy.fft)
 
 from meanfield.arrays import ComplexArray
 from meanfield.compute.compiled import njit
+from meanfield.compute.elementary import copy_to
 from meanfield.manifolds.circle.convolution import convolve_flux
 from meanfield.manifolds.manifold import PARTITION_FLOOR
 
@@ -182,7 +183,7 @@ def _quotient_flux(density, slope, partition, factor, max_degree, size):  # type
         return np.zeros(max_degree + 1, np.complex128)
     packed = _density_and_slope(density, density[0], slope, scale, size)
     modal = np.zeros(size // 2 + 1, np.complex128)
-    modal[: partition.size] = partition
+    copy_to(modal, partition)
     z = np.fft.irfft(modal, size)
     floor = PARTITION_FLOOR / size
     flux = np.empty(size)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.compute.compiled import njit
-from meanfield.compute.elementary import wide_vectors
+from meanfield.compute.elementary import fma, wide_vectors
 
 _TAPS = 8
 
@@ -55,7 +55,7 @@ def convolve_flux(density, mean, velocity, factor, max_degree):  # type: ignore[
     return out
 
 
-@njit(fastmath={"contract"})
+@njit
 def _add_taps(xs, ys, re, im, vr, vi, tap, start):  # type: ignore[no-untyped-def]
     """Add sum_{j < 8} v[tap + j] f[start - j + k] to x + iy, for every k.
 
@@ -78,36 +78,36 @@ def _add_taps(xs, ys, re, im, vr, vi, tap, start):  # type: ignore[no-untyped-de
     r7, s7 = re[start - 7 : start - 7 + n], im[start - 7 : start - 7 + n]
     for k in range(n):
         x, y = xs[k], ys[k]
-        x += a0 * r0[k]
-        x -= b0 * s0[k]
-        y += a0 * s0[k]
-        y += b0 * r0[k]
-        x += a1 * r1[k]
-        x -= b1 * s1[k]
-        y += a1 * s1[k]
-        y += b1 * r1[k]
-        x += a2 * r2[k]
-        x -= b2 * s2[k]
-        y += a2 * s2[k]
-        y += b2 * r2[k]
-        x += a3 * r3[k]
-        x -= b3 * s3[k]
-        y += a3 * s3[k]
-        y += b3 * r3[k]
-        x += a4 * r4[k]
-        x -= b4 * s4[k]
-        y += a4 * s4[k]
-        y += b4 * r4[k]
-        x += a5 * r5[k]
-        x -= b5 * s5[k]
-        y += a5 * s5[k]
-        y += b5 * r5[k]
-        x += a6 * r6[k]
-        x -= b6 * s6[k]
-        y += a6 * s6[k]
-        y += b6 * r6[k]
-        x += a7 * r7[k]
-        x -= b7 * s7[k]
-        y += a7 * s7[k]
-        y += b7 * r7[k]
+        x = fma(a0, r0[k], x)
+        x = fma(-b0, s0[k], x)
+        y = fma(a0, s0[k], y)
+        y = fma(b0, r0[k], y)
+        x = fma(a1, r1[k], x)
+        x = fma(-b1, s1[k], x)
+        y = fma(a1, s1[k], y)
+        y = fma(b1, r1[k], y)
+        x = fma(a2, r2[k], x)
+        x = fma(-b2, s2[k], x)
+        y = fma(a2, s2[k], y)
+        y = fma(b2, r2[k], y)
+        x = fma(a3, r3[k], x)
+        x = fma(-b3, s3[k], x)
+        y = fma(a3, s3[k], y)
+        y = fma(b3, r3[k], y)
+        x = fma(a4, r4[k], x)
+        x = fma(-b4, s4[k], x)
+        y = fma(a4, s4[k], y)
+        y = fma(b4, r4[k], y)
+        x = fma(a5, r5[k], x)
+        x = fma(-b5, s5[k], x)
+        y = fma(a5, s5[k], y)
+        y = fma(b5, r5[k], y)
+        x = fma(a6, r6[k], x)
+        x = fma(-b6, s6[k], x)
+        y = fma(a6, s6[k], y)
+        y = fma(b6, r6[k], y)
+        x = fma(a7, r7[k], x)
+        x = fma(-b7, s7[k], x)
+        y = fma(a7, s7[k], y)
+        y = fma(b7, r7[k], y)
         xs[k], ys[k] = x, y

@@ -29,6 +29,7 @@ from meanfield.compute.elementary import (
     to_bits,
     wide_vectors,
 )
+from meanfield.compute.lanes import lane_sum, load_8, load_16, spread_8, spread_16
 from meanfield.compute.threads import map_chunks
 
 # Pairs computed at a time, before they are summed: a few arrays of this length stay in L1.
@@ -117,14 +118,14 @@ def _divided(
     return drift / partition
 
 
-@njit(fastmath={"contract"})
+@njit
 def _pairs(angle, angles, factor, positive, shift, sines, exponentials):  # type: ignore[no-untyped-def]
     """e^{beta cos d - |beta|} 2^-shift and its product with -sin(d) / 2 for every angle."""
     wide_vectors()
     # Two loops: the processor overlaps iterations only if their chains of operations are short.
     for j in range(len(angles)):
         d = angle - angles[j]
-        shifted = d * (1.0 / PI) + ROUNDING
+        shifted = fma(d, 1.0 / PI, ROUNDING)
         k = shifted - ROUNDING
         y = fma(-k, PI_TAIL, fma(-k, PI, d))
         s, c = small_sine_cosine(0.5 * y)
@@ -151,21 +152,29 @@ def _largest_exponent(angle, angles, masses, factor, positive):  # type: ignore[
     return largest
 
 
-@njit(fastmath=True)
+@njit
 def _dot(first, second):  # type: ignore[no-untyped-def]
-    wide_vectors()
-    total = 0.0
-    for j in range(len(first)):
-        total += first[j] * second[j]
-    return total
+    """Sum of the products of two contiguous arrays."""
+    even, odd, few = spread_16(0.0), spread_16(0.0), spread_8(0.0)
+    n = len(first)
+    whole, eights = n - n % 32, n - n % 8
+    for j in range(0, whole, 32):
+        even = fma(load_16(first, j), load_16(second, j), even)
+        odd = fma(load_16(first, j + 16), load_16(second, j + 16), odd)
+    for j in range(whole, eights, 8):
+        few = fma(load_8(first, j), load_8(second, j), few)
+    last = 0.0
+    for j in range(eights, n):
+        last = fma(first[j], second[j], last)
+    return lane_sum(even + odd) + (lane_sum(few) + last)
 
 
-@njit(fastmath={"contract"})
+@njit
 def _add(factor, values, totals):  # type: ignore[no-untyped-def]
     """Add factor * values to totals."""
     wide_vectors()
     for j in range(len(values)):
-        totals[j] += factor * values[j]
+        totals[j] = fma(factor, values[j], totals[j])
 
 
 @njit

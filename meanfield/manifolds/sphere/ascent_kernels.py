@@ -13,6 +13,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.compiled import njit
+from meanfield.compute.elementary import copy_to
 from meanfield.manifolds.sphere.jets import jets
 from meanfield.manifolds.sphere.maxima_kernels import separation
 
@@ -106,8 +107,9 @@ def ascend(field, bound, noise, summits, reaches, points, basin):  # type: ignor
             basin[owner[i]] = best
             if least < reaches[best] or still or turn == _MOST_STEPS - 1:
                 continue
-            here[kept], owner[kept], steps[kept] = here[i], owner[i], steps[i]
-            slopes[0, kept] = slopes[0, i]
+            copy_to(here[kept], here[i])
+            owner[kept], steps[kept] = owner[i], steps[i]
+            copy_to(slopes[0, kept], slopes[0, i])
             kept += 1
         n = kept
         if n == 0:
@@ -130,6 +132,6 @@ def ascend(field, bound, noise, summits, reaches, points, basin):  # type: ignor
                 square += (steps[i] * change) ** 2
             error = math.sqrt(square)
             if error <= _TOLERANCE:
-                here[i] = trial[i]
-                slopes[0, i] = slopes[6, i]
+                copy_to(here[i], trial[i])
+                copy_to(slopes[0, i], slopes[6, i])
             steps[i] *= min(5.0, max(0.2, 0.9 * (_TOLERANCE / max(error, 1e-30)) ** 0.2))

@@ -18,8 +18,10 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.compiled import njit
+from meanfield.compute.elementary import fma
+from meanfield.compute.lanes import load_16, spread_16, store
 
-# Points of a block: their numbers fill a few vector registers.
+# Points of a block: the lanes of the functions above.
 BLOCK = 16
 
 
@@ -46,64 +48,114 @@ def recurrence(max_degree: int) -> tuple[FloatArray, FloatArray]:
     return a, b
 
 
-# Inlined, so that the compiler sees that the arrays are not the same.
-@njit(fastmath={"contract", "nsz"}, error_model="numpy", inline="always")
-def _series(m, position, field, z, s, q, r, sums, series):  # type: ignore[no-untyped-def]
+@njit
+def _series(m, position, field, zs, ss, powers, series):  # type: ignore[no-untyped-def]
     """Terms of one order for a block of colatitudes; returns the position of the next order.
 
     Rows 2k and 2k + 1 of `series` become the real and the imaginary part of the factor of
-    e^{im phi} in f, f_1, f_2, H_11, H_12, H_11 + H_22.
+    e^{im phi} in f, f_1, f_2, H_11, H_12, H_11 + H_22. `powers` are sin^{m-1} (1 for m = 0) and
+    those one and two below, or 0; they become those of the next order.
     """
     real, imag, max_degree, a, b = field
+    z, s = load_16(zs, 0), load_16(ss, 0)
+    high, middle, low = load_16(powers, 0), load_16(powers, BLOCK), load_16(powers, 2 * BLOCK)
+    if m > 0:
+        store(powers, 0, high * s)
+        store(powers, BLOCK, high)
+        store(powers, 2 * BLOCK, middle)
     # sin^{m-1} and its derivatives in theta; for m = 0 it is 1, and Q is P.
     power = max(m - 1, 0)
-    for i in range(BLOCK):
-        low = s[i] ** (power - 2) if power >= 2 else 0.0
-        middle = s[i] ** (power - 1) if power >= 1 else 0.0
-        high = s[i] ** power
-        q[0, i] = a[position] * high
-        q[1, i] = a[position] * power * middle * z[i]
-        q[2, i] = a[position] * power * ((power - 1) * low * z[i] * z[i] - high)
-        r[0, i] = r[1, i] = r[2, i] = 0.0
-    sums[:] = 0.0
+    q0 = a[position] * high
+    q1 = (a[position] * power) * (middle * z)
+    q2 = (a[position] * power) * ((power - 1) * (low * z * z) - high)
+    r0 = r1 = r2 = spread_16(0.0)
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = spread_16(0.0)
     for l in range(m, max_degree + 1):
         if l > m:
-            x, y = a[position], b[position]
-            for i in range(BLOCK):
-                n0 = x * (z[i] * q[0, i]) - y * r[0, i]
-                n1 = x * (z[i] * q[1, i] - s[i] * q[0, i]) - y * r[1, i]
-                n2 = x * (z[i] * (q[2, i] - q[0, i]) - 2.0 * s[i] * q[1, i]) - y * r[2, i]
-                r[0, i], r[1, i], r[2, i] = q[0, i], q[1, i], q[2, i]
-                q[0, i], q[1, i], q[2, i] = n0, n1, n2
+            y, across = b[position], a[position] * s
+            along = a[position] * z
+            n0 = fma(along, q0, -(y * r0))
+            n1 = fma(along, q1, -fma(across, q0, y * r1))
+            n2 = fma(along, q2 - q0, -fma(2.0 * across, q1, y * r2))
+            r0, r1, r2 = q0, q1, q2
+            q0, q1, q2 = n0, n1, n2
         u, v, eigenvalue = real[position], imag[position], float(l * (l + 1))
-        for i in range(BLOCK):
-            sums[0, i] += u * q[0, i]
-            sums[1, i] += v * q[0, i]
-            sums[2, i] += u * q[1, i]
-            sums[3, i] += v * q[1, i]
-            sums[4, i] += u * q[2, i]
-            sums[5, i] += v * q[2, i]
-            sums[6, i] -= eigenvalue * u * q[0, i]
-            sums[7, i] -= eigenvalue * v * q[0, i]
+        s0, s1 = fma(u, q0, s0), fma(v, q0, s1)
+        s2, s3 = fma(u, q1, s2), fma(v, q1, s3)
+        s4, s5 = fma(u, q2, s4), fma(v, q2, s5)
+        s6, s7 = fma(-eigenvalue * u, q0, s6), fma(-eigenvalue * v, q0, s7)
         position += 1
-    for part in range(2):
-        sign = float(m) if part else -float(m)  # i m (u + i v) = -m v + i m u
-        for i in range(BLOCK):
-            s0, s1, s2 = sums[part, i], sums[2 + part, i], sums[4 + part, i]
-            if m == 0:
-                series[part, i], series[2 + part, i], series[6 + part, i] = s0, s1, s2
-                series[10 + part, i] = sums[6 + part, i]
-            else:
-                series[part, i] = s[i] * s0
-                series[2 + part, i] = s[i] * s1 + z[i] * s0
-                series[6 + part, i] = s[i] * (s2 - s0) + 2.0 * z[i] * s1
-                series[10 + part, i] = s[i] * sums[6 + part, i]
-            series[4 + part, i] = sign * sums[1 - part, i]
-            series[8 + part, i] = sign * sums[3 - part, i]
+    # i m (u + i v) = -m v + i m u
+    store(series, 4 * BLOCK, -m * s1)
+    store(series, 5 * BLOCK, m * s0)
+    store(series, 8 * BLOCK, -m * s3)
+    store(series, 9 * BLOCK, m * s2)
+    if m > 0:
+        s4, s5 = fma(s, s4 - s0, 2.0 * z * s2), fma(s, s5 - s1, 2.0 * z * s3)
+        s2, s3 = fma(s, s2, z * s0), fma(s, s3, z * s1)
+        s0, s1, s6, s7 = s * s0, s * s1, s * s6, s * s7
+    store(series, 0, s0)
+    store(series, BLOCK, s1)
+    store(series, 2 * BLOCK, s2)
+    store(series, 3 * BLOCK, s3)
+    store(series, 6 * BLOCK, s4)
+    store(series, 7 * BLOCK, s5)
+    store(series, 10 * BLOCK, s6)
+    store(series, 11 * BLOCK, s7)
     return position
 
 
-@njit(fastmath={"contract", "nsz"}, error_model="numpy")
+@njit
+def _add_order(series, turn, step, sums):  # type: ignore[no-untyped-def]
+    """Add the real part of series e^{im phi}, turn = e^{im phi}, which then turns by phi."""
+    c, d = load_16(turn, 0), load_16(turn, BLOCK)
+    for kind in range(6):
+        x, y = load_16(series, 2 * kind * BLOCK), load_16(series, (2 * kind + 1) * BLOCK)
+        store(sums, kind * BLOCK, fma(x, c, fma(-y, d, load_16(sums, kind * BLOCK))))
+    cosine, sine = load_16(step, 0), load_16(step, BLOCK)
+    store(turn, 0, fma(c, cosine, -(d * sine)))
+    store(turn, BLOCK, fma(d, cosine, c * sine))
+
+
+@njit
+def _add_orders(rows, turn, step, sums):  # type: ignore[no-untyped-def]
+    """As `_add_order` for all orders, of a series (orders, 12) that is the same for all points."""
+    c, d = load_16(turn, 0), load_16(turn, BLOCK)
+    cosine, sine = load_16(step, 0), load_16(step, BLOCK)
+    t0 = t1 = t2 = t3 = t4 = t5 = spread_16(0.0)
+    for m in range(len(rows)):
+        t0 = fma(rows[m, 0], c, fma(-rows[m, 1], d, t0))
+        t1 = fma(rows[m, 2], c, fma(-rows[m, 3], d, t1))
+        t2 = fma(rows[m, 4], c, fma(-rows[m, 5], d, t2))
+        t3 = fma(rows[m, 6], c, fma(-rows[m, 7], d, t3))
+        t4 = fma(rows[m, 8], c, fma(-rows[m, 9], d, t4))
+        t5 = fma(rows[m, 10], c, fma(-rows[m, 11], d, t5))
+        c, d = fma(c, cosine, -(d * sine)), fma(d, cosine, c * sine)
+    store(sums, 0, t0)
+    store(sums, BLOCK, t1)
+    store(sums, 2 * BLOCK, t2)
+    store(sums, 3 * BLOCK, t3)
+    store(sums, 4 * BLOCK, t4)
+    store(sums, 5 * BLOCK, t5)
+
+
+@njit
+def _write(sums, found, begin, width):  # type: ignore[no-untyped-def]
+    """Rows of a block of points; the last sum was H_11 + H_22."""
+    for i in range(width):
+        for kind in range(5):
+            found[begin + i, kind] = sums[kind, i]
+        found[begin + i, 5] = sums[5, i] - sums[3, i]
+
+
+@njit
+def _start(powers):  # type: ignore[no-untyped-def]
+    """Powers of the sine at order 0, for `_series`."""
+    powers[0] = 1.0
+    powers[1:] = 0.0
+
+
+@njit(error_model="numpy")
 def jets(field, points, found):  # type: ignore[no-untyped-def]
     """Fill f, f_1, f_2, H_11, H_12, H_22 of a field at unit vectors.
 
@@ -116,44 +168,29 @@ def jets(field, points, found):  # type: ignore[no-untyped-def]
         Filled. The frame is e_1 = (z x / s, z y / s, -s), e_2 = (-y / s, x / s, 0),
         s = hypot(x, y); at the poles x / s = 1.
     """
-    z, s, cosine, sine = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    c, d = np.empty(BLOCK), np.empty(BLOCK)
-    q, r, sums = np.empty((3, BLOCK)), np.empty((3, BLOCK)), np.empty((8, BLOCK))
-    series, total = np.empty((12, BLOCK)), np.empty((6, BLOCK))
+    z, s, powers = np.empty(BLOCK), np.empty(BLOCK), np.empty((3, BLOCK))
+    turn, step = np.empty((2, BLOCK)), np.empty((2, BLOCK))
+    series, sums = np.empty((12, BLOCK)), np.empty((6, BLOCK))
     for begin in range(0, len(points), BLOCK):
         width = min(BLOCK, len(points) - begin)
         for i in range(BLOCK):
             j = begin + min(i, width - 1)
             z[i] = points[j, 2]
             s[i] = np.sqrt(points[j, 0] ** 2 + points[j, 1] ** 2)
-            cosine[i], sine[i] = 1.0, 0.0
+            step[0, i], step[1, i] = 1.0, 0.0
             if s[i] > 0.0:
-                cosine[i], sine[i] = points[j, 0] / s[i], points[j, 1] / s[i]
-            c[i], d[i] = 1.0, 0.0
-        total[:] = 0.0
+                step[0, i], step[1, i] = points[j, 0] / s[i], points[j, 1] / s[i]
+            turn[0, i], turn[1, i] = 1.0, 0.0
+        sums[:] = 0.0
         position = 0
+        _start(powers)
         for m in range(field[2] + 1):
-            position = _series(m, position, field, z, s, q, r, sums, series)
-            _add_order(series, c, d, cosine, sine, total)
-        for i in range(width):
-            for kind in range(5):
-                found[begin + i, kind] = total[kind, i]
-            found[begin + i, 5] = total[5, i] - total[3, i]
+            position = _series(m, position, field, z, s, powers, series)
+            _add_order(series, turn, step, sums)
+        _write(sums, found, begin, width)
 
 
-@njit(fastmath={"contract", "nsz"}, error_model="numpy", inline="always")
-def _add_order(series, c, d, cosine, sine, total):  # type: ignore[no-untyped-def]
-    """Add the real part of series e^{im phi}, c + i d = e^{im phi}, which then turns by phi."""
-    for kind in range(6):
-        for i in range(BLOCK):
-            total[kind, i] += series[2 * kind, i] * c[i] - series[2 * kind + 1, i] * d[i]
-    for i in range(BLOCK):
-        e = c[i] * cosine[i] - d[i] * sine[i]
-        d[i] = d[i] * cosine[i] + c[i] * sine[i]
-        c[i] = e
-
-
-@njit(fastmath={"contract", "nsz"}, error_model="numpy")
+@njit(error_model="numpy")
 def jets_on_parallels(field, angles, runs, found):  # type: ignore[no-untyped-def]
     """As `jets`, much faster, for many points on each of a few parallels.
 
@@ -168,10 +205,10 @@ def jets_on_parallels(field, angles, runs, found):  # type: ignore[no-untyped-de
         Filled.
     """
     orders = field[2] + 1
-    z, s = np.empty(BLOCK), np.empty(BLOCK)
-    c, d, cosine, sine = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    q, r, sums = np.empty((3, BLOCK)), np.empty((3, BLOCK)), np.empty((8, BLOCK))
-    series, total = np.empty((12, BLOCK)), np.empty((6, BLOCK))
+    z, s, powers = np.empty(BLOCK), np.empty(BLOCK), np.empty((3, BLOCK))
+    turn, step = np.empty((2, BLOCK)), np.empty((2, BLOCK))
+    turn[0], turn[1] = 1.0, 0.0
+    series, sums = np.empty((12, BLOCK)), np.empty((6, BLOCK))
     rows = np.empty((BLOCK, orders, 12))
     count = len(runs) - 1
     for first in range(0, count, BLOCK):
@@ -180,8 +217,9 @@ def jets_on_parallels(field, angles, runs, found):  # type: ignore[no-untyped-de
             theta = angles[runs[first + min(i, width - 1)], 0]
             z[i], s[i] = np.cos(theta), np.sin(theta)
         position = 0
+        _start(powers)
         for m in range(orders):
-            position = _series(m, position, field, z, s, q, r, sums, series)
+            position = _series(m, position, field, z, s, powers, series)
             for i in range(width):
                 for kind in range(12):
                     rows[i, m, kind] = series[kind, i]
@@ -190,19 +228,6 @@ def jets_on_parallels(field, angles, runs, found):  # type: ignore[no-untyped-de
             for begin in range(runs[first + row], end, BLOCK):
                 for i in range(BLOCK):
                     phi = angles[min(begin + i, end - 1), 1]
-                    cosine[i], sine[i] = np.cos(phi), np.sin(phi)
-                    c[i], d[i] = 1.0, 0.0
-                total[:] = 0.0
-                for m in range(orders):
-                    for kind in range(6):
-                        x, y = rows[row, m, 2 * kind], rows[row, m, 2 * kind + 1]
-                        for i in range(BLOCK):
-                            total[kind, i] += x * c[i] - y * d[i]
-                    for i in range(BLOCK):
-                        e = c[i] * cosine[i] - d[i] * sine[i]
-                        d[i] = d[i] * cosine[i] + c[i] * sine[i]
-                        c[i] = e
-                for i in range(min(BLOCK, end - begin)):
-                    for kind in range(5):
-                        found[begin + i, kind] = total[kind, i]
-                    found[begin + i, 5] = total[5, i] - total[3, i]
+                    step[0, i], step[1, i] = np.cos(phi), np.sin(phi)
+                _add_orders(rows[row], turn, step, sums)
+                _write(sums, found, begin, min(BLOCK, end - begin))

@@ -19,6 +19,7 @@ import math
 import numpy as np
 
 from meanfield.compute.compiled import njit
+from meanfield.compute.elementary import copy_to
 from meanfield.manifolds.sphere.jets import jets, jets_on_parallels
 
 # Halvings of a cell's sides: down to 1e-5 of the grid's.
@@ -140,7 +141,7 @@ def _climb(field, starts, number, bound, noise, summits, reaches, found):  # typ
                     and not _known(starts[i], 0.0, summits, reaches, found)
                     and found < len(summits)
                 ):
-                    summits[found] = starts[i]
+                    copy_to(summits[found], starts[i])
                     reaches[found] = reach
                     found += 1
                 continue
@@ -284,7 +285,7 @@ def _quarter(field, bound, noise, cells, number, summits, reaches, found):  # ty
         )
         if answer == NONE:
             continue
-        quarters[kept] = quarters[i]
+        copy_to(quarters[kept], quarters[i])
         kept += 1
         if answer == STARTS:
             largest, first, second = newton(jet[i, 1], jet[i, 2], jet[i, 3], jet[i, 4], jet[i, 5])

@@ -30,7 +30,7 @@ def mass_within(tree: Tree, square: float, enough: float) -> FloatArray:
     roots = _subtrees(tree.first, tree.last, tree.child)
 
     def walk(chunk: int) -> None:
-        _mass_within(tree, roots[chunk], square, enough, found)
+        _mass_within(tree, roots[chunk], square, float(enough), found)
 
     map_chunks(walk, len(roots))
     return found

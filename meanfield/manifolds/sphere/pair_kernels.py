@@ -24,6 +24,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.compute.compiled import njit
 from meanfield.compute.elementary import exp2, fma, from_bits, to_bits, wide_vectors
+from meanfield.compute.lanes import lane_sum, load_16, spread_16
 from meanfield.compute.threads import map_chunks
 
 # Pairs computed at a time, before they are summed: a few arrays of this length stay in L1.
@@ -136,7 +137,7 @@ def _aligned(rows, columns):  # type: ignore[no-untyped-def]
     return raw[skipped : skipped + rows * columns].reshape(rows, columns)
 
 
-@njit(fastmath={"contract"})
+@njit
 def _pairs(x, y, z, points, start, count, factor, positive, shift, met, work):  # type: ignore[no-untyped-def]
     """Write e u, e = e^{beta <x, y> - |beta|} 2^-shift and the sign of -s to the rows of work.
 
@@ -176,30 +177,31 @@ def _largest_exponent(x, y, z, points, masses, factor, positive):  # type: ignor
     return largest
 
 
-@njit(fastmath=True)
+@njit
 def _sums(work, masses, start, count):  # type: ignore[no-untyped-def]
-    """Sums of the rows e u and e of work, each times the masses."""
-    wide_vectors()
-    x, y, z, e = 0.0, 0.0, 0.0, 0.0
-    for j in range(count):
-        mass = masses[start + j]
-        x += work[0, j] * mass
-        y += work[1, j] * mass
-        z += work[2, j] * mass
-        e += work[3, j] * mass
-    return x, y, z, e
+    """Sums of the rows e u and e of work, each times the masses; count is whole steps."""
+    x = y = z = e = spread_16(0.0)
+    # Numbers with a sign: an unsigned one and a constant would make a double.
+    begin = np.int64(start)
+    for j in range(0, np.int64(count), 16):
+        mass = load_16(masses, begin + j)
+        x = fma(load_16(work, j), mass, x)
+        y = fma(load_16(work, j + _BLOCK), mass, y)
+        z = fma(load_16(work, j + 2 * _BLOCK), mass, z)
+        e = fma(load_16(work, j + 3 * _BLOCK), mass, e)
+    return lane_sum(x), lane_sum(y), lane_sum(z), lane_sum(e)
 
 
-@njit(fastmath={"contract"})
-def _add(mass, work, total, start, count):  # type: ignore[no-untyped-def]
-    """Add mass times -s e u and e to the rows of total."""
+@njit
+def _add(mass, work, sums, start, count):  # type: ignore[no-untyped-def]
+    """Add mass times -s e u and e to the rows of sums."""
     wide_vectors()
     for j in range(count):
         signed = from_bits(to_bits(mass) ^ to_bits(work[4, j]))
-        total[0, start + j] += signed * work[0, j]
-        total[1, start + j] += signed * work[1, j]
-        total[2, start + j] += signed * work[2, j]
-        total[3, start + j] += mass * work[3, j]
+        sums[0, start + j] = fma(signed, work[0, j], sums[0, start + j])
+        sums[1, start + j] = fma(signed, work[1, j], sums[1, start + j])
+        sums[2, start + j] = fma(signed, work[2, j], sums[2, start + j])
+        sums[3, start + j] = fma(mass, work[3, j], sums[3, start + j])
 
 
 @njit

@@ -12,8 +12,10 @@ a degree, order and token become less than one. `solid_tables` converts coeffici
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
 from meanfield.compute import rows
@@ -86,7 +88,38 @@ class _Emitter:
         return self.fma(c, x, self.neg(self.mul(s, y))), self.fma(c, y, self.mul(s, x))
 
 
-@intrinsic
+def _polynomials(steps: Any, start: int, pairs: int, work: Any, chosen: slice) -> Iterator[Any]:
+    """Place n and R_n(z) of the tokens in these columns, degree by degree, for Python."""
+    below, sign = work[BELOW, chosen], work[SIGN, chosen]
+    r, e = np.ones_like(below), np.zeros_like(below)
+    for n in range(2 * pairs):
+        yield start + n, r * sign**n
+        gamma, kappa = steps[2 * (start + n) :][:2]
+        e = e - gamma * below * r
+        r = r + kappa * e
+
+
+def _powers(work: Any, chosen: slice) -> Any:
+    """Move x + iy on by four powers; (x + iy)^m to that of m + 4, and those before."""
+    step = work[X, chosen] + 1j * work[Y, chosen]
+    first = (work[C, chosen] + 1j * work[S, chosen]) * step ** np.arange(ORDERS + 1)[:, None]
+    before = np.concatenate([[work[BEFORE_C, chosen] + 1j * work[BEFORE_S, chosen]], first[:-2]])
+    work[C, chosen], work[S, chosen] = first[4].real, first[4].imag
+    work[BEFORE_C, chosen], work[BEFORE_S, chosen] = first[3].real, first[3].imag
+    return first[:4], before
+
+
+def _added(sums: Any, steps: Any, start: int, pairs: int, work: Any, i: int) -> None:
+    chosen = slice(i, i + MOMENT_TOKENS)
+    parts = _powers(work, chosen)[0]
+    for n, value in _polynomials(steps, start, pairs, work, chosen):
+        lines = sums[SUMS * n :][:SUMS].reshape(ORDERS, 2, rows.ROW)
+        products = (value * parts).reshape(ORDERS, _MOMENT_ROWS, rows.ROW).sum(axis=1)
+        lines[:, 0] += products.real
+        lines[:, 1] += products.imag
+
+
+@intrinsic(_added)
 def add_orders(
     typing_context: Any, sums: Any, steps: Any, start: Any, pairs: Any, work: Any, i: Any
 ) -> Any:
@@ -207,7 +240,26 @@ def _adder(first_field: bool, second_field: bool) -> Any:
 
         return types.void(steps, first, second, start, pairs, order, work, i), generate
 
-    return intrinsic(add)
+    def python(
+        steps: Any, first: Any, second: Any, start: int, pairs: int, m: float, work: Any, i: int
+    ) -> None:
+        chosen = slice(i, i + FIELD_TOKENS)
+        power, before = _powers(work, chosen)
+        orders = m + np.arange(float(ORDERS))[:, None]
+        for n, value in _polynomials(steps, start, pairs, work, chosen):
+            if first_field:
+                real, imaginary, slope, imaginary_slope = first[FIRST * n :][:FIRST].reshape(4, 4).T
+                field = (real + 1j * imaginary)[:, None] * value
+                lowered = orders * field * before
+                slopes = (slope + 1j * imaginary_slope)[:, None] * value * power
+                for line, sums in enumerate((field * power, lowered, 1j * lowered, slopes)):
+                    work[VALUE + line, chosen] += sums.sum(axis=0).real
+            if second_field:
+                real, imaginary = second[SECOND * n :][:SECOND].reshape(4, 2).T
+                field = (real + 1j * imaginary)[:, None] * value
+                work[OTHER, chosen] += (field * power).sum(axis=0).real
+
+    return intrinsic(python)(add)
 
 
 add_gradient = _adder(True, False)

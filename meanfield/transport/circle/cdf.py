@@ -18,6 +18,7 @@ import scipy.fft
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.compute.compiled import njit
+from meanfield.compute.elementary import fma
 
 TERMS = 16  # (pi / 4)^16 / (16! 16 pi) = 2e-17, the error of F if all |c_k| are 1
 _NEGLIGIBLE = 1e-17  # coefficients below this move F by less than its own rounding
@@ -92,7 +93,7 @@ def _cell_count(degree: int) -> int:
     return 1 << max(3, (4 * degree - 1).bit_length())
 
 
-@njit(fastmath={"contract"})
+@njit
 def locate(theta: float, cells: int) -> tuple[int, float]:
     """Cell number of an angle (not reduced) and its local coordinate t in [-1, 1)."""
     scaled = theta * (cells / (2.0 * np.pi))
@@ -100,36 +101,36 @@ def locate(theta: float, cells: int) -> tuple[int, float]:
     return int(cell), 2.0 * (scaled - cell) - 1.0
 
 
-@njit(fastmath={"contract"})
+@njit
 def polynomial(rows: FloatArray, cell: int, t: float) -> float:
     """Local polynomial of a cell at t."""
     value: float = rows[cell, TERMS - 1]
     for j in range(TERMS - 2, -1, -1):
-        value = value * t + rows[cell, j]
+        value = fma(value, t, rows[cell, j])
     return value
 
 
-@njit(fastmath={"contract"})
+@njit
 def polynomial_and_slope(rows: FloatArray, cell: int, t: float) -> tuple[float, float]:
     """Local polynomial of a cell at t, and its derivative in t."""
     value = rows[cell, TERMS - 1]
     slope = 0.0
     for j in range(TERMS - 2, -1, -1):
-        slope = slope * t + value
-        value = value * t + rows[cell, j]
+        slope = fma(slope, t, value)
+        value = fma(value, t, rows[cell, j])
     return value, slope
 
 
-@njit(fastmath={"contract"})
+@njit
 def primitive(rows: FloatArray, cell: int, t: float) -> float:
     """Integral of the local polynomial of a cell from 0 to t."""
     value: float = rows[cell, TERMS - 1] * _RECIPROCALS[TERMS - 1]
     for j in range(TERMS - 2, -1, -1):
-        value = value * t + rows[cell, j] * _RECIPROCALS[j]
+        value = fma(value, t, rows[cell, j] * _RECIPROCALS[j])
     return value * t
 
 
-@njit(fastmath={"contract"})
+@njit
 def cumulative(rows: FloatArray, theta: float) -> tuple[float, float]:
     """F of a probability density at an angle (not reduced), and the density f there."""
     cells = len(rows)

@@ -16,6 +16,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.compiled import njit
+from meanfield.compute.elementary import fma
 from meanfield.transport.circle.cdf import TERMS, polynomial
 from meanfield.transport.circle.convex import Evaluation, minimise_convex
 from meanfield.transport.circle.w1_pieces import (
@@ -86,7 +87,7 @@ def _middle(pieces: FloatArray) -> float:
     return float(middle[order[np.searchsorted(lengths, 0.5 * lengths[-1])]])
 
 
-@njit(fastmath={"contract"})
+@njit
 def _samples(
     points: FloatArray, levels: FloatArray, rows: FloatArray, mass: float, count: int
 ) -> FloatArray:
@@ -110,7 +111,7 @@ def _level(levels: FloatArray, before: int, n: int) -> float:
     return levels[before - 1] if len(levels) else before / n
 
 
-@njit(fastmath={"contract"})
+@njit
 def _sort_out(
     points: FloatArray,
     levels: FloatArray,
@@ -193,17 +194,17 @@ def _expand(rows: FloatArray, cell: int, row: FloatArray) -> float:
     return linear + bend if linear <= bend else 0.0
 
 
-@njit(fastmath={"contract"})
+@njit
 def _at(row: FloatArray, t: float) -> tuple[float, float]:
     """Polynomial and primitive at t."""
     value, antiderivative = row[TERMS - 1], row[2 * TERMS - 1]
     for j in range(TERMS - 2, -1, -1):
-        value = value * t + row[j]
-        antiderivative = antiderivative * t + row[TERMS + j]
+        value = fma(value, t, row[j])
+        antiderivative = fma(antiderivative, t, row[TERMS + j])
     return value, antiderivative * t
 
 
-@njit(fastmath={"contract"})
+@njit
 def _fill(
     points: FloatArray,
     first: int,
@@ -224,8 +225,8 @@ def _fill(
         t = (points[first + i] - centre) * scale
         value, antiderivative = row[TERMS - 1], row[2 * TERMS - 1]
         for j in range(TERMS - 2, -1, -1):
-            value = value * t + row[j]
-            antiderivative = antiderivative * t + row[TERMS + j]
+            value = fma(value, t, row[j])
+            antiderivative = fma(antiderivative, t, row[TERMS + j])
         ends[i] = t
         values[i] = value
         primitives[i] = antiderivative * t

@@ -19,7 +19,7 @@ _NEGLIGIBLE_AREA = 1e-18
 _DEPTH = 64
 
 
-@njit(fastmath={"contract"})
+@njit
 def integrate(
     pieces: FloatArray,
     rows: FloatArray,
@@ -53,7 +53,7 @@ def integrate(
     return value, slope, curvature
 
 
-@njit(fastmath={"contract"})
+@njit
 def _crossing(
     rows: FloatArray, cell: int, base: float, start: float, end: float, stack: FloatArray
 ) -> tuple[float, float, float]:
@@ -106,7 +106,7 @@ def _crossing(
     return area, lean, curvature
 
 
-@njit(fastmath={"contract"})
+@njit
 def _zero(
     rows: FloatArray, cell: int, base: float, a: float, b: float, first: float
 ) -> tuple[float, float]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.compiled import njit
+from meanfield.compute.elementary import fma
 from meanfield.transport.circle.cdf import TERMS, cell_edges, polynomial_and_slope
 from meanfield.transport.circle.convex import Evaluation, minimise_convex
 
@@ -48,7 +49,7 @@ def w2_points_density(points: FloatArray, levels: FloatArray, rows: FloatArray) 
     return float(np.sqrt(max(least, 0.0)))  # a density negative by rounding has negative costs
 
 
-@njit(fastmath={"contract"})
+@njit
 def _cost(
     points: FloatArray, levels: FloatArray, rows: FloatArray, edges: FloatArray, alpha: float
 ) -> tuple[float, float, float]:
@@ -88,14 +89,14 @@ def _cost(
     return value, slope, curvature
 
 
-@njit(fastmath={"contract"})
+@njit
 def _chord(edges: FloatArray, cell: int, level: float) -> float:
     """Guess of the t where F reaches the level: F linear in the cell."""
     rise = edges[cell + 1] - edges[cell]
     return 2.0 * (level - edges[cell]) / rise - 1.0 if rise > 0.0 else -1.0
 
 
-@njit(fastmath={"contract"})
+@njit
 def _quantile(
     rows: FloatArray, cell: int, level: float, start: float, guess: float
 ) -> tuple[float, float]:
@@ -122,7 +123,7 @@ def _quantile(
     return t, slope
 
 
-@njit(fastmath={"contract"})
+@njit
 def _second_moment(
     rows: FloatArray, cell: int, start: float, end: float, offset: float, half: float
 ) -> float:
@@ -136,6 +137,6 @@ def _second_moment(
         t = middle + radius * _NODES[k]
         density = (TERMS - 1) * rows[cell, TERMS - 1]
         for j in range(TERMS - 2, 0, -1):
-            density = density * t + j * rows[cell, j]
+            density = fma(density, t, j * rows[cell, j])
         total += _WEIGHTS[k] * (offset + half * t) ** 2 * density
     return radius * total

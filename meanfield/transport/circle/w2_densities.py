@@ -61,7 +61,7 @@ def _floor(rows: FloatArray) -> float:
     return float(4.0 * np.finfo(np.float64).eps * 2.0 * len(rows) * rows[:, 1].max())
 
 
-@njit(fastmath={"contract"})
+@njit
 def _cost(
     first: FloatArray,
     second: FloatArray,
@@ -97,7 +97,7 @@ def _cost(
     return value * per_node, slope * step, curvature * 4.0 * np.pi * step
 
 
-@njit(fastmath={"contract"})
+@njit
 def _couple(
     first: FloatArray,
     second: FloatArray,

@@ -14,6 +14,7 @@ from meanfield.compute.elementary import (
     PI_TAIL,
     ROUNDING,
     ROUNDING_EXPONENT,
+    copy_to,
     fma,
     to_bits,
     wide_vectors,
@@ -76,7 +77,7 @@ def spread(points, weights, cells, table):  # type: ignore[no-untyped-def]
         n = min(_BLOCK, len(points) - start)
         overflow |= _locate(points[start : start + n], cells, 2, rows, powers[0])
         if len(weights) > 0:
-            powers[2, :n] = weights[start : start + n]
+            copy_to(powers[2], weights[start : start + n])
         if n % 2:
             # A token without mass in the same place makes the number even.
             rows[n], powers[0, n], powers[2, n] = rows[n - 1], powers[0, n - 1], 0.0
@@ -84,7 +85,8 @@ def spread(points, weights, cells, table):  # type: ignore[no-untyped-def]
         for i in range(0, n, 2):
             add_16(table, rows[i], powers, i)
             add_16(table, rows[i + 1] + half, powers, i + 1)
-    table[: ROW * half] += table[ROW * half :]
+    for i in range(ROW * half):
+        table[i] += table[ROW * half + i]
     return overflow == 0
 
 
@@ -111,5 +113,5 @@ def gather(points, cells, depth, series, table, values):  # type: ignore[no-unty
             for i in range(0, n, ROW):
                 quotients_16(table, rows, offsets, i, target)
         if n % ROW:
-            values[start : start + n] = last[:n]
+            copy_to(values[start : start + n], last[:n])
     return overflow == 0

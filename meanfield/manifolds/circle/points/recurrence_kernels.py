@@ -10,12 +10,14 @@ from meanfield.compute.elementary import (
     PI_TAIL,
     ROUNDING,
     ROUNDING_EXPONENT,
+    copy_to,
     fma,
     from_bits,
     small_sine_cosine,
     to_bits,
     wide_vectors,
 )
+from meanfield.compute.lanes import lane_sum, load_8, spread_8
 
 REACH = 4
 GROUP = 2 * REACH + 1
@@ -28,7 +30,7 @@ def group_count(max_degree: int) -> int:
     return (max_degree + REACH) // GROUP + 1
 
 
-@njit(fastmath={"contract"})
+@njit
 def _rotations(points, degree, cosines, sines):  # type: ignore[no-untyped-def]
     """Cosine and sine of degree * point; 0 if all angles could be reduced."""
     wide_vectors()
@@ -51,7 +53,7 @@ def _rotations(points, degree, cosines, sines):  # type: ignore[no-untyped-def]
     return overflow
 
 
-@njit(fastmath={"contract"})
+@njit
 def _multiples(rotations, n):  # type: ignore[no-untyped-def]
     """Rotations by 2, 3, 4 times the angle from that by once; the arrays are (5, 2, BLOCK)."""
     wide_vectors()
@@ -59,75 +61,73 @@ def _multiples(rotations, n):  # type: ignore[no-untyped-def]
         for i in range(n):
             c, s = rotations[1, 0, i], rotations[1, 1, i]
             cb, sb = rotations[b - 1, 0, i], rotations[b - 1, 1, i]
-            rotations[b, 0, i] = c * cb - s * sb
-            rotations[b, 1, i] = c * sb + s * cb
+            rotations[b, 0, i] = fma(c, cb, -(s * sb))
+            rotations[b, 1, i] = fma(c, sb, s * cb)
 
 
-@njit(fastmath={"contract"})
+@njit
 def _turn(u, step, n):  # type: ignore[no-untyped-def]
     """Multiply u by the rotation to the next centre."""
     wide_vectors()
     for i in range(n):
         c, s = u[0, i], u[1, i]
-        u[0, i] = c * step[0, i] - s * step[1, i]
-        u[1, i] = c * step[1, i] + s * step[0, i]
+        u[0, i] = fma(c, step[0, i], -(s * step[1, i]))
+        u[1, i] = fma(c, step[1, i], s * step[0, i])
 
 
-@njit(fastmath=True)
+@njit
 def _four_sums(u, v, n):  # type: ignore[no-untyped-def]
-    """Sum over tokens the products of u with the rotations v[1], ..., v[4], and of u."""
-    wide_vectors()
-    x = 0.0
-    y = 0.0
-    cc1 = ss1 = sc1 = cs1 = 0.0
-    cc2 = ss2 = sc2 = cs2 = 0.0
-    cc3 = ss3 = sc3 = cs3 = 0.0
-    cc4 = ss4 = sc4 = cs4 = 0.0
-    for i in range(n):
-        c, s = u[0, i], u[1, i]
-        x += c
-        y += s
-        cc1 += c * v[1, 0, i]
-        ss1 += s * v[1, 1, i]
-        sc1 += s * v[1, 0, i]
-        cs1 += c * v[1, 1, i]
-        cc2 += c * v[2, 0, i]
-        ss2 += s * v[2, 1, i]
-        sc2 += s * v[2, 0, i]
-        cs2 += c * v[2, 1, i]
-        cc3 += c * v[3, 0, i]
-        ss3 += s * v[3, 1, i]
-        sc3 += s * v[3, 0, i]
-        cs3 += c * v[3, 1, i]
-        cc4 += c * v[4, 0, i]
-        ss4 += s * v[4, 1, i]
-        sc4 += s * v[4, 0, i]
-        cs4 += c * v[4, 1, i]
+    """Sum over tokens the products of u with the rotations v[1], ..., v[4], and of u.
+
+    Whole rows of eight are read: u vanishes beyond n.
+    """
+    us, vs = u.reshape(-1), v.reshape(-1)
+    x = y = spread_8(0.0)
+    cc1 = ss1 = sc1 = cs1 = spread_8(0.0)
+    cc2 = ss2 = sc2 = cs2 = spread_8(0.0)
+    cc3 = ss3 = sc3 = cs3 = spread_8(0.0)
+    cc4 = ss4 = sc4 = cs4 = spread_8(0.0)
+    for i in range(0, n, 8):
+        c, s = load_8(us, i), load_8(us, i + _BLOCK)
+        x = x + c
+        y = y + s
+        a, b = load_8(vs, i + 2 * _BLOCK), load_8(vs, i + 3 * _BLOCK)
+        cc1, ss1 = fma(c, a, cc1), fma(s, b, ss1)
+        sc1, cs1 = fma(s, a, sc1), fma(c, b, cs1)
+        a, b = load_8(vs, i + 4 * _BLOCK), load_8(vs, i + 5 * _BLOCK)
+        cc2, ss2 = fma(c, a, cc2), fma(s, b, ss2)
+        sc2, cs2 = fma(s, a, sc2), fma(c, b, cs2)
+        a, b = load_8(vs, i + 6 * _BLOCK), load_8(vs, i + 7 * _BLOCK)
+        cc3, ss3 = fma(c, a, cc3), fma(s, b, ss3)
+        sc3, cs3 = fma(s, a, sc3), fma(c, b, cs3)
+        a, b = load_8(vs, i + 8 * _BLOCK), load_8(vs, i + 9 * _BLOCK)
+        cc4, ss4 = fma(c, a, cc4), fma(s, b, ss4)
+        sc4, cs4 = fma(s, a, sc4), fma(c, b, cs4)
     return (
-        (x, 0.0, y, 0.0),
-        (cc1, ss1, sc1, cs1),
-        (cc2, ss2, sc2, cs2),
-        (cc3, ss3, sc3, cs3),
-        (cc4, ss4, sc4, cs4),
+        (lane_sum(x), 0.0, lane_sum(y), 0.0),
+        (lane_sum(cc1), lane_sum(ss1), lane_sum(sc1), lane_sum(cs1)),
+        (lane_sum(cc2), lane_sum(ss2), lane_sum(sc2), lane_sum(cs2)),
+        (lane_sum(cc3), lane_sum(ss3), lane_sum(sc3), lane_sum(cs3)),
+        (lane_sum(cc4), lane_sum(ss4), lane_sum(sc4), lane_sum(cs4)),
     )
 
 
-@njit(fastmath={"contract"})
+@njit
 def _add_group(f, u, v, values, n):  # type: ignore[no-untyped-def]
     """Add the group with factors f (5, 4) to the values."""
     wide_vectors()
     for i in range(n):
         along = f[0, 0]
         across = f[0, 2]
-        along += f[1, 0] * v[1, 0, i] + f[1, 3] * v[1, 1, i]
-        across += f[1, 2] * v[1, 0, i] + f[1, 1] * v[1, 1, i]
-        along += f[2, 0] * v[2, 0, i] + f[2, 3] * v[2, 1, i]
-        across += f[2, 2] * v[2, 0, i] + f[2, 1] * v[2, 1, i]
-        along += f[3, 0] * v[3, 0, i] + f[3, 3] * v[3, 1, i]
-        across += f[3, 2] * v[3, 0, i] + f[3, 1] * v[3, 1, i]
-        along += f[4, 0] * v[4, 0, i] + f[4, 3] * v[4, 1, i]
-        across += f[4, 2] * v[4, 0, i] + f[4, 1] * v[4, 1, i]
-        values[i] += u[0, i] * along + u[1, i] * across
+        along = fma(f[1, 0], v[1, 0, i], fma(f[1, 3], v[1, 1, i], along))
+        across = fma(f[1, 2], v[1, 0, i], fma(f[1, 1], v[1, 1, i], across))
+        along = fma(f[2, 0], v[2, 0, i], fma(f[2, 3], v[2, 1, i], along))
+        across = fma(f[2, 2], v[2, 0, i], fma(f[2, 1], v[2, 1, i], across))
+        along = fma(f[3, 0], v[3, 0, i], fma(f[3, 3], v[3, 1, i], along))
+        across = fma(f[3, 2], v[3, 0, i], fma(f[3, 1], v[3, 1, i], across))
+        along = fma(f[4, 0], v[4, 0, i], fma(f[4, 3], v[4, 1, i], along))
+        across = fma(f[4, 2], v[4, 0, i], fma(f[4, 1], v[4, 1, i], across))
+        values[i] = fma(u[0, i], along, fma(u[1, i], across, values[i]))
 
 
 @njit
@@ -146,7 +146,8 @@ def products(points, weights, groups):  # type: ignore[no-untyped-def]
         u[0] = 1.0
         u[1] = 0.0
         if len(weights) > 0:
-            u[0, :n] = weights[start : start + n]
+            copy_to(u[0], weights[start : start + n])
+        u[0, n:] = 0.0
         for m in range(groups):
             rows = _four_sums(u, v, n)
             for b in range(REACH + 1):
@@ -207,7 +208,8 @@ def values(factors, points, values):  # type: ignore[no-untyped-def]
                 _add_group(factors[series, m], u, v, sums[series], n)
             _turn(u, step, n)
         if factors.shape[0] == 1:
-            values[start : start + n] = sums[0, :n]
+            copy_to(values[start : start + n], sums[0, :n])
         else:
-            values[start : start + n] = sums[0, :n] / sums[1, :n]
+            for i in range(n):
+                values[start + i] = sums[0, i] / sums[1, i]
     return overflow == 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 
@@ -20,6 +21,7 @@ from meanfield.compute.rows import (
     ROW,
     constant,
     data_of,
+    fused,
     load,
     row_at,
     shuffled,
@@ -27,10 +29,12 @@ from meanfield.compute.rows import (
     store,
 )
 
-_FUSED = ("contract",)
+
+def _added_16(table: Any, row: int, powers: Any, i: int) -> None:
+    table[ROW * row :][: 2 * ROW] += powers[2, i] * powers[0, i] ** np.arange(2.0 * ROW)
 
 
-@intrinsic
+@intrinsic(_added_16)
 def add_16(typing_context: Any, table: Any, row: Any, powers: Any, i: Any) -> Any:
     """Add w (1, t, ..., t^15) to two rows; column i of `powers` is t, t^2, w, w t^4, t^8."""
 
@@ -50,8 +54,7 @@ def add_16(typing_context: Any, table: Any, row: Any, powers: Any, i: Any) -> An
         for part in range(2):
             number = builder.shl(builder.add(args[1], LONG(part)), LONG(3))
             place = _place(context, builder, signature, args, 0, number)
-            product = builder.fmul(p, factor, _FUSED)
-            store(builder, builder.fadd(load(builder, place), product, _FUSED), place)
+            store(builder, fused(builder, p, factor, load(builder, place)), place)
             if part == 0:
                 p = builder.fmul(p, column(4))
         return context.get_dummy_value()
@@ -75,7 +78,15 @@ def _reader(depth: int, series: int) -> Any:
 
         return types.void(table, rows, t, start, out), generate
 
-    return intrinsic(read)
+    def python(table: Any, rows: Any, t: Any, start: int, out: Any) -> None:
+        for i in range(start, start + ROW):
+            first = ROW * (rows[i] + depth * np.arange(series))
+            parts = [
+                table[begin:][: ROW * depth] @ t[i] ** np.arange(ROW * depth) for begin in first
+            ]
+            out[i] = parts[0] if series == 1 else parts[0] / parts[1]
+
+    return intrinsic(python)(read)
 
 
 def _polynomials(
@@ -92,7 +103,7 @@ def _polynomials(
             begin = builder.shl(builder.add(number, LONG(first + part)), LONG(3))
             loaded.append(load(builder, _place(context, builder, signature, args, 0, begin)))
         for c in reversed(_transposed(builder, loaded)):
-            value = c if value is None else builder.fadd(builder.fmul(value, t, _FUSED), c, _FUSED)
+            value = c if value is None else fused(builder, value, t, c)
     return value
 
 
