@@ -21,6 +21,10 @@ def _init(command: argparse.ArgumentParser) -> None:
     command.add_argument("name", metavar="NAME", nargs="?", default="run.toml")
 
 
+def _compile(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--quiet", action="store_true", help="no progress")
+
+
 def _stability(command: argparse.ArgumentParser) -> None:
     _add_problem(command)
     command.add_argument("--max-degree", type=positive, metavar="L")
@@ -229,6 +233,7 @@ ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "compare": _compare,
     "ensemble": _ensemble,
     "plot": _plot,
+    "compile": _compile,
     "info": _info,
 }
 """What each command takes."""

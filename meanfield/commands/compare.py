@@ -73,7 +73,7 @@ def _run(
         spent.add(seconds_by_phase(stored.attributes))
         left -= int(stored.finished.sum())
     # The pool first: a cluster that is not there must not be found missing after the density run.
-    with pool(options, left) as executor:
+    with pool(options, left, config.problem) as executor:
         with spent.during("setup"):
             plan = _plan(config)
         found = plan.empty()

@@ -76,7 +76,7 @@ def _run(
     if stored is not None:
         spent.add(seconds_by_phase(stored.attributes))
     attributes = study_attributes(config, None if stored is None else stored.attributes)
-    with pool(options, len(missing)) as executor:
+    with pool(options, len(missing), config.problem) as executor:
         results = finished(block_clusters, missing, executor)
         run_through(
             record_ensemble(output, plan, found, results, attributes, spent),

@@ -36,6 +36,7 @@ COMMANDS = {
     "compare": "particle systems against their mean-field limit, in Wasserstein distance",
     "ensemble": "many runs from sampled tokens, and how many clusters they make",
     "plot": "figures and films from a run file",
+    "compile": "compile all kernels now, for images of containers and for CI",
     "info": "what a file holds and where it comes from, as text, JSON or CSV",
 }
 """Commands, each a module of this package with `execute`; `ARGUMENTS` has what it takes."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from meanfield.commands.streams import Forgiving, say
 from meanfield.compute.threads import threads
+from meanfield.problem import Problem
 
 
 def worker_count(options: argparse.Namespace, count: int) -> int:
@@ -18,7 +19,9 @@ def worker_count(options: argparse.Namespace, count: int) -> int:
 
 
 @contextmanager
-def pool(options: argparse.Namespace, count: int) -> Iterator[Executor | None]:
+def pool(
+    options: argparse.Namespace, count: int, problem: Problem | None = None
+) -> Iterator[Executor | None]:
     """Executor that the options ask for; None means this process.
 
     Parameters
@@ -27,6 +30,8 @@ def pool(options: argparse.Namespace, count: int) -> Iterator[Executor | None]:
         With those of `add_pool_arguments`.
     count : int
         How many tasks there are: more processes are of no use.
+    problem : Problem, optional
+        What the processes work on: its kernels are compiled here, not by each of them.
 
     Yields
     ------
@@ -46,6 +51,10 @@ def pool(options: argparse.Namespace, count: int) -> Iterator[Executor | None]:
     from meanfield.studies.executors.processes import worker_pool
 
     workers = worker_count(options, count)
+    if workers > 1 and problem is not None:
+        from meanfield.commands.compile import compile_for_workers
+
+        compile_for_workers(problem)
     with worker_pool(workers, max(1, threads() // workers)) as local:
         yield local
 

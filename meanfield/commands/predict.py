@@ -39,7 +39,7 @@ def execute(options: argparse.Namespace) -> int:
     count = tokens if isinstance(tokens, int) else len(tokens)
     # Other processes make the problem anew: a Problem cannot travel.
     source = functools.partial(problem_of, _problem_options(options))
-    with pool(options, _processes(problem, count, options)) as executor:
+    with pool(options, _processes(problem, count, options), problem) as executor:
         prediction = predict_clusters(
             source,
             tokens,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import meanfield as mf
 from meanfield.commands import compare
 from meanfield.commands.arguments import add_pool_arguments
 from meanfield.commands.main import main
@@ -129,3 +130,26 @@ def test_interrupt_leaves_a_file_and_one_line(cluster: Any, config: Path) -> Non
     assert process.communicate(timeout=10.0)[1] == "meanfield: interrupted\n"
     assert process.returncode == 130
     assert "interrupted with" in load_comparison(path).attributes["status"]
+
+
+def test_kernels_are_compiled_before_processes_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process would compile them, all at once."""
+    from meanfield.commands import compile
+
+    seen = []
+    monkeypatch.setattr(compile, "compile_for_workers", lambda problem: seen.append(problem))
+    problem = mf.Problem(mf.Circle(), mf.exponential(1.0), mf.USA, mf.uniform())
+    with pool(options("--workers", "1"), 100, problem):
+        assert seen == []
+    with pool(options("--workers", "2"), 100, problem):
+        assert seen == [problem]
+
+
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere(), mf.Hypersphere(3)])
+@pytest.mark.parametrize("diffusivity", [0.0, 0.1])
+def test_what_workers_need_can_be_compiled(manifold: Any, diffusivity: float) -> None:
+    """A prediction would fail in its preparations."""
+    from meanfield.commands.compile import compile_for_workers
+
+    flow = mf.Flow(diffusivity=diffusivity)
+    compile_for_workers(mf.Problem(manifold, mf.exponential(1.0), flow, mf.uniform()))

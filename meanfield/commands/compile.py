@@ -1,0 +1,146 @@
+"""`meanfield compile`: compile all kernels now, for images of containers and for CI.
+
+Kernels are compiled for what they are called with. So this solves small problems of every kind,
+in which every kernel has its part; what is in the cache already is loaded and takes no time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.commands.progress import shown
+from meanfield.commands.streams import say
+
+if TYPE_CHECKING:
+    from meanfield.flows import Flow
+    from meanfield.manifolds import Manifold
+    from meanfield.problem import Problem
+
+Job = Callable[[], Any]
+# Numbers of tokens for which velocities are found in different ways.
+_TOKENS = {1: (20, 3000, 60_000), 2: (20, 3000)}
+_WAVES: dict[int, list[list[float]]] = {1: [[2, 0.1, 0.0]], 2: [[2, 0, 0.1]]}
+_BETA = 4.0
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Compile, and say how much there was to do."""
+    from meanfield.compute.compiled import compilations
+
+    began, before = time.monotonic(), len(compilations)
+    todo = list(jobs())
+    for _, job in shown(todo, len(todo), "compile", quiet=options.quiet, note=lambda done: done[0]):
+        job()
+    compiled, seconds = len(compilations) - before, time.monotonic() - began
+    if compiled:
+        say(f"compiled {compiled} kernels in {seconds:.0f} s")
+    else:
+        say("all kernels were compiled already")
+    return 0
+
+
+def compile_for_workers(problem: Problem) -> None:
+    """Compile what evolves tokens before processes start that would all do so at once."""
+    # Tokens evolve on the circle and the sphere only.
+    for count in _TOKENS.get(problem.manifold.dimension, ())[:2]:
+        step = 0.05 if problem.flow.diffusivity else None
+        _tokens(problem.space, problem.flow, count, step=step)
+
+
+def jobs() -> Iterator[tuple[str, Job]]:
+    """Small problems, with a word for each, that call all kernels between them."""
+    from meanfield.flows import SA, USA, Flow
+    from meanfield.manifolds import Circle, Sphere
+
+    for manifold in (Circle(), Sphere()):
+        name = manifold.name
+        for flow in (USA, SA):
+            noisy = Flow(normalized=flow.normalized, diffusivity=0.05)
+            yield f"{name}, density", partial(_density, manifold, flow)
+            yield f"{name}, density with noise", partial(_density, manifold, noisy)
+            yield f"{name}, characteristics", partial(_characteristics, manifold, flow)
+            yield f"{name}, atoms", partial(_tokens, manifold, flow, 5, representation="atoms")
+            for count in _TOKENS[manifold.dimension]:
+                yield f"{name}, tokens", partial(_tokens, manifold, flow, count)
+            yield f"{name}, tokens with noise", partial(_tokens, manifold, noisy, 20, step=0.05)
+        yield f"{name}, prediction", partial(_predictions, manifold)
+        yield f"{name}, pairs of tokens", partial(_pairs, manifold)
+        yield f"{name}, distances", partial(_distances, manifold)
+
+
+def _run(manifold: Manifold, flow: Flow, law: Any, **options: Any) -> None:
+    import meanfield as mf
+
+    problem = mf.Problem(manifold, mf.exponential(_BETA), flow, law)
+    mf.simulate(problem, until=0.1, save=2, tolerance=1e-3, **options)
+
+
+def _density(manifold: Manifold, flow: Flow) -> None:
+    import meanfield as mf
+
+    law = mf.perturbed_uniform(_WAVES[manifold.dimension])
+    _run(manifold, flow, law, representation="density")
+
+
+def _characteristics(manifold: Manifold, flow: Flow) -> None:
+    import meanfield as mf
+
+    law = mf.perturbed_uniform(_WAVES[manifold.dimension])
+    _run(manifold, flow, law, representation="characteristics")
+
+
+def _tokens(manifold: Manifold, flow: Flow, count: int, **options: Any) -> None:
+    import meanfield as mf
+
+    law = mf.from_points(_points(manifold, count))
+    _run(manifold, flow, law, **{"representation": "particles"} | options)
+
+
+def _points(manifold: Manifold, count: int) -> FloatArray:
+    """Angles, or unit vectors."""
+    rng = np.random.default_rng(0)
+    if manifold.dimension == 1:
+        return rng.uniform(0.0, 2.0 * np.pi, count)
+    vectors = rng.normal(size=(count, 3))
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def _predictions(manifold: Manifold) -> None:
+    import meanfield as mf
+
+    problem = mf.Problem(manifold, mf.exponential(_BETA), mf.USA, mf.uniform())
+    for tokens in (200, _points(manifold, 200)):
+        mf.predict_clusters(problem, tokens, samples=20, corrected_samples=2)
+
+
+def _pairs(manifold: Manifold) -> None:
+    """The sum over pairs, also where exponentials underflow, and at other places."""
+    from meanfield.manifolds.circle.pairs import exponential_velocity_circle
+    from meanfield.manifolds.sphere.pairs import exponential_velocity_sphere
+
+    velocity = (exponential_velocity_circle, exponential_velocity_sphere)[manifold.dimension - 1]
+    points, masses = _points(manifold, 20), np.full(20, 0.05)
+    for beta in (_BETA, -2e4):
+        for targets in (None, points[:3]):
+            velocity(points, masses, beta, True, targets)
+
+
+def _distances(manifold: Manifold) -> None:
+    import meanfield as mf
+
+    # On the sphere the second one is of order 0, and real.
+    spectra = [1.0, 0.3, 0.1j], [1.0, 0.1, 0.1 + 0.1j]
+    densities = [mf.Density(manifold, np.array(spectrum)) for spectrum in spectra]
+    weighted = mf.Measure(manifold, _points(manifold, 9), np.arange(1.0, 10.0) / 45.0)
+    many = mf.Measure(manifold, _points(manifold, 5000 if manifold.dimension == 1 else 12))
+    for p in (1, 2):
+        for other in (weighted, many, densities[1]):
+            mf.wasserstein(densities[0], other, p=p)
+        mf.wasserstein(many, weighted, p=p)
