@@ -107,6 +107,15 @@ class Interaction:
         partition = self.manifold.convolve(self.attention_multipliers, moments)
         return MeanField(self.manifold, potential, partition, self.partition_slope)
 
+    def velocity(self, points: FloatArray, weights: FloatArray | None) -> FloatArray:
+        """Velocity of weighted points in their own field; weights None means equal."""
+        found = self.manifold.own_velocity(
+            points, weights, self.potential_multipliers, self.attention_multipliers
+        )
+        if found is None:
+            found = self.field(self.manifold.moments(points, weights, self.degree)).velocity(points)
+        return found
+
 
 def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     """Interaction of a problem, with multipliers up to a degree: by default the kernel's.

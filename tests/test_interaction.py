@@ -164,3 +164,23 @@ def test_degree_beyond_a_gap_moves_tokens(normalized: bool) -> None:
     found = felt.field(space.moments(points, None, felt.degree)).velocity(points)
     expected = space.pairwise_velocity(points, None, kernel, normalized)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow(normalized=True, strength=-1.0)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_velocity_in_the_own_field_is_that_of_three_calls_to_the_bit(
+    flow: mf.Flow, weighted: bool
+) -> None:
+    """Few tokens take one compiled call; more, and angles that it cannot reduce, do not."""
+    rng = np.random.default_rng(4)
+    space = mf.Circle()
+    felt = interaction(mf.Problem(space, mf.exponential(30.0), flow))
+    for n, turns, alone in ((1, 1, True), (193, 1, True), (3000, 1, True), (200, 1e17, False)):
+        points = turns * rng.uniform(0.0, 2 * np.pi, n)
+        weights = rng.dirichlet(np.ones(n)) if weighted else None
+        expected = felt.field(space.moments(points, weights, felt.degree)).velocity(points)
+        assert np.array_equal(felt.velocity(points, weights), expected)
+        multipliers = felt.potential_multipliers, felt.attention_multipliers
+        assert (space.own_velocity(points, weights, *multipliers) is not None) == alone
+    points = rng.uniform(0.0, 2 * np.pi, 4000)
+    assert space.own_velocity(points, None, felt.potential_multipliers, None) is None

@@ -33,12 +33,10 @@ class RoundSphere(Protocol):
     @property
     def name(self) -> str:
         """What run files call it."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Dimension of the manifold: 1 for the circle, 2 for the sphere."""
-        ...
 
 
 class Grid(Protocol):
@@ -47,33 +45,26 @@ class Grid(Protocol):
     @property
     def max_degree(self) -> int:
         """Largest degree of the modal side."""
-        ...
 
     @property
     def points(self) -> FloatArray:
         """Nodes."""
-        ...
 
     @property
     def weights(self) -> FloatArray:
         """Quadrature weights for sigma, shape (n,), summing to 1."""
-        ...
 
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
         """Squared length of nodal vectors, shape (n,)."""
-        ...
 
     def to_nodal(self, coefficients: ModalArray) -> FloatArray:
         """Values at the nodes."""
-        ...
 
     def to_modal(self, values: FloatArray) -> ModalArray:
         """Coefficients up to max_degree of nodal values."""
-        ...
 
     def gradient(self, coefficients: ModalArray) -> FloatArray:
         """Gradient at the nodes of a field given by its coefficients."""
-        ...
 
     def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ModalArray:
         """Coefficients of the divergence of a nodal vector field; degree 0 is exactly 0.
@@ -81,7 +72,6 @@ class Grid(Protocol):
         Up to max_degree, which may be half as large again as the grid's, its default. Above that
         a flux made of products is seen with what its higher degrees are mistaken for.
         """
-        ...
 
     def transport(
         self, potential_multipliers: FloatArray, attention_multipliers: FloatArray | None
@@ -91,7 +81,6 @@ class Grid(Protocol):
         Phi_l = w_l f_l and Z_l = a_l f_l; without a_l, Z = 1, and then f without its mean is what
         moves if the second argument, `perturbation`, is true.
         """
-        ...
 
 
 class Manifold(RoundSphere, Protocol):
@@ -223,6 +212,19 @@ class Manifold(RoundSphere, Protocol):
         self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
     ) -> FloatArray:
         """Gradient of a field at scattered points, divided by the field `divisor` if given."""
+        ...
+
+    def own_velocity(
+        self,
+        points: FloatArray,
+        weights: FloatArray | None,
+        potential_multipliers: FloatArray,
+        attention_multipliers: FloatArray | None,
+    ) -> FloatArray | None:
+        """Velocity grad Phi / Z of points in their own field, to the bit as `gradient` gives it.
+
+        None where no such way is faster than `moments`, `convolve` and `gradient`.
+        """
         ...
 
     def few_points(self, degree: int) -> int:

@@ -68,6 +68,8 @@ class ParticleRepresentation:
         Derived.
     contraction : float
         Derived. Rate at which tokens in one place fall together.
+    far : bool
+        Derived. Whether Z may be lost where tokens are (`positive_sums.sees_far`).
     """
 
     problem: Problem
@@ -79,12 +81,14 @@ class ParticleRepresentation:
     tolerance: float = DEFAULT_TOLERANCE
     interaction: Interaction = field(init=False)
     contraction: float = field(init=False)
+    far: bool = field(init=False)
     name: str = field(default="particles", init=False)
 
     def __post_init__(self) -> None:
         """Check the step, and compute the multipliers once."""
         check_step(self.problem, self.step)
         object.__setattr__(self, "contraction", contraction_rate(self.problem))
+        object.__setattr__(self, "far", sees_far(self.problem))
         object.__setattr__(self, "interaction", interaction(self.problem, self.degree))
 
     @property
@@ -154,7 +158,7 @@ class ParticleRepresentation:
     def failure(self, state: State) -> str | None:
         """Z is lost in rounding, for more tokens than sums over pairs can move."""
         points = self._points(state)
-        if not sees_far(self.problem) or len(points) <= _MOST_PAIRED:
+        if not self.far or len(points) <= _MOST_PAIRED:
             return None
         lost = share_lost(self._field(points), points, self._mass(points))
         if lost <= self.tolerance:
@@ -204,8 +208,11 @@ class ParticleRepresentation:
             return flow.strength * space.pairwise_velocity(
                 points, self.weights, kernel, flow.normalized
             )
+        felt = self.interaction
+        if not self.far and (self.weights is None or felt.attention_multipliers is None):
+            return felt.velocity(points, self.weights)
         mean_field = self._field(points)
-        if sees_far(self.problem) and len(points) <= _MOST_PAIRED:
+        if self.far and len(points) <= _MOST_PAIRED:
             lost_share = share_lost(mean_field, points, self._mass(points))
             if lost_share > _LOST_EARLY * self.tolerance:
                 return flow.strength * space.pairwise_velocity(

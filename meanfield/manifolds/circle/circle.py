@@ -191,6 +191,20 @@ class Circle:
 
         return circle_points.gradient(coefficients, points, divisor)
 
+    def own_velocity(
+        self,
+        points: FloatArray,
+        weights: FloatArray | None,
+        potential_multipliers: FloatArray,
+        attention_multipliers: FloatArray | None,
+    ) -> FloatArray | None:
+        """Velocity of few tokens in their own field, in one compiled call; else None."""
+        from meanfield.manifolds.circle import points as circle_points
+
+        return circle_points.own_velocity(
+            points, weights, potential_multipliers, attention_multipliers
+        )
+
     def few_points(self, degree: int) -> int:
         """Crossover at any degree, as tests/benchmarks/circle_velocity.py measures it."""
         return _FEW_POINTS

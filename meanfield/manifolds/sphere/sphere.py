@@ -34,8 +34,7 @@ class Sphere:
 
     Examples
     --------
-    >>> poles = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]])
-    >>> Sphere().moments(poles, None, 1).real.round(12) + 0.0
+    >>> Sphere().moments(np.array([[0, 0, 1.0], [0, 0, -1.0]]), None, 1).real.round(12) + 0.0
     array([1., 0., 0.])
     """
 
@@ -212,12 +211,17 @@ class Sphere:
 
         return extremes(coefficients)
 
-    def few_points(self, degree: int) -> int:
-        """Near the crossovers that tests/benchmarks/sphere_methods.py measures for each degree.
+    def own_velocity(
+        self,
+        points: FloatArray,
+        weights: FloatArray | None,
+        potential_multipliers: FloatArray,
+        attention_multipliers: FloatArray | None,
+    ) -> None:
+        """None: one call would not be faster than the three that it stands for."""
 
-        Above degree 64 moments come by transforms, which take a time for their grids, whatever
-        the number of points.
-        """
+    def few_points(self, degree: int) -> int:
+        """Near the crossovers of tests/benchmarks/sphere_methods.py; above 64 by transforms."""
         return 100 + 2 * degree**2 // 9 if degree <= 64 else 200 + 19 * degree
 
     def pairwise_velocity(
@@ -231,10 +235,8 @@ class Sphere:
         """Velocity in the field of points, summed pair by pair; compiled for built-in kernels."""
         from meanfield.manifolds.sphere import pairs
 
-        if kernel.log_slope is not None:
-            return pairs.exponential_velocity_sphere(
-                points, weights, kernel.log_slope, normalized, targets
-            )
+        if (slope := kernel.log_slope) is not None:
+            return pairs.exponential_velocity_sphere(points, weights, slope, normalized, targets)
         return pairs.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
 
     def dense(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanfield.manifolds.circle.points import evaluate, gradient, moments
+from meanfield.manifolds.circle.points import evaluate, gradient, moments, own_velocity
 
 
 def _angles(n: int) -> np.ndarray:
@@ -84,6 +84,12 @@ def test_weights_must_fit() -> None:
     """Compiled code would read beyond the array."""
     with pytest.raises(ValueError, match="weights have shape"):
         moments(np.zeros(3), np.ones(2), 3)
+
+
+def test_multipliers_must_fit() -> None:
+    """The compiled loop would read beyond the end of the shorter."""
+    with pytest.raises(ValueError, match=r"shape \(3,\), attention_multipliers \(2,\)"):
+        own_velocity(np.zeros(4), None, np.ones(3), np.ones(2))
 
 
 def test_max_degree_must_not_be_negative() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.manifolds.circle.points import cells, recurrence
 
-__all__ = ["evaluate", "gradient", "moments"]
+__all__ = ["evaluate", "gradient", "moments", "own_velocity"]
 
 # Tokens from which cells are faster. What it takes to set up cells, and a recurrence per token,
 # both grow with K, so these hardly depend on it (tests/benchmarks/circle_velocity.py).
@@ -60,13 +60,7 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
     degree = operator.index(max_degree)
     if degree < 0:
         raise ValueError(f"max_degree must be at least 0, got {degree}.")
-    masses = None
-    if weights is not None:
-        masses = np.ascontiguousarray(weights, dtype=np.float64)
-        if masses.shape != angles.shape:
-            raise ValueError(
-                f"weights have shape {masses.shape}, points {angles.shape}: not the same."
-            )
+    masses = _masses(weights, angles)
     method = _method(angles, degree, _MOMENTS_BY_CELLS)
     found: ComplexArray
     found, reduced = method.moments(angles, masses, degree)
@@ -144,6 +138,53 @@ def gradient(
     return _values(series, points)
 
 
+def own_velocity(
+    points: FloatArray,
+    weights: FloatArray | None,
+    potential_multipliers: FloatArray,
+    attention_multipliers: FloatArray | None,
+) -> FloatArray | None:
+    """Velocity Phi' / Z of few tokens in the field of all of them, in one compiled call.
+
+        Phi_k = w_k c_k,    Z_k = a_k c_k,    c_k = sum_j w_j e^{-ik theta_j}
+
+    to the bit as `moments` and `gradient` give it.
+
+    Parameters
+    ----------
+    points, weights
+        As in `moments`.
+    potential_multipliers, attention_multipliers : ndarray, shape (max_degree + 1,)
+        w_k and a_k; Z = 1 if the latter are None.
+
+    Returns
+    -------
+    ndarray, shape (n,), or None
+        None for tokens whom `moments` and `gradient` move as fast, or angles it cannot reduce.
+
+    Raises
+    ------
+    ValueError
+        If there are no points, or shapes do not fit.
+
+    Examples
+    --------
+    >>> own_velocity(np.array([0.0, np.pi / 2]), None, np.array([0.0, 0.5]), None).round(12)
+    array([ 0.5, -0.5])
+    """
+    angles = _angles(points)
+    masses = _masses(weights, angles)
+    shape = potential_multipliers.shape
+    if attention_multipliers is not None and attention_multipliers.shape != shape:
+        raise ValueError(
+            f"potential_multipliers have shape {shape}, attention_multipliers "
+            f"{attention_multipliers.shape}: expected (max_degree + 1,) both."
+        )
+    if angles.size >= min(_MOMENTS_BY_CELLS, _VALUES_BY_CELLS):
+        return None
+    return recurrence.own_velocity(angles, masses, potential_multipliers, attention_multipliers)
+
+
 def _values(series: list[ComplexArray], points: FloatArray) -> FloatArray:
     angles = _angles(points)
     degree = max(len(coefficients) for coefficients in series) - 1
@@ -165,6 +206,15 @@ def _angles(points: FloatArray) -> FloatArray:
     if angles.ndim != 1 or angles.size == 0:
         raise ValueError(f"points have shape {angles.shape}, expected angles of shape (n,), n > 0.")
     return angles
+
+
+def _masses(weights: FloatArray | None, angles: FloatArray) -> FloatArray | None:
+    if weights is None:
+        return None
+    masses = np.ascontiguousarray(weights, dtype=np.float64)
+    if masses.shape != angles.shape:
+        raise ValueError(f"weights have shape {masses.shape}, points {angles.shape}: not the same.")
+    return masses
 
 
 def _reduced(angles: FloatArray) -> FloatArray:

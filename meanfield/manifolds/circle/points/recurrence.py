@@ -22,6 +22,8 @@ from meanfield.manifolds.circle.points import recurrence_kernels as kernels
 # A chunk must outweigh handing it to a thread: about 0.1 ms.
 _MOST_CHUNKS = 16
 _CHUNK_PRODUCTS = 1 << 18
+# What kernels take for an array that is not given.
+_NONE = np.empty(0)
 
 
 def moments(
@@ -29,7 +31,7 @@ def moments(
 ) -> tuple[ComplexArray, bool]:
     """Moments c_k, k = 0 ... max_degree, and whether all angles were small enough to reduce."""
     chunks, bounds = _chunks(points.size, max_degree)
-    masses = np.empty(0) if weights is None else weights
+    masses = _NONE if weights is None else weights
     groups = kernels.group_count(max_degree)
 
     def chunk(i: int) -> tuple[FloatArray, bool]:
@@ -60,8 +62,36 @@ def evaluate(series: list[ComplexArray], points: FloatArray) -> tuple[FloatArray
     return values, all(map_chunks(chunk, chunks))
 
 
+def own_velocity(
+    points: FloatArray,
+    weights: FloatArray | None,
+    potential_multipliers: FloatArray,
+    attention_multipliers: FloatArray | None,
+) -> FloatArray | None:
+    """Velocity of tokens in their own field; None if they are many or angles are not reduced.
+
+    To the bit what `moments` and `evaluate` of their products give: one call instead of six.
+    """
+    degree, series = len(potential_multipliers) - 1, 1 if attention_multipliers is None else 2
+    if _chunk_count(points.size, series * degree) > 1:
+        return None
+    velocity: FloatArray
+    velocity, reduced = kernels.own_velocity(
+        points,
+        _NONE if weights is None else weights,
+        potential_multipliers,
+        _NONE if attention_multipliers is None else attention_multipliers,
+        kernels.group_count(degree),
+    )
+    return velocity if reduced else None
+
+
 def _chunks(size: int, max_degree: int) -> tuple[int, list[int]]:
+    chunks = _chunk_count(size, max_degree)
+    return chunks, [size * i // chunks for i in range(chunks + 1)]
+
+
+def _chunk_count(size: int, max_degree: int) -> int:
     # Sines and cosines cost as much as 16 degrees.
     products = size * (max_degree + 16)
-    chunks = min(_MOST_CHUNKS, 1 << max(0, (products // _CHUNK_PRODUCTS).bit_length() - 1))
-    return chunks, [size * i // chunks for i in range(chunks + 1)]
+    return min(_MOST_CHUNKS, 1 << max(0, (products // _CHUNK_PRODUCTS).bit_length() - 1))
