@@ -187,9 +187,10 @@ def _resolved(
         base = initial.at(cells.points)
         here = LabelMap(space, cells, base, cells.points, np.zeros(len(base)), everywhere)
         which = here.too_coarse(tolerance, degree)
-        if len(base) > max_nodes or (which.any() and _count_after(cells, which) > max_nodes):
+        needed = _count_after(cells, which) if which.any() else len(base)
+        if needed > max_nodes:
             raise ValueError(
-                f"the initial density needs {len(base)} nodes or more, max_nodes is {max_nodes}: "
+                f"the initial density needs {needed} nodes or more, max_nodes is {max_nodes}: "
                 "raise it or the tolerance."
             )
         if not which.any():
