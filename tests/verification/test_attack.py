@@ -1,0 +1,155 @@
+"""Every carrier against labels moved by direct sums, on random problems (`attack`).
+
+A carrier may end with a reason; what it saves is right, whatever the law, the flow and beta.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from attack import ALLOWED, PROBLEMS, Attack, attack, truth_of
+from label_quadrature import Labels, circle_points, sphere_points
+from lagrangian import DEGREE, Motion, carried, harmonics, pair_velocity, ring_velocity
+
+import meanfield as mf
+from meanfield.representations import Options, hand_over_rule, represent
+from meanfield.trajectory import SimulationError, trajectory
+
+WHAT = "random problems against labels moved by direct sums, in tolerances"
+# Every carrier, kind of law and manifold in few seconds.
+EVERYDAY = (7, 8, 10, 14, 21, 27)
+PARTS = 50
+# CPU seconds of one run after which it is judged by what it has saved.
+PATIENCE = 8.0
+
+
+class _Patience(Exception):
+    """The run takes longer than a test should."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: moments at the times it saved, and how it ended."""
+
+    moments: np.ndarray
+    end: str
+
+
+def limits(given: Attack) -> dict[str, int]:
+    """On the sphere runs that need more take minutes; they end with the reason."""
+    if given.motion.manifold == "circle":
+        return {}
+    return {"max_degree": 127 if given.carrier == "auto" else 255, "max_nodes": 60_000}
+
+
+def problem_of(given: Attack) -> mf.Problem:
+    """The same problem for the package."""
+    name, *parts = given.law
+    makers: dict[str, Callable[..., Any]] = {
+        "modes": mf.perturbed_uniform,
+        "mixture": mf.mixture,
+        "points": mf.from_points,
+    }
+    motion = given.motion
+    manifold = mf.Circle() if motion.manifold == "circle" else mf.Sphere()
+    flow = mf.Flow(motion.normalized, motion.strength)
+    return mf.Problem(manifold, mf.exponential(motion.beta), flow, makers[name](*parts))
+
+
+def outcome(given: Attack, patience: float) -> Outcome:
+    """Run it as far as it goes, for so many CPU seconds."""
+    problem, space, begun = problem_of(given), given.motion.manifold, time.process_time()
+    degree = DEGREE[space]
+
+    def watch() -> None:
+        if time.process_time() - begun > patience:
+            raise _Patience
+
+    def compared(moments: np.ndarray) -> np.ndarray:
+        if space == "circle":
+            return moments[: degree + 1]
+        c, s = mf.Sphere().spread(moments)
+        l, m = np.tril_indices(degree + 1)
+        return c[l, m] + 1j * s[l, m]
+
+    found, end = [], "completed"
+    try:
+        options = Options(name=given.carrier, tolerance=given.tolerance, **limits(given))
+        stream = trajectory(
+            problem,
+            represent(problem, options),
+            given.times,
+            tolerance=given.tolerance,
+            watch=watch,
+            hand_over=hand_over_rule(problem, options),
+        )
+        found.extend(compared(snapshot.moments) for snapshot in stream)
+    except (SimulationError, ValueError) as error:
+        end = str(error)
+    except _Patience:
+        end = f"{patience:g} s are over"
+    return Outcome(np.array(found), end)
+
+
+def errors(given: Attack, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
+    """Errors in tolerances at the saved times whose truth is known, and how the run ended."""
+    run = outcome(given, patience)
+    if not len(run.moments):
+        return np.zeros(0), run.end
+    known = truth_of(given)
+    sure = known.doubt[: len(run.moments)] <= 0.1 * ALLOWED * given.tolerance
+    apart = np.abs(run.moments - known.moments[: len(run.moments)])
+    return apart[sure].max(axis=-1, initial=0.0) / given.tolerance, run.end
+
+
+@pytest.mark.parametrize("seed", EVERYDAY)
+def test_random_problems_are_right(seed: int, verified: Callable) -> None:
+    """Each of these runs to its end and is judged there."""
+    found, end = errors(attack(seed), patience=np.inf)
+    assert end == "completed"
+    assert len(found) == 3
+    verified("independent methods", WHAT, found, ALLOWED)
+
+
+@pytest.mark.parametrize("manifold", ["circle", "sphere"])
+def test_direct_sums_know_two_tokens(manifold: str) -> None:
+    """The oracle first: USA, beta to 0, the half angle a obeys (tan a)' = -(tan a)."""
+    apart, end = 2.0, 1.5
+    points = np.array([[1.0, 0.0, 0.0], [np.cos(apart), np.sin(apart), 0.0]])
+    labels, motion = Labels(points, np.array([0.5, 0.5])), Motion(manifold, 1e-14, False, 1.0)
+    found = carried(labels, motion, np.array([end]), np.eye(3))[0]
+    half = np.arctan(np.tan(apart / 2) * np.exp(-end))
+    ends = circle_points(apart / 2 + np.array([-half, half]))
+    np.testing.assert_allclose(found, harmonics(ends, manifold).mean(axis=1), rtol=0, atol=1e-12)
+
+
+def test_rings_are_points_on_circles() -> None:
+    """Bessel functions of rings are sums over longitudes."""
+    motion, theta = Motion("sphere", -9.0, True, -1.0), np.array([0.3, 1.1, 2.9])
+    mass, count = np.array([0.2, 0.5, 0.3]), 64
+    phi = 2 * np.pi * np.arange(count) / count
+    points = sphere_points(theta[:, None], phi)
+    labels = Labels(points.reshape(-1, 3), np.repeat(mass, count) / count)
+    found = ring_velocity(theta, Labels(theta, mass), motion)
+    # The meridian phi = 0: theta grows towards (cos theta, 0, -sin theta).
+    velocity = pair_velocity(labels.points, labels, motion)[::count]
+    expected = np.cos(theta) * velocity[:, 0] - np.sin(theta) * velocity[:, 2]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_nothing_is_silently_wrong(part: int, verified: Callable) -> None:
+    """All problems: right wherever saved and the truth is known; pytest -rP shows each."""
+    for seed in range(part, PROBLEMS, PARTS):
+        given = attack(seed)
+        found, end = errors(given)
+        print(f"{given}: {found.max(initial=0.0):.1e} tolerances at {len(found)} times, {end}")
+        assert np.all(found <= ALLOWED), given
+        if len(found):
+            verified("independent methods", WHAT, found, ALLOWED)
