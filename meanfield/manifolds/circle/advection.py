@@ -1,12 +1,14 @@
 """The density's right-hand side on the circle in one compiled call: d/dtheta (f Phi' / Z).
 
-A velocity Phi' of few degrees is multiplied by convolution (`convolution`), else by
-transforms: f and Phi' travel as the real and imaginary part of one complex transform, since the
-transforms are what this costs. A normalised flow divides by Z. Where Z is nowhere small its
-velocity Phi' / Z is a smooth function, mostly of some 33 to 150 degrees: its coefficients come
-from a small grid, and the product from the same methods. Elsewhere it is divided at the nodes of
-the product, and only there: far from all mass Phi' / Z is the quotient of two rounding errors,
-which times f = 0 is harmless, but which carried to another grid would spread into the mass.
+A velocity Phi' of few degrees is multiplied by convolution (`convolution`), one of fewer than the
+density by transforms of blocks (`blocks`), else by one of all degrees: f and Phi' travel as the
+real and imaginary part of one complex transform, since the transforms are what this costs.
+
+A normalised flow divides by Z. Where Z is nowhere small its velocity Phi' / Z is a smooth
+function, mostly of some 33 to 150 degrees: its coefficients come from a small grid, and the
+product from the same methods. Elsewhere it is divided at the nodes of the product, and only
+there: far from all mass Phi' / Z is the quotient of two rounding errors, which times f = 0 is
+harmless, but which carried to another grid would spread into the mass.
 
 The tests compare it with divergence(to_nodal(f) * gradient(Phi) / to_nodal(Z)) of `CircleGrid`.
 """
@@ -19,14 +21,13 @@ import rocket_fft  # noqa: F401  (lets compiled code call numpy.fft)
 from meanfield.arrays import ComplexArray
 from meanfield.compute.compiled import njit
 from meanfield.compute.elementary import copy_to
+from meanfield.manifolds.circle.blocks import block_flux, block_size
 from meanfield.manifolds.circle.convolution import convolve_flux
 from meanfield.manifolds.manifold import PARTITION_FLOOR
 
 # Velocities up to this degree are multiplied by convolution: measured crossover with the
-# transforms at 256 to 4,096 degrees (tests/benchmarks/density_rhs.py); and above 8,192 degrees,
-# where transforms no longer fit the second-level cache.
+# transforms at 256 to 4,096 degrees (tests/benchmarks/density_rhs.py).
 _CONVOLUTION_DEGREE = 40
-_CONVOLUTION_DEGREE_OF_MANY, _MANY = 80, 8192
 # Nodes of the small grid, and the degree of a density from which it is worth a try.
 _QUOTIENT_SIZE = 512
 _QUOTIENT_PAYS = 256
@@ -51,7 +52,10 @@ def advection(
     first that is free of aliasing. A quotient takes the last, three times max_degree or
     more: what is aliased there beyond twice max_degree is below the square of the tail.
     """
+    # Compiled for complex numbers.
+    density, potential = np.asarray(density, complex), np.asarray(potential, complex)
     if partition is not None:
+        partition = np.asarray(partition, complex)
         return np.asarray(_normalized_flux(density, potential, partition, 1.0, max_degree, sizes))
     return np.asarray(_polynomial_flux(density, potential, max_degree, sizes))
 
@@ -127,9 +131,11 @@ def _transform_flux(density, mean, slope, factor, max_degree, sizes):  # type: i
 
 @njit
 def _multiplied(density, mean, slope, factor, max_degree, sizes):  # type: ignore[no-untyped-def]
-    crossover = _CONVOLUTION_DEGREE if max_degree <= _MANY else _CONVOLUTION_DEGREE_OF_MANY
-    if slope.size - 1 <= crossover:
+    if slope.size - 1 <= _CONVOLUTION_DEGREE:
         return convolve_flux(density, mean, slope, factor, max_degree)
+    size = block_size(slope.size - 1, max_degree)
+    if size > 0:
+        return block_flux(density, mean, slope, factor, max_degree, size)
     return _transform_flux(density, mean, slope, factor, max_degree, sizes)
 
 

@@ -6,6 +6,7 @@ import pytest
 import meanfield as mf
 from meanfield.interaction import interaction
 from meanfield.manifolds.circle import advection as circle_advection
+from meanfield.manifolds.circle.blocks import block_size
 from meanfield.manifolds.circle.grid import CircleGrid, alias_free_size
 from meanfield.manifolds.manifold import PARTITION_FLOOR
 
@@ -103,6 +104,18 @@ def test_advection_is_the_exact_product(reach: int) -> None:
     found = CircleGrid(200).advection(f, potential)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 * np.abs(expected).max())
     assert found[0] == 0.0
+
+
+@pytest.mark.parametrize("degree, reach", [(1024, 41), (1331, 73), (2100, 146)])
+def test_advection_by_blocks_is_the_exact_product(degree: int, reach: int) -> None:
+    """Degrees would be lost, or wrap around, at the ends of blocks; here are two or more."""
+    assert 0 < 2 * block_size(reach, degree) <= degree
+    f, potential = random_field(degree, 7), random_field(reach, 8)
+    for known in (degree + 1, degree - 600, 5):
+        expected = slope(product(f[:known], slope(potential), degree))
+        found = CircleGrid(degree).advection(f[:known], potential)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 * np.abs(expected).max())
+    assert not np.any(CircleGrid(degree).advection(f, 0.0 * potential))
 
 
 @pytest.mark.parametrize("beta", [1.0, 9.0, 100.0])
