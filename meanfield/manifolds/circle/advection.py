@@ -30,7 +30,7 @@ from meanfield.manifolds.manifold import PARTITION_FLOOR
 _CONVOLUTION_DEGREE = 40
 # Nodes of the small grid, and the degree of a density from which it is worth a try.
 _QUOTIENT_SIZE = 512
-_QUOTIENT_PAYS = 256
+_QUOTIENT_PAYS = 320
 # Z at least this share of its largest value: the quotient then has 14 digits everywhere.
 _NOWHERE_SMALL = 1e-2
 # Its coefficients end where they fall below this share of the largest: rounding. They must have
