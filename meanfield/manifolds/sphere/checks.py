@@ -1,0 +1,68 @@
+"""Points and coefficients on the sphere as users give them, made what the package stores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.manifolds.sphere import coefficients as packing
+
+_MASS_TOLERANCE = 1e-9
+# What rounding leaves where a coefficient of order 0 should be real.
+_REAL_TOLERANCE = 1e-12
+# Lengths this near to 1 are 1: points once normalised keep their bits.
+_UNIT = 8 * float(np.finfo(np.float64).eps)
+
+
+def check_points(points: FloatArray) -> FloatArray:
+    """Unit vectors of shape (n, 3), n >= 1, of vectors of any length but zero."""
+    vectors = np.ascontiguousarray(points, dtype=np.float64)
+    if vectors.ndim != 2 or vectors.shape[1] != 3 or len(vectors) == 0:
+        raise ValueError(f"points have shape {vectors.shape}, expected vectors (n, 3).")
+    largest = np.abs(vectors).max(axis=1)
+    wrong = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
+    if len(wrong):
+        first = int(wrong[0])
+        raise ValueError(
+            f"point {first} is {vectors[first].tolist()}, expected a finite vector, not zero."
+        )
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt((vectors * vectors).sum(axis=1))
+    if np.all(np.abs(lengths - 1.0) <= _UNIT):
+        return vectors
+    # Scaled first: neither huge nor tiny vectors overflow or vanish when squared.
+    scaled = vectors / largest[:, None]
+    scaled /= np.sqrt((scaled * scaled).sum(axis=1))[:, None]
+    return np.where((np.abs(lengths - 1.0) <= _UNIT)[:, None], vectors, scaled)
+
+
+def check_coefficients(coefficients: Any) -> ComplexArray:
+    """Coefficients of a density: finite, mass 1, real where the order is 0.
+
+    Packed complex, pyshtools' array (2, L + 1, L + 1), or a pyshtools.SHCoeffs.
+    """
+    if packing.is_shcoeffs(coefficients):
+        c = packing.from_shcoeffs(coefficients)
+    else:
+        given = np.asarray(coefficients)
+        c = packing.packed(given) if given.ndim == 3 else given.astype(np.complex128)
+    if c.ndim != 1:
+        raise ValueError(
+            f"coefficients have shape {c.shape}, expected (2, L + 1, L + 1) as pyshtools has "
+            "them, or packed ((L + 1)(L + 2) / 2,)."
+        )
+    degree = packing.degree_of(c)
+    if not np.all(np.isfinite(c)):
+        raise ValueError("coefficients of a density must be finite.")
+    if abs(c[0].real - 1.0) > _MASS_TOLERANCE:
+        raise ValueError(f"coefficient of degree 0 is {c[0].real:.12g}, expected the mass 1.")
+    imaginary = np.abs(c[: degree + 1].imag)
+    if imaginary.max() > _REAL_TOLERANCE * np.abs(c).max():
+        worst = int(imaginary.argmax())
+        raise ValueError(
+            f"coefficient of degree {worst} and order 0 is {c[worst]:.6g}, expected it real."
+        )
+    c[: degree + 1] = c[: degree + 1].real
+    return c
