@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from meanfield.manifolds.circle.circle import Circle
+from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.hypersphere import Hypersphere
-from meanfield.manifolds.manifold import Grid, Manifold
+from meanfield.manifolds.manifold import Manifold
 from meanfield.manifolds.sphere.sphere import Sphere
 
 __all__ = ["MANIFOLDS", "Circle", "Grid", "Hypersphere", "Manifold", "Sphere", "manifold_of"]

@@ -9,7 +9,7 @@ likes; `spread` gives them one axis an index, as files and users see them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, IntArray, ModalArray
 from meanfield.kernels import Kernel
+from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.label_cells import LabelCells
 
 # A partition function this small, of a kernel whose largest value is about 1 (`interaction` makes
@@ -37,50 +38,6 @@ class RoundSphere(Protocol):
     @property
     def dimension(self) -> int:
         """Dimension of the manifold: 1 for the circle, 2 for the sphere."""
-
-
-class Grid(Protocol):
-    """Nodal side of the transforms, for fields up to one degree."""
-
-    @property
-    def max_degree(self) -> int:
-        """Largest degree of the modal side."""
-
-    @property
-    def points(self) -> FloatArray:
-        """Nodes."""
-
-    @property
-    def weights(self) -> FloatArray:
-        """Quadrature weights for sigma, shape (n,), summing to 1."""
-
-    def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        """Squared length of nodal vectors, shape (n,)."""
-
-    def to_nodal(self, coefficients: ModalArray) -> FloatArray:
-        """Values at the nodes."""
-
-    def to_modal(self, values: FloatArray) -> ModalArray:
-        """Coefficients up to max_degree of nodal values."""
-
-    def gradient(self, coefficients: ModalArray) -> FloatArray:
-        """Gradient at the nodes of a field given by its coefficients."""
-
-    def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ModalArray:
-        """Coefficients of the divergence of a nodal vector field; degree 0 is exactly 0.
-
-        Up to max_degree, which may be half as large again as the grid's, its default. Above that
-        a flux made of products is seen with what its higher degrees are mistaken for.
-        """
-
-    def transport(
-        self, potential_multipliers: FloatArray, attention_multipliers: FloatArray | None
-    ) -> Callable[[ModalArray, bool], ModalArray]:
-        """Function of a density f: coefficients of -div(f grad Phi / Z), of fields created by f.
-
-        Phi_l = w_l f_l and Z_l = a_l f_l; without a_l, Z = 1, and then f without its mean is what
-        moves if the second argument, `perturbation`, is true.
-        """
 
 
 class Manifold(RoundSphere, Protocol):

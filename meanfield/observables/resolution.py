@@ -14,7 +14,8 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.interaction import Interaction, interaction
-from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid, Manifold
+from meanfield.manifolds.grid import Grid
+from meanfield.manifolds.manifold import PARTITION_FLOOR, Manifold
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 

@@ -20,7 +20,8 @@ from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
 from meanfield.integrators import Start, Stepper, dop853, exponential
 from meanfield.interaction import Interaction, interaction
-from meanfield.manifolds.manifold import PARTITION_FLOOR, Grid
+from meanfield.manifolds.grid import Grid
+from meanfield.manifolds.manifold import PARTITION_FLOOR
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import Resolution, watch
 from meanfield.positive_sums import density_share

@@ -19,7 +19,7 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.manifolds import Sphere
-from meanfield.manifolds.manifold import Grid
+from meanfield.manifolds.grid import Grid
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.stationary.coordinates import coordinates
