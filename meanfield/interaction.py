@@ -42,7 +42,7 @@ class MeanField:
 
     def velocity(self, points: FloatArray) -> FloatArray:
         """Velocity grad Phi / Z at scattered points."""
-        return self.manifold.gradient(self.potential, points, self.partition)
+        return self.manifold.gradient(self.potential, points, self.partition, self.partition_slope)
 
     def velocity_and_divergence(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Velocity at scattered points, and its divergence there, shape (n,).
@@ -110,7 +110,11 @@ class Interaction:
     def velocity(self, points: FloatArray, weights: FloatArray | None) -> FloatArray:
         """Velocity of weighted points in their own field; weights None means equal."""
         found = self.manifold.own_velocity(
-            points, weights, self.potential_multipliers, self.attention_multipliers
+            points,
+            weights,
+            self.potential_multipliers,
+            self.attention_multipliers,
+            self.partition_slope,
         )
         if found is None:
             found = self.field(self.manifold.moments(points, weights, self.degree)).velocity(points)

@@ -128,7 +128,7 @@ def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
     >>> map_chunks(lambda i: i * i, 4)
     [0, 1, 4, 9]
     """
-    helpers = min(threads(), count) - 1
+    helpers = min(threads(), count) - 1 if count > 1 else 0
     if helpers < 1:
         return [function(i) for i in range(count)]
     results: dict[int, _Result] = {}

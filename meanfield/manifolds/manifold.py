@@ -166,9 +166,16 @@ class Manifold(RoundSphere, Protocol):
         ...
 
     def gradient(
-        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+        self,
+        coefficients: ModalArray,
+        points: FloatArray,
+        divisor: ModalArray | None = None,
+        slope: float | None = None,
     ) -> FloatArray:
-        """Gradient of a field at scattered points, divided by the field `divisor` if given."""
+        """Gradient of a field at scattered points, divided by the field `divisor` if given.
+
+        `slope` may be given where it is known: the number c in divisor = constant + c field.
+        """
         ...
 
     def own_velocity(
@@ -177,6 +184,7 @@ class Manifold(RoundSphere, Protocol):
         weights: FloatArray | None,
         potential_multipliers: FloatArray,
         attention_multipliers: FloatArray | None,
+        slope: float | None,
     ) -> FloatArray | None:
         """Velocity grad Phi / Z of points in their own field, to the bit as `gradient` gives it.
 

@@ -83,7 +83,7 @@ def main() -> None:
             kernel = mf.exponential(10.0)
             return (
                 lambda: Sphere().pairwise_velocity(points, None, kernel, False),
-                lambda: felt.field(solid.moments(points, None, degree)).velocity(points),
+                lambda: felt.velocity(points, None),
             )
 
         row = [crossover(calls, 300, 100_000) for calls in (moments, gradients)]

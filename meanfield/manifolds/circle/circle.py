@@ -184,7 +184,11 @@ class Circle:
         return circle_points.evaluate(coefficients, points)
 
     def gradient(
-        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+        self,
+        coefficients: ModalArray,
+        points: FloatArray,
+        divisor: ModalArray | None = None,
+        slope: float | None = None,
     ) -> FloatArray:
         """Derivative of the real field at angles, divided by the field `divisor` if given."""
         from meanfield.manifolds.circle import points as circle_points
@@ -197,6 +201,7 @@ class Circle:
         weights: FloatArray | None,
         potential_multipliers: FloatArray,
         attention_multipliers: FloatArray | None,
+        slope: float | None = None,
     ) -> FloatArray | None:
         """Velocity of few tokens in their own field, in one compiled call; else None."""
         from meanfield.manifolds.circle import points as circle_points

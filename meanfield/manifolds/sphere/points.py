@@ -54,14 +54,7 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
     degree = operator.index(max_degree)
     if degree < 0:
         raise ValueError(f"max_degree must be at least 0, got {degree}.")
-    masses = None
-    if weights is not None:
-        count = len(vectors)
-        masses = np.ascontiguousarray(weights, dtype=np.float64)
-        if masses.shape != (count,):
-            raise ValueError(
-                f"weights have shape {masses.shape}, points {vectors.shape}: expected ({count},)."
-            )
+    masses = _masses(weights, vectors)
     method = solid if solid.is_faster(len(vectors), degree, False) else transforms
     found: ComplexArray = method.moments(vectors, masses, degree)
     return found
@@ -100,7 +93,10 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
 
 
 def gradient(
-    coefficients: ComplexArray, points: FloatArray, divisor: ComplexArray | None = None
+    coefficients: ComplexArray,
+    points: FloatArray,
+    divisor: ComplexArray | None = None,
+    slope: float | None = None,
 ) -> FloatArray:
     """Gradient of a real field at points, divided by another field if given.
 
@@ -113,6 +109,8 @@ def gradient(
         give NaN there.
     divisor : ndarray, optional
         h_lm, of the same degree or another.
+    slope : float, optional
+        The number c in h_lm = c g_lm, l > 0, where it is known: saves the sum for h.
 
     Returns
     -------
@@ -137,9 +135,57 @@ def gradient(
     field = _coefficients(coefficients)
     below = None if divisor is None else _coefficients(divisor)
     degree = max(degree_of(field), 0 if below is None else degree_of(below))
-    method = solid if solid.is_faster(len(vectors), degree, True) else transforms
-    found: FloatArray = method.gradient(field, vectors, below)
-    return found
+    if solid.is_faster(len(vectors), degree, True):
+        return solid.gradient(field, vectors, below, slope)
+    return transforms.gradient(field, vectors, below)
+
+
+def own_velocity(
+    points: FloatArray,
+    weights: FloatArray | None,
+    potential_multipliers: FloatArray,
+    attention_multipliers: FloatArray | None = None,
+    slope: float | None = None,
+) -> FloatArray | None:
+    """Gradient, at tokens themselves, of the field that they make, divided by another if asked.
+
+        g_lm = w_l m_lm,    h_lm = a_l m_lm,    grad g / h,    m_lm moments of the tokens
+
+    None where `moments` and `gradient` one after the other are as fast. The same within rounding.
+
+    Parameters
+    ----------
+    points, weights : ndarray
+        As in `moments`.
+    potential_multipliers, attention_multipliers : ndarray, shape (L + 1,)
+        w_l and a_l; without a_l, h = 1.
+    slope : float, optional
+        The number c in a_l = c w_l, l > 0, where it is known.
+
+    Returns
+    -------
+    ndarray, shape (n, 3), or None
+
+    Raises
+    ------
+    ValueError
+        If there are no points, or shapes do not fit.
+
+    Examples
+    --------
+    Two tokens on a great circle, Phi = <x, mean>:
+
+    >>> tokens = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> own_velocity(tokens, None, np.array([0.0, 1.0 / 3.0])).round(12) + 0.0
+    array([[0. , 0. , 0.5],
+           [0.5, 0. , 0. ]])
+    """
+    vectors = _vectors(points)
+    masses = _masses(weights, vectors)
+    count, degree = len(vectors), len(potential_multipliers) - 1
+    if not (solid.is_faster(count, degree, True) and solid.is_faster(count, degree, False)):
+        return None
+    return solid.own_velocity(vectors, masses, potential_multipliers, attention_multipliers, slope)
 
 
 def _vectors(points: FloatArray) -> FloatArray:
@@ -149,6 +195,17 @@ def _vectors(points: FloatArray) -> FloatArray:
             f"points have shape {vectors.shape}, expected vectors of shape (n, 3), n > 0."
         )
     return vectors
+
+
+def _masses(weights: FloatArray | None, vectors: FloatArray) -> FloatArray | None:
+    if weights is None:
+        return None
+    masses, count = np.ascontiguousarray(weights, dtype=np.float64), len(vectors)
+    if masses.shape != (count,):
+        raise ValueError(
+            f"weights have shape {masses.shape}, points {vectors.shape}: expected ({count},)."
+        )
+    return masses
 
 
 def _coefficients(values: ComplexArray) -> ComplexArray:

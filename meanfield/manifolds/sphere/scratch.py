@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from meanfield.arrays import FloatArray
 
 
 class Scratch(threading.local):
-    """Named arrays of which each thread has its own.
+    """Named arrays of which each thread has its own, in memory that `make(size)` gives.
 
     Examples
     --------
@@ -24,7 +25,8 @@ class Scratch(threading.local):
     True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[[int], FloatArray] = np.empty) -> None:
+        self._make = make
         self._buffers: dict[str, FloatArray] = {}
 
     def array(self, name: str, shape: tuple[int, ...]) -> FloatArray:
@@ -32,5 +34,5 @@ class Scratch(threading.local):
         size = math.prod(shape)
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:
-            buffer = self._buffers[name] = np.empty(size)
+            buffer = self._buffers[name] = self._make(size)
         return buffer[:size].reshape(shape)

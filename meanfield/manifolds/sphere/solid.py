@@ -16,9 +16,18 @@ from meanfield.compute.rows import ROW, empty_rows
 from meanfield.compute.threads import map_chunks
 from meanfield.manifolds.sphere import solid_kernels as kernels
 from meanfield.manifolds.sphere.coefficients import degree_of, resize
+from meanfield.manifolds.sphere.scratch import Scratch
 from meanfield.manifolds.sphere.solid_rows import BLOCK, FIRST, LINES, SECOND, SUMS
-from meanfield.manifolds.sphere.solid_tables import moments_of_sums, set_terms, tables
+from meanfield.manifolds.sphere.solid_tables import (
+    moments_of_sums,
+    set_terms,
+    set_terms_of_sums,
+    tables,
+)
 
+# Of two fields; empty where there is none.
+_Terms = tuple[FloatArray, FloatArray]
+_scratch = Scratch(lambda size: empty_rows(-(-size // ROW)))
 _NONE = np.empty(0)
 _NO_FIELD = np.empty(0, dtype=np.complex128)
 _NO_VECTORS = np.empty((0, 3))
@@ -52,21 +61,8 @@ def is_faster(count: int, max_degree: int, gradient: bool) -> bool:
 
 def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
     """Moments of weighted tokens; see `points.moments`."""
-    known = tables(max_degree)
-    bounds = _bounds(len(points), max_degree)
-    masses = _NONE if weights is None else weights
-
-    def of_chunk(i: int) -> FloatArray:
-        part = slice(bounds[i], bounds[i + 1])
-        sums = empty_rows(len(known.poles) * SUMS // ROW)
-        mass = 1.0 / len(points)
-        kernels.add_sums(points[part], masses[part], mass, max_degree, known.steps, _work(), sums)
-        return sums
-
-    total, *others = map_chunks(of_chunk, len(bounds) - 1)
-    for sums in others:
-        total += sums
-    found: ComplexArray = moments_of_sums(max_degree, known.poles, known.scales, total)
+    known, sums = tables(max_degree), _sums(points, weights, max_degree)
+    found: ComplexArray = moments_of_sums(max_degree, known.poles, known.scales, sums)
     return found
 
 
@@ -74,21 +70,54 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
     """Values of a real field; see `points.evaluate`."""
     values = np.empty(len(points))
     degree = degree_of(coefficients)
-    _fields(degree, _NO_FIELD, coefficients, points, _NONE, _NO_VECTORS, values)
+    terms = _terms(degree, _NO_FIELD, coefficients)
+    _fields(degree, terms, _NONE, points, _NONE, _NO_VECTORS, values)
     return values
 
 
 def gradient(
-    coefficients: ComplexArray, points: FloatArray, divisor: ComplexArray | None
+    coefficients: ComplexArray,
+    points: FloatArray,
+    divisor: ComplexArray | None,
+    slope: float | None = None,
 ) -> FloatArray:
     """Gradient of a real field, divided by another if given; see `points.gradient`."""
     vectors = np.empty((len(points), 3))
-    degree, below = degree_of(coefficients), _NO_FIELD
-    if divisor is not None:
+    degree, below, line = degree_of(coefficients), _NO_FIELD, _NONE
+    if divisor is not None and slope is not None:
+        line = np.array([divisor[0].real - slope * coefficients[0].real, slope])
+    elif divisor is not None:
         degree = max(degree, degree_of(divisor))
         below = _resized(divisor, degree)
-    field = _resized(coefficients, degree)
-    _fields(degree, field, below, points, _NONE, vectors, _NONE)
+    terms = _terms(degree, _resized(coefficients, degree), below)
+    _fields(degree, terms, line, points, _NONE, vectors, _NONE)
+    return vectors
+
+
+def own_velocity(
+    points: FloatArray,
+    weights: FloatArray | None,
+    potential_multipliers: FloatArray,
+    attention_multipliers: FloatArray | None,
+    slope: float | None,
+) -> FloatArray:
+    """Gradient of the field that tokens make; see `points.own_velocity`.
+
+    Sums become terms without being moments and coefficients in between.
+    """
+    degree = len(potential_multipliers) - 1
+    known, sums = tables(degree), _sums(points, weights, degree)
+    below = _NONE if attention_multipliers is None or slope is not None else attention_multipliers
+    terms = _empty_terms(len(known.poles), True, len(below) > 0)
+    mass = set_terms_of_sums(
+        degree, known.poles, known.scales, sums, potential_multipliers, below, *terms
+    )
+    line = _NONE
+    if attention_multipliers is not None and slope is not None:
+        constant = (attention_multipliers[0] - slope * potential_multipliers[0]) * mass
+        line = np.array([constant, slope])
+    vectors = np.empty((len(points), 3))
+    _fields(degree, terms, line, points, _NONE, vectors, _NONE)
     return vectors
 
 
@@ -96,20 +125,52 @@ def _resized(coefficients: ComplexArray, degree: int) -> ComplexArray:
     return coefficients if degree_of(coefficients) == degree else resize(coefficients, degree)
 
 
+def _sums(points: FloatArray, weights: FloatArray | None, max_degree: int) -> FloatArray:
+    """Sums of weighted polynomials of tokens, which the next call may overwrite."""
+    steps, count = tables(max_degree).steps, len(tables(max_degree).poles)
+    bounds = _bounds(len(points), max_degree)
+    masses, mass = _NONE if weights is None else weights, 1.0 / len(points)
+    # Sums of several chunks are there at once, and come from other threads.
+    several, whole = len(bounds) > 2, (count * SUMS,)
+
+    def of_chunk(i: int) -> FloatArray:
+        part = slice(bounds[i], bounds[i + 1])
+        sums = empty_rows(count * SUMS // ROW) if several else _scratch.array("sums", whole)
+        kernels.add_sums(points[part], masses[part], mass, max_degree, steps, _work(), sums)
+        return sums
+
+    total, *others = map_chunks(of_chunk, len(bounds) - 1)
+    for sums in others:
+        total += sums
+    return total
+
+
+def _terms(max_degree: int, first: ComplexArray, second: ComplexArray) -> _Terms:
+    """Terms of one or two fields, empty where there is none."""
+    known = tables(max_degree)
+    terms = _empty_terms(len(known.poles), len(first) > 0, len(second) > 0)
+    set_terms(max_degree, known.poles, known.scales, first, second, *terms)
+    return terms
+
+
+def _empty_terms(count: int, first: bool, second: bool) -> _Terms:
+    return (
+        _scratch.array("first", (FIRST * count * first,)),
+        _scratch.array("second", (SECOND * count * second,)),
+    )
+
+
 def _fields(
     max_degree: int,
-    first: ComplexArray,
-    second: ComplexArray,
+    terms: _Terms,
+    line: FloatArray,
     points: FloatArray,
     value: FloatArray,
     vectors: FloatArray,
     other: FloatArray,
 ) -> None:
     """Write into `value` and `vectors` of the first field, and `other`, where not empty."""
-    known = tables(max_degree)
-    count = len(known.poles)
-    terms = np.empty(FIRST * count), np.empty(SECOND * count)
-    set_terms(max_degree, known.poles, known.scales, first, second, *terms)
+    steps, (first, second) = tables(max_degree).steps, terms
     bounds = _bounds(len(points), max_degree)
 
     def of_chunk(i: int) -> None:
@@ -117,11 +178,12 @@ def _fields(
         kernels.fields(
             points[part],
             max_degree,
-            known.steps,
-            terms[0],
-            terms[1],
+            steps,
+            first,
+            second,
             len(first) > 0,
             len(second) > 0,
+            line,
             _work(),
             value[part],
             vectors[part],
@@ -132,7 +194,7 @@ def _fields(
 
 
 def _work() -> FloatArray:
-    return empty_rows(LINES * BLOCK // ROW).reshape(LINES, BLOCK)
+    return _scratch.array("work", (LINES, BLOCK))
 
 
 def _bounds(size: int, max_degree: int) -> list[int]:

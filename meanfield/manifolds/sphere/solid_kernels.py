@@ -78,11 +78,23 @@ def add_sums(points, weights, mass, max_degree, steps, work, sums):  # type: ign
 
 @njit(error_model="numpy")
 def fields(  # type: ignore[no-untyped-def]
-    points, max_degree, steps, first, second, with_first, with_second, work, value, vectors, other
+    points,
+    max_degree,
+    steps,
+    first,
+    second,
+    with_first,
+    with_second,
+    line,
+    work,
+    value,
+    vectors,
+    other,
 ):
     """Write a field, its tangent gradient, and another field; what is empty is not wanted.
 
-    The gradient is divided by the other field where no array is there for that one.
+    The gradient is divided by the other field where no array is there for that one, or by
+    line[0] + line[1] times the field itself.
     """
     for begin in range(0, len(points), BLOCK):
         size = min(BLOCK, len(points) - begin)
@@ -102,7 +114,10 @@ def fields(  # type: ignore[no-untyped-def]
             start += 2 * pairs
         if with_first:
             _project(work)
-            if with_second and len(other) == 0:
+            if len(line) > 0:
+                for i in range(BLOCK):
+                    work[OTHER, i] = fma(line[1], work[VALUE, i], line[0])
+            if len(line) > 0 or (with_second and len(other) == 0):
                 for i in range(BLOCK):
                     work[ALONG_X, i] /= work[OTHER, i]
                     work[ALONG_Y, i] /= work[OTHER, i]

@@ -93,6 +93,34 @@ def moments_of_sums(max_degree, poles, scales, sums):  # type: ignore[no-untyped
 
 
 @njit
+def set_terms_of_sums(  # type: ignore[no-untyped-def]
+    max_degree, poles, scales, sums, multipliers, divisors, first_terms, second_terms
+):
+    """Set the terms of fields with the moments of the sums times multipliers of each degree.
+
+    No second field where `divisors` is empty. Return the moment of degree 0, the mass.
+    """
+    first = moments_of_sums(max_degree, poles, scales, sums)
+    mass = first[0].real
+    second = first[:0]
+    if len(divisors) > 0:
+        second = first.copy()
+        _multiply(max_degree, divisors, second)
+    _multiply(max_degree, multipliers, first)
+    set_terms(max_degree, poles, scales, first, second, first_terms, second_terms)
+    return mass
+
+
+@njit
+def _multiply(max_degree, multipliers, coefficients):  # type: ignore[no-untyped-def]
+    at = 0
+    for m in range(max_degree + 1):
+        for l in range(m, max_degree + 1):
+            coefficients[at] *= multipliers[l]
+            at += 1
+
+
+@njit
 def _total(sums, i):  # type: ignore[no-untyped-def]
     """Sum of a row."""
     low = (sums[i] + sums[i + 1]) + (sums[i + 2] + sums[i + 3])

@@ -154,12 +154,16 @@ class Sphere:
         return sphere_points.evaluate(coefficients, points)
 
     def gradient(
-        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+        self,
+        coefficients: ModalArray,
+        points: FloatArray,
+        divisor: ModalArray | None = None,
+        slope: float | None = None,
     ) -> FloatArray:
         """Tangent gradient of the field at points, divided by the field `divisor` if given."""
         from meanfield.manifolds.sphere import points as sphere_points
 
-        return sphere_points.gradient(coefficients, points, divisor)
+        return sphere_points.gradient(coefficients, points, divisor, slope)
 
     def extremes(self, coefficients: ModalArray) -> tuple[float, FloatArray, float]:
         """Lowest value on a fine grid, where it is, and a bound that no value exceeds."""
@@ -173,8 +177,14 @@ class Sphere:
         weights: FloatArray | None,
         potential_multipliers: FloatArray,
         attention_multipliers: FloatArray | None,
-    ) -> None:
-        """None: one call would not be faster than the three that it stands for."""
+        slope: float | None = None,
+    ) -> FloatArray | None:
+        """Velocity of tokens in their own field by solid harmonics; None where they are slower."""
+        from meanfield.manifolds.sphere import points as sphere_points
+
+        return sphere_points.own_velocity(
+            points, weights, potential_multipliers, attention_multipliers, slope
+        )
 
     def few_points(self, degree: int) -> int:
         """Near the crossovers of tests/benchmarks/sphere_methods.py; above 64 by transforms."""

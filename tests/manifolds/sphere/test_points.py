@@ -278,3 +278,16 @@ def test_near_the_pole_scipys_legendre_functions_agree() -> None:
         expected = factor * sph_legendre_p(l, m, theta)[0]
         found = sphere_points.evaluate(field, points)
         np.testing.assert_allclose(found, np.ravel(expected), rtol=0, atol=1e-13)
+
+
+def test_slope_holds_for_fields_with_a_constant() -> None:
+    """A field g with a mean of its own, and h = c g + constant."""
+    points, field = SPHERE.random_points(50, np.random.default_rng(0)), random_field(6)
+    divisor = 0.5 * field
+    divisor[0] = 9.0
+    np.testing.assert_allclose(
+        sphere_points.gradient(field, points, divisor, 0.5),
+        sphere_points.gradient(field, points, divisor),
+        rtol=0,
+        atol=1e-14,
+    )

@@ -4,6 +4,9 @@ import mpmath
 import numpy as np
 import pytest
 
+import meanfield as mf
+from meanfield.interaction import interaction
+from meanfield.manifolds.sphere import points as sphere_points
 from meanfield.manifolds.sphere import solid, transforms
 from meanfield.manifolds.sphere.coefficients import count_of, index
 from meanfield.manifolds.sphere.sphere import Sphere
@@ -104,3 +107,30 @@ def test_crossovers_by_degree() -> None:
     assert solid.is_faster(1000, 48, gradient=True)
     assert not solid.is_faster(100_000, 40, gradient=False)
     assert not solid.is_faster(10, 65, gradient=False)
+
+
+@pytest.mark.parametrize("count", [1_000, 40_000])
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA], ids=["USA", "SA"])
+def test_own_velocity_is_moments_and_gradient_in_one(
+    count: int, flow: mf.Flow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the bit, with weights and several chunks, whatever the threads; Z from Phi by rounding."""
+    rng = np.random.default_rng(2)
+    points, weights = Sphere().random_points(count, rng), rng.dirichlet(np.ones(count))
+    felt = interaction(mf.Problem(Sphere(), mf.exponential(3.0), flow))
+    field = felt.field(Sphere().moments(points, weights, felt.degree))
+    expected = sphere_points.gradient(field.potential, points, field.partition)
+    multipliers = felt.potential_multipliers, felt.attention_multipliers
+    for number in (1, 3):
+        monkeypatch.setattr("meanfield.compute.threads._chosen", number)
+        found = sphere_points.own_velocity(points, weights, *multipliers)
+        assert np.array_equal(found, expected)
+        assert np.array_equal(felt.velocity(points, weights), field.velocity(points))
+    # Sums of 100 terms of size 1.
+    np.testing.assert_allclose(field.velocity(points), expected, rtol=0, atol=1e-14)
+
+
+def test_own_velocity_is_left_to_transforms_where_they_are_faster() -> None:
+    """Of degree 32 from 3,500 tokens on."""
+    points = Sphere().random_points(4_000, np.random.default_rng(0))
+    assert sphere_points.own_velocity(points, None, np.ones(33)) is None
