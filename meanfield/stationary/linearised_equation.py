@@ -18,12 +18,8 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.interaction import Interaction, interaction
-from meanfield.manifolds.manifold import (
-    PARTITION_FLOOR,
-    Grid,
-    Manifold,
-    laplacian_eigenvalues,
-)
+from meanfield.manifolds.grid import Grid
+from meanfield.manifolds.manifold import PARTITION_FLOOR, Manifold, laplacian_eigenvalues
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.stationary.coordinates import Coordinates, coordinates
