@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.fft import irfft
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.manifolds.sphere.coefficients import degree_of, degrees_orders, resize
@@ -125,7 +124,7 @@ def on_rings(fields: ComplexArray, grid: Rings) -> FloatArray:
         spectra[..., m].imag = (chosen.imag @ flat).reshape(shape)
         position += len(table)
     spectra[:, 1::2] *= 1j
-    return np.asarray(irfft(spectra, grid.longitudes, axis=-1))
+    return np.asarray(np.fft.irfft(spectra, grid.longitudes, axis=-1))
 
 
 def normalised(fields: ComplexArray) -> tuple[ComplexArray, IntArray, FloatArray]:
