@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time as clock
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -46,7 +47,7 @@ def shown(
     before : callable (item) -> float, optional
         What had been done, in units of the total, before the first item; default: nothing.
     first_line : float, optional
-        Seconds until the first line of plain text may come.
+        Seconds until the first line of plain text may come; then it comes even before an item.
     """
     if quiet:
         yield from stream
@@ -71,7 +72,7 @@ def shown(
     began = clock.monotonic()
     due = began + (_SECONDS_BETWEEN_LINES if first_line is None else first_line)
     done = 0.0
-    for i, item in enumerate(stream):
+    for i, item in enumerate(_announced(stream, label, first_line)):
         if i == 0 and before is not None:
             done = before(item)
         done += 1 if weight is None else weight(item)
@@ -84,3 +85,19 @@ def shown(
             say(f"{label}: {part}{words}, {now - began:.0f} s")
             due = now + _SECONDS_BETWEEN_LINES
         yield item
+
+
+def _announced(stream: Iterable[T], label: str, wait: float | None) -> Iterator[T]:
+    """Pass a stream through; say that it has begun if its first item takes longer than this."""
+    if not wait:
+        yield from stream
+        return
+    timer = threading.Timer(wait, say, (f"{label}: begun",))
+    timer.daemon = True
+    timer.start()
+    try:
+        for item in stream:
+            timer.cancel()
+            yield item
+    finally:
+        timer.cancel()

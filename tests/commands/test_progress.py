@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+
 import pytest
 
 from meanfield.commands import progress
@@ -50,6 +53,19 @@ def test_first_line_may_come_sooner(
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 100.0)
     assert list(progress.shown([1, 2, 3], 3, "work", first_line=0.0)) == [1, 2, 3]
     assert capsys.readouterr().err.splitlines() == ["work: 1/3, 0 s"]
+
+
+def test_long_first_item_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody would know for the time of the first item whether anything goes on."""
+
+    def stream() -> Iterator[int]:
+        # Ends by what is said, and not by the clock.
+        while "begun" not in (told := capsys.readouterr().err):
+            time.sleep(0.01)
+        assert told == "work: begun\n"
+        yield 1
+
+    assert list(progress.shown(stream(), 1, "work", first_line=0.01)) == [1]
 
 
 def test_quiet_shows_nothing(
