@@ -18,8 +18,8 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.compute.threads import map_chunks
 from meanfield.interaction import MeanField
-from meanfield.manifolds.label_cells import LabelCells
 from meanfield.manifolds.grid import Grid
+from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density
 from meanfield.problem import Problem
 
