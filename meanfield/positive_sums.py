@@ -48,6 +48,25 @@ def sees_far(problem: Problem) -> bool:
     return problem.flow.normalized and here < _NEAR * kernel.largest_attention
 
 
+def felt_degree(problem: Problem, tolerance: float) -> int:
+    """Degree of the kernel that many nodes on the sphere feel, where velocities are the cost.
+
+    Multipliers below tolerance^2 of the largest are left out: velocities change by tolerance^2 / Z,
+    and Z is below the tolerance for next to no mass: int dmu / Z is at most what one cluster has,
+    1, times how many fit on the sphere, about |beta|.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.SA)
+    >>> [felt_degree(problem, tolerance) for tolerance in (1e-3, 1e-4, 1e-6, 1e-10)]
+    [15, 17, 22, 27]
+    """
+    if problem.space.dimension == 1 or sees_far(problem):
+        return problem.kernel_degree
+    return min(problem.kernel_degree, problem.kernel.degree(2, tolerance**2))
+
+
 def sums_pairs(problem: Problem, count: int) -> bool:
     """Whether the velocity of this many nodes is summed over pairs: Z may be lost, they are few."""
     return sees_far(problem) and problem.kernel.log_slope is not None and count <= MOST_NODES

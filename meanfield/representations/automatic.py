@@ -25,7 +25,7 @@ from meanfield.representations.characteristics import (
     characteristics,
 )
 from meanfield.representations.density import DensityRepresentation
-from meanfield.representations.meeting import gathered, groups, reach
+from meanfield.representations.meeting import gathered, groups, narrow_groups, reach
 from meanfield.representations.options import Options, usual_degree
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.representation import Representation
@@ -131,7 +131,12 @@ def _from_characteristics(
 ) -> Successor | None:
     problem, measure = here.problem, here.measure(state)
     extent = reach(problem, here.tolerance)
-    found = groups(problem, measure, extent)
+    why = f"no longer than {extent:.1e}"
+    if problem.space.dimension == 1 or sees_far(problem):
+        found = groups(problem, measure, extent)
+    else:
+        found = narrow_groups(problem, measure, here.tolerance)
+        why = f"of mean width below {0.5 * extent:.1e}"
     # Groups so light that together they weigh less than the tolerance lie between the clusters,
     # as do nodes that have met nobody; their mass goes to the nearest atom.
     order = np.argsort(found.mass)
@@ -142,7 +147,7 @@ def _from_characteristics(
     heavy = found.met & ~light
     if sees_far(problem) and not heavy.all():
         return None
-    if found.mass[~heavy].sum() > here.tolerance:
+    if not heavy.any() or found.mass[~heavy].sum() > here.tolerance:
         return None
     number, mass = found.number, measure.mass
     centres = problem.space.mean_points(measure.points, mass, number, found.count)[heavy]
@@ -150,9 +155,10 @@ def _from_characteristics(
     for i in np.flatnonzero(~heavy[number]):
         nearest = np.argmin(problem.space.distance(measure.points[i], centres))
         weights[nearest] += mass[i]
-    why = f"{len(weights)} clusters no longer than {extent:.1e}"
     gathered_ = Measure(problem.space, centres, weights)
-    return _as_atoms(options, here, state, gathered_, why, here.tolerance)
+    return _as_atoms(
+        options, here, state, gathered_, f"{len(weights)} clusters {why}", here.tolerance
+    )
 
 
 def _from_particles(

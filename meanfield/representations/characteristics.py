@@ -22,6 +22,7 @@ from meanfield.interaction import Interaction, MeanField, interaction
 from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density, Measure
 from meanfield.positive_sums import (
+    felt_degree,
     mean_velocity,
     noise_share,
     sees_far,
@@ -99,7 +100,7 @@ class CharacteristicsRepresentation:
 
     def __post_init__(self) -> None:
         """Compute what the flow does not change."""
-        felt = interaction(self.problem)
+        felt = interaction(self.problem, felt_degree(self.problem, self.tolerance))
         object.__setattr__(self, "interaction", felt)
         object.__setattr__(self, "contraction", contraction_rate(self.problem))
         object.__setattr__(self, "linear_rate", linear_rate(self.problem))

@@ -122,6 +122,32 @@ def groups(problem: Problem, measure: Measure, extent: float, *, chains: bool = 
     return Groups(number, size, total, met)
 
 
+def narrow_groups(problem: Problem, measure: Measure, tolerance: float) -> Groups:
+    """Clusters between which lie curves of little mass, as on the sphere; met if all are narrow.
+
+    Points with less mass than the tolerance within the radius of a cluster lie between clusters:
+    they are the last group, which has not met. The others are linked by gaps below that radius,
+    and have met if they contract and the root of sum_i m_i d_i^2, with d_i the distances from
+    their centres, is at most half of `reach`. A moment of degree k then changes by at most
+    (k reach)^2 / 8, as where each is no longer than that.
+    """
+    space, points, mass = measure.manifold, measure.points, measure.mass
+    radius = cluster_radius(problem.kernel.beta)
+    inside = space.dense(points, mass, radius, tolerance)
+    if mass[~inside].sum() > tolerance:
+        everything = np.zeros(len(mass), dtype=np.int64)
+        return Groups(everything, np.array([len(mass)]), np.ones(1), np.array([False]))
+    part = Measure(space, points[inside], mass[inside] / mass[inside].sum())
+    found = groups(problem, part, radius, chains=True)
+    width = math.sqrt(_variances(space, part.points, part.mass, found.number).sum())
+    met = found.met & (width <= 0.5 * reach(problem, tolerance))
+    number = np.full(len(mass), found.count)
+    number[inside] = found.number
+    size = np.append(found.size, len(mass) - inside.sum())
+    total = np.append(_sums(found.number, mass[inside]), mass[~inside].sum())
+    return Groups(number, size, total, np.append(met, False))
+
+
 def gathered(measure: Measure, found: Groups) -> tuple[FloatArray, FloatArray, IntArray]:
     """Points with each group that has met replaced by its mass at its mean point.
 

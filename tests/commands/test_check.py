@@ -69,7 +69,7 @@ def test_check_tells_what_a_larger_degree_costs(
         "max_degree = 1024 is allowed; a unit of time there takes ten times as long"
     )
     assert facts(capsys, config, *sphere[:-2])["characteristics"] == (
-        "tolerance 0.0001: some 4e+05 nodes where clusters form, about 4 s of one processor a step"
+        "tolerance 0.0001: some 4e+05 nodes where clusters form, about 1 s of one processor a step"
     )
     dear = facts(capsys, config, *sphere[:-2], "--set", "representation.tolerance=1e-10")
     assert dear["characteristics"] == (

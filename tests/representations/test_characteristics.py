@@ -163,6 +163,22 @@ def test_cells_split_where_the_map_bends(name: str) -> None:
     )
 
 
+def test_loose_nodes_on_the_sphere_feel_the_degrees_that_they_can_see() -> None:
+    """Velocities of all degrees take twice as long, and differ by less than a step errs."""
+    carrier = begun("sphere", mf.SA, beta=6.0, tolerance=1e-4)
+    everything = replace(carrier, tolerance=1e-9)
+    degrees = carrier.interaction.degree, everything.interaction.degree
+    assert degrees == (17, 27)
+    assert begun("circle", tolerance=1e-4).interaction.degree == 25
+    # Both at a place where clusters are: all nodes near two points.
+    points = carrier.cells.points * [0.1, 0.1, 1.0]
+    points /= np.sqrt((points**2).sum(axis=1))[:, None]
+    state = with_positions(carrier, points)
+    velocities = [positions(each, each.rhs(0.0, state)) for each in (carrier, everything)]
+    errors = np.abs(velocities[0] - velocities[1]).max(axis=1)
+    assert 0.0 < carrier.masses @ errors < 1e-6
+
+
 @pytest.mark.parametrize("name", SPACES)
 def test_cells_join_where_their_image_has_shrunk(name: str) -> None:
     """All mass in one place: far fewer nodes, the same measure to the tolerance."""

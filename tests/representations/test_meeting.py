@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import brentq
 
 import meanfield as mf
-from meanfield.representations.meeting import gathered, groups, reach
+from meanfield.representations.meeting import gathered, groups, narrow_groups, reach
 
 
 def problem_of(beta: float) -> mf.Problem:
@@ -44,3 +44,34 @@ def test_points_meet_by_at_least_half_of_their_own_attraction(share: float, toge
     weights = np.array([0.49, 0.49, 0.01, 0.01])
     measure = mf.Measure(mf.Circle(), [-place, place, -0.5 * extent, 0.5 * extent], weights)
     assert groups(problem_of(9.0), measure, 2.0 * extent).met.any() == together
+
+
+@pytest.mark.parametrize(
+    ("share", "width", "met"),
+    [(0.5, 0.4, True), (0.5, 0.6, False), (2.0, 0.4, False)],
+    ids=["met", "wide", "heavy curve"],
+)
+def test_clusters_on_the_sphere_meet_while_a_thin_curve_links_them(
+    share: float, width: float, met: bool
+) -> None:
+    """A run would wait, at hundreds of thousands of nodes, for the last of them to arrive.
+
+    `share` is the mass of the curve in tolerances, `width` that of the clusters in reaches; each
+    cluster is linked to a light point that makes it longer than a reach.
+    """
+    problem, tolerance = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.SA), 1e-4
+    extent = reach(problem, tolerance)
+    # Half of the mass of a cluster lies at each side of its centre, next to nothing further out.
+    across = np.array([1.2 * extent, width * extent, -width * extent])
+    angles = np.concatenate([across, 1.5 + across, np.linspace(0.15, 1.35, 200)])
+    light = share * tolerance / 200
+    each = 0.25 * (1.0 - 200 * light - 2e-5)
+    weights = np.concatenate([[1e-5, each, each], [1e-5, each, each], np.full(200, light)])
+    points = np.stack([np.cos(angles), np.sin(angles), np.zeros(len(angles))], axis=1)
+    measure = mf.Measure(mf.Sphere(), points, weights)
+    found = narrow_groups(problem, measure, tolerance)
+    assert (found.met.sum() == 2) == met
+    assert found.mass.sum() == pytest.approx(1.0, abs=1e-14)
+    if met:
+        assert found.mass[found.met].sum() > 1.0 - tolerance
+        assert not groups(problem, measure, extent).met.any()
