@@ -73,6 +73,8 @@ def jobs() -> Iterator[tuple[str, Job]]:
         yield f"{name}, prediction", partial(_predictions, manifold)
         yield f"{name}, pairs of tokens", partial(_pairs, manifold)
         yield f"{name}, distances", partial(_distances, manifold)
+    yield "samples of densities", _samples
+    yield "angles on the sphere", _angles
 
 
 def _run(manifold: Manifold, flow: Flow, law: Any, **options: Any) -> None:
@@ -142,5 +144,24 @@ def _distances(manifold: Manifold) -> None:
     many = mf.Measure(manifold, _points(manifold, 5000 if manifold.dimension == 1 else 12))
     for p in (1, 2):
         for other in (weighted, many, densities[1]):
-            mf.wasserstein(densities[0], other, p=p)
+            mf.wasserstein(densities[0], other, p=p, tolerance=0.5)
         mf.wasserstein(many, weighted, p=p)
+
+
+def _samples() -> None:
+    """By inversion: of densities of which rejection would lose much."""
+    from meanfield.sampling.circle import circle_tokens
+    from meanfield.sampling.sphere import sphere_tokens
+
+    for tokens in (circle_tokens, sphere_tokens):
+        tokens(np.array([1.0, 0.1, 0.1j]), 10, np.random.default_rng(0))
+
+
+def _angles() -> None:
+    """As nonuniform transforms want them: of many tokens, or many degrees."""
+    from meanfield.manifolds import Sphere
+    from meanfield.manifolds.sphere.angles import angles_of, tangent_vectors
+
+    points = _points(Sphere(), 10)
+    angles, _ = angles_of(points)
+    tangent_vectors(points, angles.T.copy(), np.empty_like(points))
