@@ -62,8 +62,8 @@ MUTATIONS = [
     Mutation(
         "the potential lacks the factor 1 / beta",
         "kernels/exponential.py",
-        "attention_multipliers(m, max_degree) / beta,\n",
-        "attention_multipliers(m, max_degree),\n",
+        "self.attention_multipliers(dimension, max_degree) / self.beta\n",
+        "self.attention_multipliers(dimension, max_degree)\n",
         HERE + "test_moment_hierarchy.py::test_density_satisfies_the_hierarchy",
     ),
     Mutation(

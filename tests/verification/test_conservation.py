@@ -25,7 +25,7 @@ def test_mass_of_a_density_is_exactly_one(flow: str, beta: float, verified: Call
     problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow], LAW)
     carrier = density(problem, problem.initial_measure(), tolerance=1e-10)
     assert carrier.rhs(0.0, carrier.state)[0] == 0.0
-    run = mf.simulate(problem, until=2.0, save=5)
+    run = mf.simulate(problem, until=2.0, save=5, representation="density")
     what = "mass of a density, to the bit, circle"
     verified("invariants", what, run.moments[:, 0] - 1.0, 0.0)
 
