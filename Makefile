@@ -75,8 +75,11 @@ experiments: $(VENV)/.dev
 	set -e; for analyse in experiments/*/analyse.py; do \
 		echo "== $$analyse"; $(BIN)/python $$analyse $(if $(SHORT),--short); done
 
+# SHORT=1 runs every script with few rows.
 benchmarks: $(VENV)/.dev
-	set -e; for script in tests/benchmarks/*.py; do $(BIN)/python $$script; done
+	$(BIN)/python -m pip install --quiet --only-binary :all: --no-binary meanfield -e '.[benchmark]'
+	set -e; for script in tests/benchmarks/*.py; do \
+		echo "== $$script"; $(BIN)/python $$script $(if $(SHORT),--quick); done
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meanfield needs Python 3.11 or newer; set PYTHON=...")'

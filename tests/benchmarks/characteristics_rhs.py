@@ -1,20 +1,16 @@
 """Right-hand side of characteristics: does it cost more than twice the bare work on its nodes?
 
 The bare work is moments of the nodes and the velocity there: what any particle code must do. The
-right-hand side also needs the divergence of the velocity, which is one more transform. Medians of
-interleaved rounds.
+right-hand side also needs the divergence of the velocity, which is one more transform. Processor
+time on one thread, interleaved rounds.
 
 Run: python tests/benchmarks/characteristics_rhs.py [--manifold sphere] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
-from collections.abc import Callable
-
 import numpy as np
+from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
 from meanfield.representations.characteristics import CharacteristicsRepresentation
@@ -46,7 +42,7 @@ def carrier(problem: mf.Problem, nodes: int) -> CharacteristicsRepresentation:
     )
 
 
-def bare(found: CharacteristicsRepresentation) -> Callable[[], np.ndarray]:
+def bare(found: CharacteristicsRepresentation) -> Call:
     """Moments and velocity of the same nodes."""
     measure = found.measure(found.state)
     space, felt = found.problem.space, found.interaction
@@ -58,40 +54,28 @@ def bare(found: CharacteristicsRepresentation) -> Callable[[], np.ndarray]:
     return velocity
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Time of one call."""
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
-
-
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--manifold", choices=sorted(BETAS), default="circle")
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
-    space = {"circle": mf.Circle(), "sphere": mf.Sphere()}[options.manifold]
-    law = mf.perturbed_uniform(MODES[options.manifold])
-    print("flow  beta    nodes  degree  bare [ms]  right-hand side [ms]  ratio")
-    worst = 0.0
+    given = parser.parse_args()
+    use_threads(1)
+    space = {"circle": mf.Circle(), "sphere": mf.Sphere()}[given.manifold]
+    law = mf.perturbed_uniform(MODES[given.manifold])
+    print("flow  beta    nodes  degree  bare [ms]  right-hand side / bare")
     for name, flow in (("USA", mf.USA), ("SA", mf.SA)):
-        for beta in BETAS[options.manifold]:
-            for nodes in NODES[options.manifold][: 2 if options.quick else None]:
+        for beta in BETAS[given.manifold]:
+            for nodes in NODES[given.manifold][: 2 if given.quick else None]:
                 found = carrier(mf.Problem(space, mf.exponential(beta), flow, law), nodes)
-                plain = bare(found)
-                rounds = max(5, int((3e4 if options.quick else 2e5) / nodes))
-                times: tuple[list[float], list[float]] = ([], [])
-                for _ in range(min(rounds, 100)):
-                    times[0].append(seconds(plain))
-                    times[1].append(seconds(lambda f=found: f.rhs(0.0, f.state)))
-                one, all_ = (statistics.median(times[k]) for k in range(2))
-                worst = max(worst, all_ / one)
+                times = side_by_side(
+                    {"bare": bare(found), "all": lambda f=found: f.rhs(0.0, f.state)}, 9
+                )
                 print(
                     f"{name:4s} {beta:5g} {len(found.masses):8d} {found.interaction.degree:7d} "
-                    f"{1e3 * one:10.3f} {1e3 * all_:21.3f} {all_ / one:6.2f}"
+                    f"{1e3 * times['bare'].seconds:10.3f} "
+                    f"{times['all'].over(times['bare']):>23}",
+                    flush=True,
                 )
-    print(f"largest ratio {worst:.2f}")
 
 
 if __name__ == "__main__":

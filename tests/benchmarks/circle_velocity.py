@@ -2,35 +2,33 @@
 
     v_i = -sum_j w_j e^{beta (cos d_ij - 1)} sin d_ij,    equal weights, K degrees kept
 
-First table: medians of interleaved rounds, new plans in every call since tokens move, all on
-the same number of threads:
+First table: interleaved rounds on the same number of threads, processor time (several threads:
+wall time below it), ratios as median (quartiles):
 
     ours      moments, multipliers, gradient: as a run calls it
-    finufft   plans of type 1 and 2, setpts and execute
+    finufft   plans of type 1 and 2 made before; setpts and execute, since tokens move
     ducc0     one plan for both, or the functions without plan: whichever is faster
     direct    the compiled sum over pairs, measured at n <= 8000 and scaled by n^2
-    stream    reading the angles twice and writing an array once
 
 The NUFFTs are asked for a tolerance of 1e-12. Errors are against the direct sum at 200 tokens,
 relative to the largest velocity. Second table: the methods by number of tokens, which is where
-the crossovers in the package come from. Run: python tests/benchmarks/circle_velocity.py [--quick]
+the crossovers in the package come from.
+Run: python tests/benchmarks/circle_velocity.py [--quick] [--threads 2]
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
 from collections.abc import Callable
 from functools import partial
 
 import ducc0
-import finufft
 import numpy as np
 import scipy.special
+from side_by_side import optional, options, side_by_side, use_threads
 
-from meanfield.compute.compiled import njit
-from meanfield.compute.threads import map_chunks, set_threads, threads
+import meanfield as mf
+from meanfield.compute.threads import threads
+from meanfield.interaction import interaction
 from meanfield.manifolds.circle import points as circle_points
 from meanfield.manifolds.circle.pairs import exponential_velocity_circle
 from meanfield.manifolds.circle.points import cells, recurrence
@@ -38,6 +36,7 @@ from meanfield.manifolds.circle.points import cells, recurrence
 TOLERANCE = 1e-12
 BETAS = (1.0, 9.0, 81.0)
 _DIRECT_TOKENS = 8000
+finufft = optional("finufft")
 
 Velocity = Callable[[], np.ndarray]
 
@@ -60,14 +59,10 @@ def multipliers(beta: float) -> np.ndarray:
     return np.asarray(scipy.special.ive(np.arange(last + 1), beta))
 
 
-def ours(angles: np.ndarray, attention: np.ndarray, beta: float, normalized: bool) -> Velocity:
-    """Velocity through the package's moments and gradient."""
-
-    def velocity() -> np.ndarray:
-        field = attention * circle_points.moments(angles, None, len(attention) - 1)
-        return circle_points.gradient(field / beta, angles, field if normalized else None)
-
-    return velocity
+def ours(angles: np.ndarray, beta: float, flow: mf.Flow) -> Velocity:
+    """Velocity as particle runs have it."""
+    felt = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
+    return lambda: felt.velocity(angles, None)
 
 
 def by_finufft(angles: np.ndarray, attention: np.ndarray, beta: float) -> Velocity:
@@ -111,85 +106,40 @@ def by_ducc0(angles: np.ndarray, attention: np.ndarray, beta: float, planned: bo
     return with_plan if planned else without
 
 
-@njit(fastmath=True, cache=False)
-def _read(values):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(values.size):
-        total += values[i]
-    return total
-
-
-@njit(cache=False)
-def _copy(values, out):  # type: ignore[no-untyped-def]
-    for i in range(values.size):
-        out[i] = values[i]
-    return 0.0
-
-
-def stream(angles: np.ndarray) -> Velocity:
-    """Two reads and one write of n doubles."""
-    out = np.empty_like(angles)
-    chunks = max(1, min(16, angles.size // 32768))
-    parts = [
-        slice(angles.size * i // chunks, angles.size * (i + 1) // chunks) for i in range(chunks)
-    ]
-
-    def run() -> np.ndarray:
-        map_chunks(lambda i: _read(angles[parts[i]]), chunks)
-        map_chunks(lambda i: _copy(angles[parts[i]], out[parts[i]]), chunks)
-        return out
-
-    return run
-
-
-def medians(calls: dict[str, Velocity], rounds: int) -> dict[str, float]:
-    """Median seconds of each call; each round runs all of them in turn."""
-    repeats = {}
-    for name, call in calls.items():
-        call()
-        began = time.perf_counter()
-        call()
-        repeats[name] = int(np.clip(5e-3 / (time.perf_counter() - began), 1, 50))
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            began = time.perf_counter()
-            for _ in range(repeats[name]):
-                call()
-            times[name].append((time.perf_counter() - began) / repeats[name])
-    return {name: statistics.median(values) for name, values in times.items()}
-
-
 def compare(count: int, beta: float, kind: str, rounds: int) -> None:
     """Print one line of the first table."""
     angles, attention = tokens(count, kind), multipliers(beta)
     few = angles[:_DIRECT_TOKENS]
     calls = {
-        "ours": ours(angles, attention, beta, False),
-        "normalized": ours(angles, attention, beta, True),
-        "finufft": by_finufft(angles, attention, beta),
+        "ours": ours(angles, beta, mf.USA),
+        "SA": ours(angles, beta, mf.SA),
         "plan": by_ducc0(angles, attention, beta, True),
         "functions": by_ducc0(angles, attention, beta, False),
-        "stream": stream(angles),
         "direct": lambda: exponential_velocity_circle(few, None, beta, False),
     }
+    if finufft:
+        calls["finufft"] = by_finufft(angles, attention, beta)
     some = np.linspace(0, count - 1, 200).astype(int)
     exact = exponential_velocity_circle(angles, None, beta, False, angles[some])
-    errors = {
-        name: np.abs(calls[name]()[some] - exact).max() / np.abs(exact).max()
-        for name in ("ours", "finufft", "plan")
-    }
-    seconds = medians(calls, rounds)
-    mine, ducc = seconds["ours"], min(seconds["plan"], seconds["functions"])
-    direct = seconds["direct"] * (count / few.size) ** 2
+    errors = " ".join(
+        f"{np.abs(calls[name]()[some] - exact).max() / np.abs(exact).max():8.1e}"
+        for name in ("ours", "plan", "finufft")
+        if name in calls
+    )
+    times = side_by_side(calls, rounds)
+    times["direct"] = times["direct"].scaled((count / few.size) ** 2)
+    times["ducc0"] = min(times["plan"], times["functions"], key=lambda found: found.seconds)
+    mine = times["ours"]
+    others = [name for name in ("finufft", "ducc0", "direct", "SA") if name in times]
+    ratios = " ".join(f"{times[name].over(mine):>23}" for name in others)
     print(
-        f"{beta:5g} {count:9d} {kind:>8} {len(attention) - 1:4d} {mine * 1e6:10.1f} "
-        f"{mine / count * 1e9:8.2f} {seconds['finufft'] / mine:8.1f} {ducc / mine:7.1f} "
-        f"{direct / mine:9.3g} {mine / seconds['stream']:7.1f} "
-        f"{seconds['normalized'] / mine:6.2f}  "
-        + " ".join(f"{errors[name]:8.1e}" for name in ("ours", "finufft", "plan")),
+        f"{beta:5g} {count:9d} {kind:>8} {len(attention) - 1:4d} {mine.seconds * 1e6:10.1f} "
+        f"{mine.seconds / count * 1e9:8.2f} {ratios}  {errors}",
         flush=True,
     )
+    if threads() > 1:
+        ratios = " ".join(f"{times[name].wall_over(mine):>23}" for name in others)
+        print(f"{'wall':>29} {np.median(mine.wall) * 1e6:10.1f} {'':8} {ratios}", flush=True)
 
 
 def methods(angles: np.ndarray, attention: np.ndarray, beta: float) -> dict[str, Velocity]:
@@ -204,7 +154,7 @@ def methods(angles: np.ndarray, attention: np.ndarray, beta: float) -> dict[str,
         calls[f"deep {task}"] = partial(cells.evaluate, series, angles, depth=2)
         calls[f"shallow {task}"] = partial(cells.evaluate, series, angles, depth=1)
     for name, normalized in (("", False), (" SA", True)):
-        calls[f"ours{name}"] = ours(angles, attention, beta, normalized)
+        calls[f"ours{name}"] = ours(angles, beta, mf.SA if normalized else mf.USA)
         if angles.size <= _DIRECT_TOKENS:
             direct = partial(exponential_velocity_circle, angles, None, beta, normalized)
             calls[f"direct{name}"] = direct
@@ -214,7 +164,8 @@ def methods(angles: np.ndarray, attention: np.ndarray, beta: float) -> dict[str,
 def crossovers(beta: float, counts: list[int], rounds: int) -> None:
     """Print lines of the second table: microseconds of each method."""
     for count in counts:
-        seconds = medians(methods(tokens(count, "mixed"), multipliers(beta), beta), rounds)
+        calls = methods(tokens(count, "mixed"), multipliers(beta), beta)
+        times = side_by_side(calls, rounds, least=0.005)
         columns = ["products moments", "cells moments"]
         columns += [
             f"{method} {task}"
@@ -222,24 +173,20 @@ def crossovers(beta: float, counts: list[int], rounds: int) -> None:
             for method in ("products", "deep", "shallow")
         ]
         columns += ["ours", "direct", "ours SA", "direct SA"]
-        entries = (f"{seconds[c] * 1e6:8.0f}" if c in seconds else 8 * " " for c in columns)
+        entries = (f"{times[c].seconds * 1e6:8.0f}" if c in times else 8 * " " for c in columns)
         print(f"{beta:5g} {count:9d} " + " ".join(entries), flush=True)
 
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="two sizes, three rounds")
-    parser.add_argument("--threads", type=int, default=threads())
-    arguments = parser.parse_args()
-    set_threads(arguments.threads)
-    rounds = 3 if arguments.quick else 9
-    print(f"{threads()} thread(s). Columns x: time of the other / ours; stream: ours / stream.")
+    arguments = options(__doc__, threads=True).parse_args()
+    use_threads(arguments.threads)
+    rounds = 5 if arguments.quick else 9
+    print(f"{threads()} thread(s); columns x: processor time of the other over ours")
     print(
-        " beta         n   tokens    K         us ns/token finufft x ducc0 x  direct x  stream"
-        " SA/USA  errors: ours, finufft, ducc0"
+        " beta         n   tokens    K         us ns/token "
+        + " ".join(f"{name + ' x':>23}" for name in ("finufft", "ducc0", "direct", "SA"))
+        + "  errors: ours, ducc0, finufft"
     )
     counts = [1000, 1_000_000] if arguments.quick else [1000, 10_000, 100_000, 1_000_000]
     for count in counts:

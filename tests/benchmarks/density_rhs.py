@@ -1,151 +1,142 @@
-"""How fast is the density's right-hand side, beside SciPy's FFT and the bare transforms?
+"""How fast is the density's right-hand side on the circle, beside the same equations with FFTs?
 
-Prints, for several degrees, medians of interleaved rounds of
+For several degrees and beta, states in which a run from four modes has just filled that degree.
+Interleaved rounds on one thread, processor time, ratios as median (quartiles):
 
     ours      DensityRepresentation.rhs, as a run calls it
-    scipy     the same right-hand side written with scipy.fft and numpy
-    bare      the transforms alone that it needs: one complex and one real (USA), two real (SA),
-              with the fastest library calls that this package has at hand
+    SciPy     scipy.fft and NumPy: all inverse transforms in one stacked call, one forward
+    FFTW      the same with pyfftw's plans, measured and aligned
 
-and the ratios scipy / ours and ours / bare. Run: python tests/benchmarks/density_rhs.py
+Run: python tests/benchmarks/density_rhs.py [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
 from collections.abc import Callable
 
-import ducc0
 import numpy as np
-import rocket_fft  # noqa: F401
-import scipy
 import scipy.fft
+from side_by_side import optional, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.compute.compiled import njit
 from meanfield.manifolds.circle.grid import alias_free_size
+from meanfield.representations import Options, represent
 from meanfield.representations.density import DensityRepresentation
+from meanfield.trajectory import trajectory
+
+MODES = [[1, 0.03, 0.01], [3, 0.0, -0.02], [4, 0.02, 0.01], [5, -0.01, 0.0]]
+TOLERANCE = 1e-10
+pyfftw = optional("pyfftw")
+
+Rhs = Callable[[np.ndarray], np.ndarray]
 
 
-@njit(cache=False)
-def _ifft(values):  # type: ignore[no-untyped-def]
-    return np.fft.ifft(values)
+def full(beta: float, flow: mf.Flow, degree: int) -> DensityRepresentation:
+    """Density of a run that has just filled all degrees up to this one."""
+    law = mf.perturbed_uniform(MODES)
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta), flow, law)
+    start = represent(problem, Options(name="density", max_degree=degree))
+    times = np.linspace(0.0, 30.0 / mf.growth_rates(problem).max(), 600)
+    state = start.state
+    try:
+        for snapshot in trajectory(problem, start, times, tolerance=TOLERANCE):
+            assert isinstance(snapshot.measure, mf.Density)
+            state = snapshot.measure.coefficients
+    except mf.SimulationError:  # under-resolved: the next degree would be needed
+        pass
+    found = DensityRepresentation(problem, state, TOLERANCE, degree)
+    assert found.grid.max_degree == degree
+    return found
 
 
-@njit(cache=False)
-def _rfft(values):  # type: ignore[no-untyped-def]
-    return np.fft.rfft(values)
-
-
-@njit(cache=False)
-def _irfft(values, size):  # type: ignore[no-untyped-def]
-    return np.fft.irfft(values, size)
-
-
-def nodes(representation: DensityRepresentation) -> int:
-    """Nodes that the transforms need: 2 K + H, or 3 K where the velocity is a quotient."""
-    felt, degree = representation.interaction, representation.grid.max_degree
+def nodes(state: DensityRepresentation) -> int:
+    """Nodes that transforms need: 2 K + H, or 3 K where the velocity is a quotient."""
+    felt, degree = state.interaction, state.grid.max_degree
     return alias_free_size(degree, felt.degree if felt.attention_multipliers is None else degree)
 
 
-def scipy_rhs(representation: DensityRepresentation) -> Callable[[np.ndarray], np.ndarray]:
-    """Right-hand side through scipy.fft, well written: nothing is allocated twice."""
-    felt = representation.interaction
-    degree = representation.grid.max_degree
-    size = nodes(representation)
+def factors(state: DensityRepresentation) -> tuple[np.ndarray, np.ndarray]:
+    """What the coefficients are multiplied by for f, Phi' and Z; and i k for the divergence."""
+    felt, degree = state.interaction, state.grid.max_degree
     modes = 1j * np.arange(degree + 1)
-    slope = modes[: felt.degree + 1] * felt.potential_multipliers
-    attention = felt.attention_multipliers
+    low = min(felt.degree, degree) + 1
+    rows = [np.ones(degree + 1), modes[:low] * felt.potential_multipliers[:low]]
+    if felt.attention_multipliers is not None:
+        rows.append(felt.attention_multipliers[:low])
+    stack = np.zeros((len(rows), degree + 1), complex)
+    for row, entries in zip(stack, rows, strict=True):
+        row[: len(entries)] = entries
+    return stack, modes
+
+
+def by_scipy(state: DensityRepresentation) -> Rhs:
+    """Right-hand side through scipy.fft."""
+    stack, modes = factors(state)
+    size, rows = nodes(state), np.empty_like(stack)
 
     def rhs(c: np.ndarray) -> np.ndarray:
-        low = c[: felt.degree + 1]
-        f = scipy.fft.irfft(c, size, norm="forward")
-        f *= scipy.fft.irfft(slope * low, size, norm="forward")
-        if attention is not None:
-            f /= scipy.fft.irfft(attention * low, size, norm="forward")
-        return -modes * scipy.fft.rfft(f, norm="forward", overwrite_x=True)[: degree + 1]
+        np.multiply(stack, c, out=rows)
+        nodal = scipy.fft.irfft(rows, size, norm="forward")
+        nodal[0] *= nodal[1]
+        if len(nodal) == 3:
+            nodal[0] /= nodal[2]
+        flux = scipy.fft.rfft(nodal[0], norm="forward", overwrite_x=True)
+        return np.asarray(-modes * flux[: len(modes)])
 
     return rhs
 
 
-def bare_transforms(size: int, normalized: bool) -> Callable[[], None]:
-    """The transforms alone, each by the faster of rocket-fft and ducc0."""
-    rng = np.random.default_rng(0)
-    real = rng.normal(size=size)
-    full, half = real + 1j * real, np.fft.rfft(real)
-    out, out_real, out_half = np.empty_like(full), np.empty_like(real), np.empty_like(half)
-    choices: list[list[Callable[[], object]]] = [
-        [lambda: _ifft(full), lambda: ducc0.fft.c2c(full, forward=False, out=out)],
-        [lambda: _rfft(real), lambda: ducc0.fft.r2c(real, out=out_half)],
-    ]
-    if normalized:
-        choices.append(
-            [
-                lambda: _irfft(half, size),
-                lambda: ducc0.fft.c2r(half, lastsize=size, forward=False, out=out_real),
-            ]
-        )
-    best = [min(pair, key=lambda call: _seconds(call, 200)) for pair in choices]
+def by_fftw(state: DensityRepresentation) -> Rhs:
+    """Right-hand side through FFTW's plans."""
+    stack, modes = factors(state)
+    size, modes = nodes(state), -modes / nodes(state)
+    rows = pyfftw.zeros_aligned((len(stack), size // 2 + 1), complex)
+    nodal = pyfftw.empty_aligned((len(stack), size))
+    product, flux = nodal[0], pyfftw.empty_aligned(size // 2 + 1, complex)
+    inverse = pyfftw.FFTW(rows, nodal, direction="FFTW_BACKWARD", threads=1)
+    forward = pyfftw.FFTW(product, flux, threads=1)
 
-    def run() -> None:
-        for call in best:
-            call()
+    def rhs(c: np.ndarray) -> np.ndarray:
+        # The inverse transform destroys what it is given.
+        np.multiply(stack, c, out=rows[:, : len(c)])
+        rows[:, len(c) :] = 0.0
+        inverse.execute()
+        np.multiply(nodal[0], nodal[1], out=product)
+        if len(nodal) == 3:
+            np.divide(product, nodal[2], out=product)
+        forward.execute()
+        return np.asarray(modes * flux[: len(modes)])
 
-    return run
-
-
-def _seconds(call: Callable[[], object], repeat: int) -> float:
-    call()
-    began = time.perf_counter()
-    for _ in range(repeat):
-        call()
-    return (time.perf_counter() - began) / repeat
-
-
-def measure(degree: int, normalized: bool, rounds: int) -> list[float]:
-    """Median seconds of ours, scipy and bare."""
-    flow = mf.SA if normalized else mf.USA
-    problem = mf.Problem(mf.Circle(), mf.exponential(9.0), flow)
-    # Three peaks, positive everywhere as in runs, whose spectrum has a floor of rounding as theirs
-    # has: no denormal numbers.
-    k = np.arange(degree + 1)
-    peaks = sum(w * np.exp(-1j * k * x) for w, x in ((0.4, 0.3), (0.3, 2.0), (0.3, 4.1)))
-    c = peaks * np.exp(-0.05 * k) + 1e-17 * np.exp(1j * k**2)
-    c[0] = 1.0
-    representation = DensityRepresentation(problem, c, 1e-10, degree)
-    other = scipy_rhs(representation)
-    difference = np.abs(representation.rhs(0.0, c) - other(c)).max()
-    assert difference < 1e-12 * degree, difference
-    calls = [
-        lambda: representation.rhs(0.0, c),
-        lambda: other(c),
-        bare_transforms(nodes(representation), normalized),
-    ]
-    repeat = max(20, 200_000 // degree)
-    times: list[list[float]] = [[], [], []]
-    for _ in range(rounds):
-        for i, call in enumerate(calls):
-            times[i].append(_seconds(call, repeat))
-    return [statistics.median(t) for t in times] + [nodes(representation)]
+    return rhs
 
 
 def main() -> None:
     """Print the table."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--quick", action="store_true", help="two degrees, few rounds")
-    quick = options.parse_args().quick
-    print(f"scipy {scipy.__version__}, numpy {np.__version__}; microseconds")
-    print(f"{'degree':>6} {'nodes':>6} {'flow':>4} {'ours':>8} {'scipy':>8} {'bare':>8}"
-          f" {'scipy/ours':>10} {'ours/bare':>9}")  # fmt: skip
-    for normalized in (False, True):
-        for degree in (128, 1024) if quick else (128, 256, 512, 1024, 2048, 4096, 16384):
-            ours, other, bare, size = measure(degree, normalized, 3 if quick else 11)
-            print(
-                f"{degree:6d} {size:6.0f} {'SA' if normalized else 'USA':>4} {ours * 1e6:8.1f}"
-                f" {other * 1e6:8.1f} {bare * 1e6:8.1f} {other / ours:10.2f} {ours / bare:9.2f}"
-            )
+    given = options(__doc__).parse_args()
+    use_threads(1)
+    print("flow  beta degree  nodes  ours us            SciPy / ours             FFTW / ours")
+    for flow in (mf.USA, mf.SA):
+        for beta in (1.0, 9.0, 25.0, 100.0):
+            for degree in (256, 1024) if given.quick else (256, 512, 1024, 2048, 4096):
+                state = full(beta, flow, degree)
+                c = state.state
+                others = {"SciPy": by_scipy(state)}
+                if pyfftw:
+                    others["FFTW"] = by_fftw(state)
+                expected = state.rhs(0.0, c)
+                for other in others.values():
+                    difference = np.abs(other(c) - expected).max()
+                    assert difference < 1e-13 * degree * np.abs(expected).max(), difference
+                calls = {"ours": lambda state=state, c=c: state.rhs(0.0, c)}
+                for name, other in others.items():
+                    calls[name] = lambda other=other, c=c: other(c)
+                times = side_by_side(calls, 9 if given.quick else 25, least=0.01)
+                ratios = " ".join(f"{times[name].over(times['ours']):>23}" for name in others)
+                print(
+                    f"{'SA' if flow.normalized else 'USA':>4} {beta:5g} {degree:6d} "
+                    f"{nodes(state):6d} {times['ours'].seconds * 1e6:8.1f} {ratios}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

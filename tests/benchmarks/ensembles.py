@@ -1,11 +1,10 @@
-"""An ensemble of particle runs: how long, and how much faster than by direct sums?
+"""How long does a run of an ensemble take, and how much longer by direct sums?
 
 Runs of N uniform tokens are carried to twice the onset time, their clusters counted at one and two
-onset times. First the whole ensemble of 1,000 runs of 1,000 tokens (circle, beta = 9, USA) on two
-processes, their start included. Then, a run on one thread, medians of interleaved rounds:
+onset times. Processor time on one thread, interleaved rounds:
 
     ours      fields from moments, as `meanfield ensemble` runs it
-    direct    the same runs, steps and counts, with the compiled sum over pairs
+    direct    the same runs, steps and counts, with the compiled sum over pairs, median (quartiles)
     counting  share of the cluster rule in ours
     K         degree of the moments: what is felt above the tolerance of the steps
 
@@ -15,23 +14,20 @@ Run: python tests/benchmarks/ensembles.py [--quick]
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
-from functools import partial
 from unittest import mock
 
 import numpy as np
+from side_by_side import options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.compute.threads import set_threads
 from meanfield.manifolds.circle.circle import Circle
 from meanfield.manifolds.manifold import Manifold
 from meanfield.manifolds.sphere.sphere import Sphere
 from meanfield.studies import cluster_runs
 from meanfield.studies.cluster_runs import RunBlock, block_clusters
 from meanfield.studies.cluster_table import ClusterTable
-from meanfield.studies.executors.processes import worker_pool
 
 TOLERANCE = 1e-6
 SPACES = {"circle": Circle, "sphere": Sphere}
@@ -42,24 +38,12 @@ def problem(space: str, beta: float) -> mf.Problem:
     return mf.Problem(SPACES[space](), mf.exponential(beta), mf.USA)
 
 
-def whole(runs: int) -> float:
-    """Seconds of the ensemble on two processes."""
-    began = time.perf_counter()
-    with worker_pool(2) as executor:
-        made = mf.ensemble(
-            partial(problem, "circle", 9.0), tokens=1000, runs=runs, executor=executor
-        )
-    seconds = time.perf_counter() - began
-    print(f"{runs} runs of 1000 tokens, two processes: {seconds:.1f} s; {made!r}")
-    return seconds
-
-
 def _all_are_few(space: Manifold, degree: int) -> int:
     return 10**9
 
 
-def run(case: mf.Problem, tokens: int, number: int, direct: bool) -> tuple[float, ClusterTable]:
-    """Seconds of one run, and its clusters."""
+def run(case: mf.Problem, tokens: int, number: int, direct: bool) -> ClusterTable:
+    """Clusters of one run."""
     times = np.array([1.0, 2.0]) * mf.onset_time(case, tokens)
     block = RunBlock(
         case, tokens, range(number, number + 1), times, "particles", seed=0, tolerance=TOLERANCE
@@ -67,9 +51,7 @@ def run(case: mf.Problem, tokens: int, number: int, direct: bool) -> tuple[float
     # Below this many points a representation sums over pairs.
     few = _all_are_few if direct else type(case.space).few_points
     with mock.patch.object(type(case.space), "few_points", few):
-        began = time.perf_counter()
-        table = block_clusters(block)
-        return time.perf_counter() - began, table
+        return block_clusters(block)
 
 
 def counting(case: mf.Problem, tokens: int) -> float:
@@ -79,9 +61,9 @@ def counting(case: mf.Problem, tokens: int) -> float:
 
     def timed(*arguments: object, **named: object) -> object:
         nonlocal spent
-        began = time.perf_counter()
+        began = time.process_time()
         found = honest(*arguments, **named)  # type: ignore[arg-type]
-        spent += time.perf_counter() - began
+        spent += time.process_time() - began
         return found
 
     with mock.patch.object(cluster_runs, "clusters", timed):
@@ -89,46 +71,47 @@ def counting(case: mf.Problem, tokens: int) -> float:
     return spent
 
 
+def apart(first: ClusterTable, second: ClusterTable) -> float:
+    """Largest distance between centres of the same clusters; inf where counts differ."""
+    if not np.array_equal(first.counts, second.counts):
+        return float("inf")
+    differences = np.abs(first.centre - second.centre)
+    return float(np.nanmax(np.minimum(differences, np.abs(2.0 * np.pi - differences))))
+
+
 def compare(space: str, beta: float, tokens: int, rounds: int) -> None:
-    """One line of the table."""
+    """Print one line of the table."""
     case = problem(space, beta)
-    for direct in (False, True):
-        run(case, 200, 0, direct)  # compile
-    seconds: dict[bool, list[float]] = {False: [], True: []}
-    apart = 0.0
-    for number in range(rounds):
-        tables = {}
-        for direct in (False, True):
-            spent, tables[direct] = run(case, tokens, number, direct)
-            seconds[direct].append(spent)
-        if np.array_equal(tables[False].counts, tables[True].counts):
-            differences = np.abs(tables[False].centre - tables[True].centre)
-            around = np.minimum(differences, np.abs(2.0 * np.pi - differences))
-            apart = max(apart, float(np.nanmax(around)))
-        else:
-            apart = float("inf")
-    ours, sums = (statistics.median(seconds[direct]) for direct in (False, True))
-    share = statistics.median(counting(case, tokens) for _ in range(5)) / ours
+    made: dict[bool, list[ClusterTable]] = {False: [], True: []}
+
+    def one(direct: bool) -> None:
+        made[direct].append(run(case, tokens, len(made[direct]), direct))
+
+    times = side_by_side(
+        {"ours": lambda: one(False), "direct": lambda: one(True)}, rounds, least=0.0
+    )
+    furthest = max(apart(*pair) for pair in zip(made[False], made[True], strict=True))
+    ours = times["ours"]
+    share = statistics.median(counting(case, tokens) for _ in range(3)) / ours.seconds
     degree = case.kernel.degree(case.manifold.dimension, TOLERANCE)
     print(
-        f"{space:>7} {beta:5g} {tokens:7d} {degree:4d} {1e3 * ours:9.1f} "
-        f"{1e3 * sums:10.1f} {sums / ours:7.1f} {100 * share:8.1f} % {apart:9.1e}"
+        f"{space:>7} {beta:5g} {tokens:7d} {degree:4d} {1e3 * ours.seconds:9.1f} "
+        f"{times['direct'].over(ours):>20} {100 * share:8.1f} % {furthest:9.1e}",
+        flush=True,
     )
 
 
 def main() -> None:
-    """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    arguments = parser.parse_args()
-    set_threads(1)
-    whole(100 if arguments.quick else 1000)
-    rounds = 3 if arguments.quick else 7
-    print("\n  space  beta  tokens    K   ours ms  direct ms   ratio  counting    apart")
-    cases = [("circle", 9.0, 1000), ("sphere", 5.0, 1000)]
-    if not arguments.quick:
+    """Print the table."""
+    quick = options(__doc__).parse_args().quick
+    use_threads(1)
+    print("  space  beta  tokens    K   ours ms        direct / ours   counting     apart")
+    cases = [("circle", 9.0, 1000), ("circle", 25.0, 1000), ("sphere", 5.0, 1000)]
+    cases.append(("sphere", 10.0, 1000))
+    if not quick:
         cases += [("circle", 81.0, 1000), ("circle", 9.0, 4000), ("sphere", 5.0, 4000)]
     for space, beta, tokens in cases:
+        rounds = 9 if space == "circle" else 5
         compare(space, beta, tokens, rounds if tokens <= 1000 else 3)
 
 

@@ -1,6 +1,7 @@
 """What does a step of the exponential method cost, beside its five right-hand sides' transforms?
 
-Prints, for both manifolds, flows and two beta, medians of interleaved rounds of
+Prints, for both manifolds, flows and two beta, processor time on one thread, medians of interleaved
+rounds, of
 
     step      one step of fixed length of the density's equation with diffusion, all included
     bare      five calls of grid.advection, the transforms or convolutions that the step needs
@@ -11,13 +12,10 @@ and the ratios step / bare and weights / step. Run: python tests/benchmarks/expo
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from side_by_side import Times, options, side_by_side, use_threads
 
 import meanfield as mf
 from meanfield.arrays import ModalArray
@@ -37,8 +35,8 @@ def initial(problem: mf.Problem, degree: int) -> ModalArray:
     return problem.space.convolve(sizes, ones)
 
 
-def measure(problem: mf.Problem, degree: int, rounds: int) -> tuple[float, float, float]:
-    """Median seconds of a step, of its five transforms, and of a table of weights."""
+def measure(problem: mf.Problem, degree: int, rounds: int) -> dict[str, Times]:
+    """Times of a step, of its five transforms, and of a table of weights."""
     state = initial(problem, degree)
     carrier = DensityRepresentation(problem, state, tolerance=1e-10, max_degree=degree)
     stepper: Any = carrier.stepper(Start(0.0, state, _STEP), 1e9, lambda rhs: rhs)
@@ -56,47 +54,29 @@ def measure(problem: mf.Problem, degree: int, rounds: int) -> tuple[float, float
         for _ in range(STAGES):
             carrier.grid.advection(state, mean_field.potential, mean_field.partition)
 
-    calls: list[Callable[[], object]] = [step, bare, lambda: make(_STEP)]
-    # The circle works in this thread: what other processes take does not count. Rounds are short,
-    # so that the clock of the processor changes between them rather than in them.
-    single = problem.space.dimension == 1
-    repeat, clock = (10, time.thread_time) if single else (1, time.perf_counter)
-    times: list[list[float]] = [[], [], []]
-    for _ in range(rounds):
-        for spent, call in zip(times, calls, strict=True):
-            spent.append(_seconds(call, repeat, clock))
-    whole, five, table = (statistics.median(spent) for spent in times)
-    return whole, five, table
-
-
-def _seconds(call: Callable[[], object], repeat: int, clock: Callable[[], float]) -> float:
-    call()
-    began = clock()
-    for _ in range(repeat):
-        call()
-    return (clock() - began) / repeat
+    return side_by_side({"step": step, "bare": bare, "weights": lambda: make(_STEP)}, rounds)
 
 
 def main() -> None:
     """Print the table."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--degree", type=int, default=1024)
-    options.add_argument("--quick", action="store_true", help="few rounds")
-    given = options.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--degree", type=int, default=1024)
+    given = parser.parse_args()
+    use_threads(1)
     print(f"degree {given.degree}, milliseconds")
-    print(f"{'':6} {'flow':>4} {'beta':>5} {'step':>9} {'bare':>9} {'weights':>9}"
-          f" {'step/bare':>9} {'weights/step':>12}")  # fmt: skip
+    print(f"{'':6} {'flow':>4} {'beta':>5} {'step':>9} {'step / bare':>20} {'weights / step':>20}")
     for manifold in (mf.Circle(), mf.Sphere()):
-        rounds = (51 if given.quick else 501) if manifold.dimension == 1 else 3
+        rounds = 3 if manifold.dimension == 2 else 9 if given.quick else 51
         for normalized in (False, True):
             for beta in (5.0, 100.0):
                 flow = mf.Flow(normalized=normalized, diffusivity=0.01)
                 problem = mf.Problem(manifold, mf.exponential(beta), flow)
-                step, bare, table = measure(problem, given.degree, rounds)
+                times = measure(problem, given.degree, rounds)
+                step = times["step"]
                 print(
                     f"{manifold.name:6} {'SA' if normalized else 'USA':>4} {beta:5.0f}"
-                    f" {1e3 * step:9.4f} {1e3 * bare:9.4f} {1e3 * table:9.4f}"
-                    f" {step / bare:9.2f} {table / step:12.2f}",
+                    f" {1e3 * step.seconds:9.4f} {step.over(times['bare']):>20}"
+                    f" {times['weights'].over(step):>20}",
                     flush=True,
                 )
 

@@ -1,35 +1,35 @@
-"""How long do tokens take to scaled time 1e12, and atoms to 1e60, beside general stiff solvers?
+"""How long do tokens take to scaled time 1e12, and atoms to 1e60, beside stiff solvers?
 
-Tokens at beta = 25 (USA) with representation "auto", 121 saved times, observables included; beside
-them SciPy's LSODA on the same tokens to 1e6 only (it needs minutes to 1e12), and what DOP853 would
-take on its stability limit, extrapolated from one right-hand side. Radau carries the atoms of the
-hand-over on to 1e12 without merging any: how far apart do the two end?
-Run: python tests/benchmarks/long_times.py
+1,000 random tokens on the circle, beta = 25, USA, to 1e6 and to 1e12: simulate with representation
+"auto" at tolerances 1e-6 and 1e-10; beside it, at relative tolerance 1e-6,
+
+    LSODA        SciPy's, with our right-hand side, and then with its Jacobian
+    LSODA pairs  the same with the compiled sum over pairs, once
+    CVODE        scikit-sundae's BDF with GMRES, our right-hand side and no Jacobian
+
+Processor time on one thread, interleaved rounds; ratios to ours at tolerance 1e-6, median
+(quartiles). The last column is how far a token ends from ours. To 1e12 only what gets there in
+seconds is run. Then 12 atoms at beta = 81 to 1e60, and 100,000 tokens to 1e12, by ours alone.
+Run: python tests/benchmarks/long_times.py [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
 from collections.abc import Callable
 
 import numpy as np
 from scipy.integrate import solve_ivp
+from side_by_side import optional, options, side_by_side, use_threads
 
 import meanfield as mf
 from meanfield.manifolds.circle.pairs import exponential_velocity_circle
+from meanfield.representations.particles import ParticleRepresentation
 
-BETA, END = 25.0, 1e12
-# DOP853 is stable up to a step of 6.4 for tokens that have met, in 12 stages.
-STAGES_PER_UNIT = 12 / 6.4
+BETA, TOLERANCE = 25.0, 1e-6
+sksundae = optional("sksundae")
 
-
-def seconds(call: Callable[[], object]) -> float:
-    """Wall time of a call."""
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
+Velocity = Callable[[np.ndarray], np.ndarray]
+End = Callable[[], np.ndarray]
 
 
 def tokens(count: int) -> mf.Problem:
@@ -38,70 +38,130 @@ def tokens(count: int) -> mf.Problem:
     return mf.Problem(mf.Circle(), mf.exponential(BETA), mf.USA, mf.from_points(angles))
 
 
-def to_the_end(problem: mf.Problem) -> mf.Run:
-    """Run to 1e12."""
-    times = np.geomspace(1.0, END, 121)
-    times[-1] = END
-    return mf.simulate(problem, until=END, save=times)
+def ours(problem: mf.Problem, end: float, tolerance: float = 1e-10) -> End:
+    """Points at the end, with 121 states saved on the way."""
+    times = np.geomspace(1.0, end, 121)
+    times[-1] = end
+
+    def run() -> np.ndarray:
+        done = mf.simulate(problem, until=end, save=times, tolerance=tolerance)
+        return np.asarray(done.measures[-1].points)
+
+    return run
 
 
-def apart(problem: mf.Problem) -> float:
-    """Largest distance at 1e12 from Radau, which starts from the atoms of the hand-over."""
-    event = next(e for e in to_the_end(problem).events if e.kind == "hand-over")
-    begin = 1.0001 * event.time
-    first, last = mf.simulate(problem, until=END, save=[begin, END]).measures
-    solution = solve_ivp(
-        lambda t, y: exponential_velocity_circle(y, first.weights, BETA, False),
-        (begin, END),
-        first.points,
-        "Radau",
-        rtol=1e-9,
-        atol=1e-10,
+def jacobian(angles: np.ndarray) -> np.ndarray:
+    """dv_i / dtheta_j by matrix products, v_i = -1/n sum_j e^{beta (cos d_ij - 1)} sin d_ij."""
+    cosine, sine = np.cos(angles), np.sin(angles)
+    along = np.outer(cosine, cosine) + np.outer(sine, sine)
+    slope = np.exp(BETA * (along - 1.0)) * (along - BETA * (1.0 - along * along)) / len(angles)
+    slope[np.diag_indices_from(slope)] -= slope.sum(axis=1)
+    return slope
+
+
+def by_lsoda(
+    start: np.ndarray, end: float, velocity: Velocity, slope: Velocity | None = None
+) -> End:
+    """Points at the end by SciPy's LSODA."""
+
+    def run() -> np.ndarray:
+        found = solve_ivp(
+            lambda _, x: velocity(x),
+            (0.0, end),
+            start,
+            "LSODA",
+            t_eval=[end],
+            rtol=TOLERANCE,
+            atol=TOLERANCE,
+            jac=slope and (lambda _, x: slope(x)),
+        )
+        assert found.success, found.message
+        return np.asarray(found.y[:, -1])
+
+    return run
+
+
+def by_cvode(start: np.ndarray, end: float, velocity: Velocity) -> End:
+    """Points at the end by CVODE."""
+    from sksundae.cvode import CVODE
+
+    def rhs(_: float, x: np.ndarray, out: np.ndarray) -> None:
+        out[:] = velocity(x)
+
+    solver = CVODE(
+        rhs,
+        method="BDF",
+        rtol=TOLERANCE,
+        atol=TOLERANCE,
+        linsolver="gmres",
+        max_num_steps=10**7,
     )
-    distance = mf.Circle().distance(solution.y[:, -1][:, None], last.points[None])
+    return lambda: np.asarray(solver.solve(np.array([0.0, end]), start).y[-1])
+
+
+def apart(found: np.ndarray, reference: np.ndarray) -> float:
+    """Largest distance of a point from the nearest of the reference."""
+    distance = mf.Circle().distance(found[:, None], reference[None])
     return float(distance.min(axis=1).max())
 
 
+def compare(end: float, rounds: int) -> None:
+    """Print one block of the table."""
+    problem = tokens(1000)
+    start = problem.initial_measure().points
+    particles = ParticleRepresentation(problem, start)
+
+    def fields(x: np.ndarray) -> np.ndarray:
+        return particles.rhs(0.0, x)
+
+    def pairs(x: np.ndarray) -> np.ndarray:
+        return exponential_velocity_circle(x, None, BETA, False)
+
+    calls = {"ours, 1e-6": ours(problem, end, TOLERANCE), "ours, 1e-10": ours(problem, end)}
+    if end <= 1e6:
+        calls["LSODA"] = by_lsoda(start, end, fields)
+    calls["LSODA, Jacobian"] = by_lsoda(start, end, fields, jacobian)
+    if sksundae:
+        calls["CVODE"] = by_cvode(start, end, fields)
+    last: dict[str, np.ndarray] = {}
+
+    def kept(name: str, call: End) -> Callable[[], None]:
+        return lambda: last.__setitem__(name, call())
+
+    def show(calls: dict[str, End], rounds: int, warm_up: bool = True) -> None:
+        mine = "ours, 1e-6"
+        shown = {name: kept(name, call) for name, call in calls.items()}
+        times = side_by_side(shown, rounds, least=0.3, warm_up=warm_up)
+        for name, found in times.items():
+            print(
+                f"{end:6.0e} {name:>16} {found.seconds:9.3f} {found.over(times[mine]):>21} "
+                f"{apart(last[name], last['ours, 1e-10']):8.0e}",
+                flush=True,
+            )
+
+    show(calls, rounds)
+    if end <= 1e6:
+        pairwise = by_lsoda(start, end, pairs)
+        show({"ours, 1e-6": calls["ours, 1e-6"], "LSODA pairs": pairwise}, 1, warm_up=False)
+
+
 def main() -> None:
-    """Print medians and ratios."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--quick", action="store_true", help="few rounds, 1,000 tokens only")
-    quick = options.parse_args().quick
+    """Print the table."""
+    quick = options(__doc__).parse_args().quick
+    use_threads(1)
     rounds = 3 if quick else 7
-    few = tokens(1000)
-    to_the_end(few)
-    for problem in [few] if quick else [few, tokens(100_000)]:
-        count = len(problem.initial_measure().points)
-        took = statistics.median(seconds(lambda p=problem: to_the_end(p)) for _ in range(rounds))
-        carrier = mf.representations.represent(problem, mf.representations.Options())
-        one = min(seconds(lambda c=carrier: c.rhs(0.0, c.state)) for _ in range(9))
-        explicit = one * STAGES_PER_UNIT * END
-        print(
-            f"{count:7} tokens to 1e12: {took:.2f} s; DOP853 {explicit / 3.15e7:.2g} years, "
-            f"{explicit / took:.1g} times as long"
-        )
-    angles = few.initial_measure().points
-    stiff = seconds(
-        lambda: solve_ivp(
-            lambda t, y: exponential_velocity_circle(y, None, BETA, False),
-            (0.0, 1e6),
-            angles,
-            "LSODA",
-            rtol=1e-6,
-            atol=1e-6,
-        )
-    )
-    print(f"   1000 tokens by LSODA at tolerance 1e-6, to 1e6 only: {stiff:.1f} s")
-    print(f"   distance from Radau at 1e12: {apart(few):.1e}")
+    print("   end               by     CPU s      / ours at 1e-6     apart")
+    for end in (1e6, 1e12):
+        compare(end, rounds)
     law = mf.from_points(
         2 * np.pi * np.arange(12) / 12 + 0.05 * np.sin(np.arange(12)), name="atoms"
     )
     atoms = mf.Problem(mf.Circle(), mf.exponential(81.0), mf.USA, law)
-    took = statistics.median(
-        seconds(lambda: mf.simulate(atoms, until=1e60, save=np.geomspace(1.0, 1e60, 241)))
-        for _ in range(rounds)
-    )
-    print(f"     12 atoms at beta = 81 to 1e60: {took:.2f} s")
+    calls = {"12 atoms at beta = 81 to 1e60": ours(atoms, 1e60)}
+    if not quick:
+        calls["100,000 tokens to 1e12"] = ours(tokens(100_000), 1e12)
+    for name, times in side_by_side(calls, rounds).items():
+        print(f"{name}: {times.seconds:.2f} s")
 
 
 if __name__ == "__main__":

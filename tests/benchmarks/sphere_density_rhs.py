@@ -1,40 +1,38 @@
 """How fast is the density's right-hand side on the sphere, beside ducc0 and pyshtools?
 
-Prints, for several degrees, medians of interleaved rounds of
+For several degrees and beta, interleaved rounds on the same number of threads, processor time
+(several threads: wall time below it), ratios as median (quartiles):
 
-    ours      DensityRepresentation.rhs, as a run calls it
-    bare      the transforms alone that it needs: values, gradient, divergence (and Z for SA)
-    pyshtools the same right-hand side with pyshtools' default backend, on its GLQ grid
-    batch     ours for 16 densities in one call, per density
+    ours       DensityRepresentation.rhs, as a run calls it
+    bare       ducc0's calls alone that it needs: values, gradient, divergence (and Z for SA)
+    pyshtools  the same right-hand side with pyshtools, its ducc backend, on its GLQ grid
+    default    with its default backend, on one thread: its Fortran code has no other
 
-and the ratios ours / bare, pyshtools / ours. Run: python tests/benchmarks/sphere_density_rhs.py
-On a machine that is busy: --cpu, which compares processor time on one thread.
+then ours for 16 densities in one call, per density, beside bare calls.
+Run: python tests/benchmarks/sphere_density_rhs.py [--quick] [--threads 2]
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
 from collections.abc import Callable
 
 import ducc0
 import numpy as np
+from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.compute.threads import set_threads, threads
+from meanfield.compute.threads import threads
 from meanfield.manifolds.sphere import coefficients as packing
 from meanfield.manifolds.sphere.rings import rings
 from meanfield.manifolds.sphere.sphere import Sphere
 from meanfield.representations.density import DensityRepresentation
 
 _BATCH = 16
-_clock = time.perf_counter
 
 
-def representation(degree: int, normalized: bool) -> DensityRepresentation:
+def representation(degree: int, normalized: bool, beta: float = 10.0) -> DensityRepresentation:
     """A density with a decaying spectrum, as runs have it."""
-    problem = mf.Problem(Sphere(), mf.exponential(10.0), mf.SA if normalized else mf.USA)
+    problem = mf.Problem(Sphere(), mf.exponential(beta), mf.SA if normalized else mf.USA)
     rng = np.random.default_rng(0)
     count = packing.count_of(degree)
     c = rng.normal(size=count) + 1j * rng.normal(size=count)
@@ -45,7 +43,7 @@ def representation(degree: int, normalized: bool) -> DensityRepresentation:
     return DensityRepresentation(problem, c, 1e-10, degree)
 
 
-def bare_transforms(state: DensityRepresentation) -> Callable[[], object]:
+def bare_transforms(state: DensityRepresentation) -> Call:
     """ducc0's calls alone, on the same rings, with the degrees that each has."""
     degree, felt = state.grid.max_degree, state.interaction.degree
     normalized = state.interaction.attention_multipliers is not None
@@ -71,41 +69,43 @@ def bare_transforms(state: DensityRepresentation) -> Callable[[], object]:
     return run
 
 
-def pyshtools_rhs(state: DensityRepresentation) -> Callable[[np.ndarray], np.ndarray]:
+def pyshtools_rhs(state: DensityRepresentation, backend: str) -> Callable[[np.ndarray], np.ndarray]:
     """-div(f grad Phi) = (Phi lap f - f lap Phi - lap(f Phi)) / 2 with SHExpandGLQ, MakeGridGLQ.
 
     pyshtools analyses no vector fields, so the divergence is made of Laplacians.
     """
     import pyshtools
-    from pyshtools.expand import MakeGridGLQ, SHExpandGLQ
 
-    pyshtools.backends.select_preferred_backend("shtools")
+    module = pyshtools.backends.backend_module(backend, threads())
     degree, felt = state.grid.max_degree, state.interaction.degree
-    exact = (2 * degree + felt + 1) // 2
+    exact, low = (2 * degree + felt + 1) // 2, min(felt, degree)
     zeros, weights = pyshtools.expand.SHGLQ(exact)
-    eigenvalues = -np.arange(exact + 1.0) * np.arange(1.0, exact + 2.0)
+    eigenvalues = -np.arange(degree + 1.0) * np.arange(1.0, degree + 2.0)
 
     def grid(coefficients: np.ndarray) -> np.ndarray:
-        return np.asarray(MakeGridGLQ(coefficients, zeros, lmax=exact, extend=False))
+        known = coefficients.shape[1] - 1
+        return np.asarray(
+            module.MakeGridGLQ(coefficients, zeros, lmax=exact, lmax_calc=known, extend=False)
+        )
 
     def expand(values: np.ndarray) -> np.ndarray:
-        return np.asarray(SHExpandGLQ(values, weights, zeros, lmax_calc=degree))
+        return np.asarray(module.SHExpandGLQ(values, weights, zeros, lmax_calc=degree))
 
     def rhs(c: np.ndarray) -> np.ndarray:
-        field = packing.spread(packing.resize(c, exact))
+        field = packing.spread(c)
         mean_field = state.interaction.field(c)
-        potential = packing.spread(packing.resize(mean_field.potential, exact))
+        potential = packing.spread(packing.resize(mean_field.potential, low))
         f, phi = grid(field), grid(potential)
         lap_f = grid(field * eigenvalues[:, None])
-        lap_phi = grid(potential * eigenvalues[:, None])
-        product = expand(f * phi) * eigenvalues[: degree + 1, None]
+        lap_phi = grid(potential * eigenvalues[: low + 1, None])
+        product = expand(f * phi) * eigenvalues[:, None]
         total = expand(phi * lap_f - f * lap_phi) - product
         return packing.packed(0.5 * total)
 
     return rhs
 
 
-def batch(state: DensityRepresentation) -> Callable[[], object]:
+def batch(state: DensityRepresentation) -> Call:
     """Right-hand sides of many densities of one degree together."""
     states = np.repeat(state.state[None], _BATCH, axis=0)
     multipliers = state.interaction.potential_multipliers
@@ -116,7 +116,7 @@ def batch(state: DensityRepresentation) -> Callable[[], object]:
     return run
 
 
-def bare_batch(state: DensityRepresentation) -> Callable[[], object]:
+def bare_batch(state: DensityRepresentation) -> Call:
     """ducc0's calls alone for the batch."""
     degree, felt = state.grid.max_degree, min(state.interaction.degree, state.grid.max_degree)
     nodes = rings(2 * degree + felt)
@@ -139,70 +139,62 @@ def bare_batch(state: DensityRepresentation) -> Callable[[], object]:
     return run
 
 
-def medians(calls: list[Callable[[], object]], rounds: int) -> list[float]:
-    """Median seconds of each call, rounds interleaved."""
-    repeats = []
-    for call in calls:
-        call()
-        began = _clock()
-        call()
-        repeats.append(max(1, int(0.02 / (_clock() - began))))
-    times: list[list[float]] = [[] for _ in calls]
-    for _ in range(rounds):
-        for i, call in enumerate(calls):
-            began = _clock()
-            for _ in range(repeats[i]):
-                call()
-            times[i].append((_clock() - began) / repeats[i])
-    return [statistics.median(t) for t in times]
+def compare(degree: int, normalized: bool, beta: float, rounds: int) -> None:
+    """Print one line of the first table."""
+    state = representation(degree, normalized, beta)
+    calls = {"ours": lambda: state.rhs(0.0, state.state), "bare": bare_transforms(state)}
+    if not normalized and degree <= 255:
+        expected = state.rhs(0.0, state.state)
+        for name, backend in (("pyshtools", "ducc"), ("default", "shtools")):
+            theirs = pyshtools_rhs(state, backend)
+            difference = np.abs(theirs(state.state) - expected).max()
+            assert difference < 1e-12 * degree**2, difference
+            calls[name] = lambda theirs=theirs: theirs(state.state)
+    times = side_by_side(calls, rounds)
+    mine = times["ours"]
+    cells = [f"{mine.over(times['bare']):>20}"]
+    walls = [f"{mine.wall_over(times['bare']):>20}"]
+    for name in ("pyshtools", "default"):
+        if name in times:
+            cells.append(f"{times[name].over(mine):>20}")
+            walls.append(f"{times[name].wall_over(mine):>20}")
+    print(
+        f"{'SA' if normalized else 'USA':>4} {beta:5g} {degree:6d} {mine.seconds * 1e3:9.3f} "
+        + " ".join(cells),
+        flush=True,
+    )
+    if threads() > 1:
+        print(f"{'wall':>17} {np.median(mine.wall) * 1e3:9.3f} " + " ".join(walls), flush=True)
 
 
 def main() -> None:
     """Print the tables."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--quick", action="store_true", help="two degrees, few rounds")
-    options.add_argument("--cpu", action="store_true", help="one thread, its processor time")
-    given = options.parse_args()
-    quick = given.quick
-    if given.cpu:
-        global _clock
-        _clock = time.process_time
-        set_threads(1)
-    rounds = 3 if quick else 9
-    print(f"ducc0 {ducc0.__version__}, {threads()} threads; milliseconds")
-    print(f"{'degree':>6} {'flow':>4} {'ours':>9} {'bare':>9} {'pyshtools':>9}"
-          f" {'ours/bare':>9} {'pyshtools/ours':>14}")  # fmt: skip
+    given = options(__doc__, threads=True).parse_args()
+    use_threads(given.threads)
+    rounds = 5 if given.quick else 9
+    print(f"ducc0 {ducc0.__version__}, {threads()} thread(s)")
+    print("flow  beta degree   ours ms          ours / bare     pyshtools / ours"
+          "       default / ours")  # fmt: skip
     for normalized in (False, True):
-        for degree in (31, 255) if quick else (31, 63, 127, 255, 511, 1023):
-            state = representation(degree, normalized)
-            calls: list[Callable[[], object]] = [
-                lambda state=state: state.rhs(0.0, state.state),
-                bare_transforms(state),
-            ]
-            other = np.nan
-            if not normalized and degree <= 255:
-                theirs = pyshtools_rhs(state)
-                found, expected = theirs(state.state), state.rhs(0.0, state.state)
-                difference = np.abs(found - expected).max()
-                assert difference < 1e-12 * degree**2, difference
-                calls.append(lambda theirs=theirs, state=state: theirs(state.state))
-            one, two, *rest = medians(calls, rounds if degree < 1000 else 3)
-            other = rest[0] if rest else np.nan
-            print(
-                f"{degree:6d} {'SA' if normalized else 'USA':>4} {one * 1e3:9.3f} {two * 1e3:9.3f}"
-                f" {other * 1e3:9.2f} {one / two:9.2f} {other / one:14.1f}"
-            )
+        for beta in (10.0,) if given.quick else (2.0, 10.0, 50.0):
+            for degree in (63, 255) if given.quick else (31, 63, 127, 255, 511):
+                compare(degree, normalized, beta, rounds)
     print(f"{_BATCH} densities together, per density:")
-    print(f"{'degree':>6} {'ours':>9} {'bare':>9} {'ours/bare':>9} {'alone':>9}")
-    for degree in (31,) if quick else (15, 31, 63):
+    print(f"{'degree':>6} {'ours ms':>9} {'ours / bare':>20} {'alone / ours':>20}")
+    for degree in (31,) if given.quick else (15, 31, 63):
         state = representation(degree, False)
-        one, two, alone = medians(
-            [batch(state), bare_batch(state), lambda state=state: state.rhs(0.0, state.state)],
+        times = side_by_side(
+            {
+                "ours": batch(state),
+                "bare": bare_batch(state),
+                "alone": lambda state=state: state.rhs(0.0, state.state),
+            },
             rounds,
         )
+        mine, alone = times["ours"], times["alone"].scaled(_BATCH)
         print(
-            f"{degree:6d} {one / _BATCH * 1e3:9.4f} {two / _BATCH * 1e3:9.4f} {one / two:9.2f}"
-            f" {alone * 1e3:9.4f}"
+            f"{degree:6d} {mine.seconds / _BATCH * 1e3:9.4f} {mine.over(times['bare']):>20} "
+            f"{alone.over(mine):>20}"
         )
 
 

@@ -9,35 +9,22 @@ Run: python tests/benchmarks/sphere_methods.py
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 
 import numpy as np
+from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.compute.threads import set_threads
 from meanfield.interaction import Interaction
 from meanfield.manifolds.sphere import solid, transforms
 from meanfield.manifolds.sphere.coefficients import count_of
 from meanfield.manifolds.sphere.sphere import Sphere
 
-Call = Callable[[], object]
 
-
-def ratio(first: Call, second: Call, rounds: int = 5, least: float = 0.01) -> float:
+def ratio(first: Call, second: Call) -> float:
     """Time of the second call over that of the first."""
-    times: list[list[float]] = [[], []]
-    for round_ in range(rounds + 1):
-        for call, found in zip((first, second), times, strict=True):
-            began, count = time.thread_time(), 0
-            while (spent := time.thread_time() - began) < least or count == 0:
-                call()
-                count += 1
-            if round_ > 0:
-                found.append(spent / count)
-    one, other = (statistics.median(found) for found in times)
-    return other / one
+    times = side_by_side({"first": first, "second": second}, 5, least=0.01)
+    return times["second"].over(times["first"]).median
 
 
 def crossover(calls: Callable[[np.ndarray], tuple[Call, Call]], low: int, high: int) -> str:
@@ -57,10 +44,11 @@ def crossover(calls: Callable[[np.ndarray], tuple[Call, Call]], low: int, high: 
 
 def main() -> None:
     """Print the table."""
-    set_threads(1)
+    quick = options(__doc__).parse_args().quick
+    use_threads(1)
     rng = np.random.default_rng(0)
     print(f"{'degree':>6} {'moments':>8} {'gradient':>8} {'pairs':>6}")
-    for degree in (11, 20, 25, 32, 40, 48, 64):
+    for degree in (20, 48) if quick else (11, 20, 25, 32, 40, 48, 64):
         field = rng.normal(size=count_of(degree)) + 0j
         multipliers = np.ones(degree + 1)
         felt = Interaction(Sphere(), degree, multipliers, None)

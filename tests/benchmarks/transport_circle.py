@@ -2,42 +2,27 @@
 
 Question: does a distance cost more than the sort it needs? First table: W_1 of n equally weighted
 points against a density of degree 1024 or less must take at most 2.5 times `np.argsort` of the
-points, with an error of at most 1e-10. The error is that against a reference which shares
+points, with an error of at most 1e-10; processor time on one thread, median (quartiles) of
+interleaved rounds. The error is that against a reference which shares
 nothing with the package but the Fourier sums at points. Second table, for information: the other
 pairs, in units of `np.argsort` and of POT's `wasserstein_circle` (which has no densities, and is
 wrong in a share of clustered cases).
 
-    python tests/benchmarks/transport_circle.py [--rounds 15]
+Run: python tests/benchmarks/transport_circle.py [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
-
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ive
+from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
 from meanfield.transport.circle.wasserstein import wasserstein_circle
 
 CIRCLE = mf.Circle()
 TURN = 2.0 * np.pi
-
-
-def medians(actions: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each action, in interleaved rounds after one call to warm up."""
-    for action in actions.values():
-        action()
-    seconds: dict[str, list[float]] = {name: [] for name in actions}
-    for _ in range(rounds):
-        for name, action in actions.items():
-            start = time.perf_counter()
-            action()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: float(np.median(values)) for name, values in seconds.items()}
 
 
 def densities() -> dict[str, np.ndarray]:
@@ -106,7 +91,7 @@ def reference_w1(angles: np.ndarray, coefficients: np.ndarray) -> float:
 
 def bar(sizes: list[int], rounds: int) -> None:
     """Print the first table."""
-    print(f"{'n':>9}  {'density':20}{'points':20}{'argsort':>9}{'W1':>9}{'ratio':>7}{'error':>9}")
+    print(f"{'n':>9}  {'density':20}{'points':20}{'W1':>9}{'W1 / argsort':>20}{'error':>9}")
     for n in sizes:
         for name, coefficients in densities().items():
             density = mf.Density(CIRCLE, coefficients)
@@ -116,11 +101,14 @@ def bar(sizes: list[int], rounds: int) -> None:
                 def distance(m: mf.Measure = measure, d: mf.Density = density) -> float:
                     return wasserstein_circle(m, d, p=1)
 
-                taken = medians({"sort": lambda a=angles: np.argsort(a), "W1": distance}, rounds)
+                taken = side_by_side(
+                    {"sort": lambda a=angles: np.argsort(a), "W1": distance}, rounds
+                )
                 error = abs(distance() - reference_w1(angles, coefficients))
                 print(
-                    f"{n:9,}  {name:20}{cloud:20}{1e3 * taken['sort']:7.2f}ms"
-                    f"{1e3 * taken['W1']:7.2f}ms{taken['W1'] / taken['sort']:7.2f}{error:9.0e}"
+                    f"{n:9,}  {name:20}{cloud:20}{1e3 * taken['W1'].seconds:7.2f}ms"
+                    f"{taken['W1'].over(taken['sort']):>20}{error:9.0e}",
+                    flush=True,
                 )
 
 
@@ -128,7 +116,7 @@ def others(sizes: list[int], rounds: int) -> None:
     """Print the second table."""
     import ot
 
-    print(f"\n{'n':>9}  {'pair':36}{'time':>10}{'/ argsort':>11}{'/ POT':>8}")
+    print(f"\n{'n':>9}  {'pair':36}{'time':>10}{'/ argsort':>20}{'/ POT':>20}")
     for n in sizes:
         rng = np.random.default_rng(n)
         x, y = CIRCLE.random_points(n, rng), CIRCLE.random_points(n, rng)
@@ -145,29 +133,30 @@ def others(sizes: list[int], rounds: int) -> None:
             "W1 weighted points, points": (weighted, second, 1),
             "W2 weighted points, points": (weighted, second, 2),
         }
-        actions: dict[str, Callable[[], object]] = {"argsort": lambda x=x: np.argsort(x)}
+        actions: dict[str, Call] = {"argsort": lambda x=x: np.argsort(x)}
         for name, (a, b, p) in pairs.items():
             actions[name] = lambda a=a, b=b, p=p: wasserstein_circle(a, b, p)
         for p in (1, 2):
             actions[f"POT {p}"] = lambda x=x, y=y, p=p: ot.wasserstein_circle(
                 x / TURN, y / TURN, p=p
             )
-        taken = medians(actions, rounds)
+        taken = side_by_side(actions, rounds)
         for name, (_, _, p) in pairs.items():
-            pot = f"{taken[name] / taken[f'POT {p}']:8.2f}" if name.endswith("s, points") else ""
+            mine = taken[name]
+            pot = mine.over(taken[f"POT {p}"]) if name.endswith("s, points") else ""
             print(
-                f"{n:9,}  {name:36}{1e3 * taken[name]:8.1f}ms"
-                f"{taken[name] / taken['argsort']:11.2f}{pot}"
+                f"{n:9,}  {name:36}{1e3 * mine.seconds:8.1f}ms"
+                f"{mine.over(taken['argsort']):>20}{pot:>20}",
+                flush=True,
             )
 
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args().rounds
-    bar([100_000, 1_000_000], rounds)
-    others([1_000, 100_000, 1_000_000], max(3, rounds // 3))
+    quick = options(__doc__).parse_args().quick
+    use_threads(1)
+    bar([100_000, 1_000_000], 5 if quick else 15)
+    others([100_000] if quick else [1_000, 100_000, 1_000_000], 5)
 
 
 if __name__ == "__main__":
