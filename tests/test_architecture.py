@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,15 @@ def test_imports_point_downwards(path: Path) -> None:
         name for name in imported_rooms(path) - {own, "__version__"} if FLOOR[name] > FLOOR[own]
     }
     assert not above
+
+
+def test_design_page_names_the_rooms() -> None:
+    """The map of the house would lack a room, or have one that was torn down."""
+    text = (PACKAGE.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    floors = text.split("## Floors")[1].split("Data are frozen")[0]
+    lines = re.findall(r"^\d+\. (.*?)$", floors, re.M)
+    rooms = set(re.findall(r"`([a-z_]+)`", " ".join(lines)))
+    assert rooms == FLOOR.keys() - {"__main__"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))

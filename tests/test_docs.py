@@ -258,6 +258,25 @@ def test_api_page_has_every_public_name() -> None:
         assert any(found is one for one in documented), f"docs/api.rst lacks {name}"
 
 
+def test_extending_page_lists_the_members_of_protocols() -> None:
+    """A new member of a family would be written without what the package calls."""
+    from meanfield.integrators import Stepper
+    from meanfield.manifolds import Grid, Manifold
+    from meanfield.representations import Representation
+
+    for heading, protocols in {
+        "Manifold": (Manifold, Grid),
+        "Representation": (Representation,),
+        "Integrator": (Stepper,),
+    }.items():
+        listed = re.findall(
+            r"\w+", " ".join(re.findall(r"`([^`]+)`", section("extending.md", heading)))
+        )
+        for protocol in protocols:
+            members = {name for name in dir(protocol) if not name.startswith("_")}
+            assert members <= set(listed), (heading, members - set(listed))
+
+
 def test_numerics_page_has_the_crossovers_of_the_code() -> None:
     """The page would give sizes at which another method has taken over since."""
     from meanfield.manifolds.circle import advection as circle_advection
