@@ -22,7 +22,7 @@ from meanfield.integrators import RightHandSide, Start, Stepper
 from meanfield.observables.ascent import ascent
 from meanfield.problem import Problem
 from meanfield.representations import HandOver, Representation, never
-from meanfield.representations.step_limits import contraction_rate
+from meanfield.representations.step_limits import GROWN, contraction_rate
 from meanfield.snapshot import Checkpoint, Snapshot
 
 # Shorter steps lose digits beside the clock, which therefore starts again.
@@ -32,9 +32,6 @@ _LONG_STEP = 1e90
 # No velocity exceeds the rate at which all mass falls together: nothing moves in a step this short
 # in its units, whatever the clock says.
 _VANISHED = 1e-16
-# Errors of steps grow with the instability of the flow: by this, before an energy that cannot be
-# ends the run.
-_GROWN = 100.0
 # A step that nothing resolves is halved this often: the end of a run is then known to a
 # thousandth of a step.
 _HALVINGS = 10
@@ -106,7 +103,7 @@ def trajectory(
             if snapshot is None:
                 return
             height = climbed(snapshot.measure, snapshot.moments)
-        if height < highest - _GROWN * tolerance:
+        if height < highest - GROWN * tolerance:
             reason = (
                 f"energy moved against the flow by {highest - height:.1e} of a single cluster's, "
                 "which no measure can: reduce tolerance"

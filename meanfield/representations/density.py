@@ -41,9 +41,6 @@ _DOUBLE_EARLY = 1e-3
 # Rounding of the transforms, advected: tails of 1e-14 to 8e-14 were measured at degrees 64 to
 # 4096 where the exact ones are below 1e-20. Below this a tail says nothing.
 _ROUNDING = 2e-13
-# Errors of steps grow with the instability of the flow: by this, in moments, before a density
-# that cannot be is blamed on its degree.
-_GROWN = 100.0
 # DOP853 is stable on the imaginary axis up to 5.96 and damps at 4 (|R(4i)| = 0.977); the
 # velocity may grow by half within a step.
 _COURANT = 4.0
@@ -165,7 +162,7 @@ class DensityRepresentation:
         lost = self.lost_share(state)
         if lost > least:
             return step_limits.lost_digits(lost, least)
-        what = seen.impossible(self.problem.space, _GROWN * least)
+        what = seen.impossible(self.problem.space, step_limits.GROWN * least)
         if not seen.tail < least:
             what = f"spectral tail {seen.tail:.1e}"
         if what is None:

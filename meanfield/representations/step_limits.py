@@ -21,6 +21,12 @@ A mode smaller than the tolerance is invisible to the error control, which would
 several e-folds. On steps of a third of one DOP853 follows e^{lambda t} to 1e-10.
 """
 
+GROWN = 100.0
+"""Errors of steps, in tolerances, to which the instability of the flow may let them grow.
+
+Moments, or an energy, that are further from what can be end the run.
+"""
+
 NOISY = 'Use representation "density" or "particles".'
 NOISY_POINTS = 'Use representation "particles", with a step.'
 """What carries diffusion: of any measure, and of points."""
