@@ -26,6 +26,8 @@ from meanfield.manifolds.label_cells import LabelCells
 # below rounding whatever the quotient; the floor keeps that quotient bounded. For kernels that
 # are not largest at s = 1 it may occur where the mass is: `positive_sums` watches that.
 PARTITION_FLOOR = 16 * float(np.finfo(np.float64).eps)
+# How far the mass of a density that users give may be from 1.
+MASS_TOLERANCE = 1e-9
 
 
 class RoundSphere(Protocol):
@@ -186,8 +188,9 @@ class Manifold(RoundSphere, Protocol):
         attention_multipliers: FloatArray | None,
         slope: float | None,
     ) -> FloatArray | None:
-        """Velocity grad Phi / Z of points in their own field, to the bit as `gradient` gives it.
+        """Velocity grad Phi / Z of points in their own field, as `gradient` gives it.
 
+        On the circle to the bit, on the sphere within rounding.
         None where no such way is faster than `moments`, `convolve` and `gradient`.
         """
         ...

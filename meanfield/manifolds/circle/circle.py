@@ -16,11 +16,11 @@ import numpy.typing as npt
 from meanfield.arrays import ComplexArray, FloatArray, IntArray, ModalArray
 from meanfield.kernels import Kernel
 from meanfield.manifolds.circle.grid import CircleGrid
+from meanfield.manifolds.manifold import MASS_TOLERANCE
 
 if TYPE_CHECKING:
     from meanfield.manifolds.circle.panels import Panels
 
-_MASS_TOLERANCE = 1e-9
 _OVERSAMPLING = 4
 _FEW_POINTS = 100
 _MANY_TURNS = 200.0
@@ -64,7 +64,7 @@ class Circle:
             raise ValueError(f"coefficients have shape {c.shape}, expected (max_degree + 1,).")
         if not np.all(np.isfinite(c)):
             raise ValueError("coefficients of a density must be finite.")
-        if abs(c[0] - 1.0) > _MASS_TOLERANCE:
+        if abs(c[0] - 1.0) > MASS_TOLERANCE:
             raise ValueError(f"coefficient of degree 0 is {c[0]:.12g}, expected the mass 1.")
         return c
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.manifolds.manifold import MASS_TOLERANCE
 from meanfield.manifolds.sphere import coefficients as packing
 
-_MASS_TOLERANCE = 1e-9
 # What rounding leaves where a coefficient of order 0 should be real.
 _REAL_TOLERANCE = 1e-12
 # Lengths this near to 1 are 1: points once normalised keep their bits.
@@ -56,7 +56,7 @@ def check_coefficients(coefficients: Any) -> ComplexArray:
     degree = packing.degree_of(c)
     if not np.all(np.isfinite(c)):
         raise ValueError("coefficients of a density must be finite.")
-    if abs(c[0].real - 1.0) > _MASS_TOLERANCE:
+    if abs(c[0].real - 1.0) > MASS_TOLERANCE:
         raise ValueError(f"coefficient of degree 0 is {c[0].real:.12g}, expected the mass 1.")
     imaginary = np.abs(c[: degree + 1].imag)
     if imaginary.max() > _REAL_TOLERANCE * np.abs(c).max():
