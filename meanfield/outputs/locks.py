@@ -2,7 +2,8 @@
 
 The right is a lock of the system (flock) on an empty file beside it, `.NAME.meanfield-lock`. The
 system takes the lock back when its owner dies, however it does; the empty file then stays until
-the next writer, who takes it over and removes it with what else was left behind (`atomic`).
+the next writer, who takes it over and removes it with what else was left behind
+(`files/replacing.py`).
 """
 
 from __future__ import annotations

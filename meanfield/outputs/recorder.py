@@ -1,6 +1,6 @@
 """Record a stream of snapshots into a run file that is whole at every instant.
 
-Rows are appended to a copy that replaces the run file (`atomic`), as often as it costs at most
+Rows are appended to a copy that replaces the run file (`output_file`), as often as it costs at most
 a tenth of the run's time or the rows waiting fill the memory, and at the end, whatever ends it.
 Rows go into the file that this process wrote before, or not at all.
 """
