@@ -28,8 +28,10 @@ from meanfield.manifolds.manifold import PARTITION_FLOOR
 # Velocities up to this degree are multiplied by convolution: measured crossover with the
 # transforms at 256 to 4,096 degrees (tests/benchmarks/density_rhs.py).
 _CONVOLUTION_DEGREE = 40
-# Nodes of the small grid, and the degree of a density from which it is worth a try.
-_QUOTIENT_SIZE = 512
+# Nodes of the small grid, and the degree of a density from which it is worth a try. Odd: half an
+# even number of waves may vanish at every node, and a quotient that repeats itself 64 or 128 times
+# would seem to end below.
+_QUOTIENT_SIZE = 525
 _QUOTIENT_PAYS = 320
 # Z at least this share of its largest value: the quotient then has 14 digits everywhere.
 _NOWHERE_SMALL = 1e-2
@@ -37,6 +39,9 @@ _NOWHERE_SMALL = 1e-2
 # done so on the first three quarters of the small grid's degrees.
 _QUOTIENT_ENDS = 1e-15
 _QUOTIENT_DEGREES = 3 * _QUOTIENT_SIZE // 8
+# Largest degree of Phi' and Z: twice it, aliased, is still above those three quarters. Of 176 the
+# double would be taken for 173, and nothing be seen above.
+_DIVIDED_DEGREE = (_QUOTIENT_SIZE - _QUOTIENT_DEGREES) // 2 - 1
 
 
 def advection(
@@ -148,7 +153,7 @@ def _polynomial_flux(density, potential, max_degree, sizes):  # type: ignore[no-
 def _quotient(slope, partition):  # type: ignore[no-untyped-def]
     """Coefficients of Phi' / Z, cut where they end; none if that is not on the small grid."""
     none = np.empty(0, np.complex128)
-    if max(slope.size, partition.size) > _QUOTIENT_DEGREES:
+    if max(slope.size, partition.size) - 1 > _DIVIDED_DEGREE:
         return none
     scale = _balance(slope, partition, partition[0])
     if scale == 0.0:
