@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 # First, before what takes long to load: signals.
 from meanfield.commands import loading as _loading  # noqa: F401
 
+# Python refuses to load its pools of threads once the main thread has ended, and a thread of the
+# script may be the first to ask for a name below.
+import_module("concurrent.futures.thread")
+
 if TYPE_CHECKING:
     from meanfield.errors import SimulationError
     from meanfield.events import Event

@@ -220,6 +220,19 @@ def test_work_goes_on_after_the_main_thread() -> None:
     assert (done.stdout, done.stderr) == ("[0, 1, 4, 9, 16]\n", "")
 
 
+def test_thread_that_outlives_its_script_may_load_the_package() -> None:
+    """Names are loaded when they are used, and Python lets no pool be loaded that late."""
+    code = (
+        "import threading, meanfield as mf\n"
+        "def late():\n"
+        "    threading.main_thread().join()\n"
+        "    print(mf.simulate.__name__)\n"
+        "threading.Thread(target=late).start()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("simulate\n", "")
+
+
 def test_full_system_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A system without room for threads would look like one that is shutting down."""
 
