@@ -30,7 +30,7 @@ _LONG_TRIAL_SECONDS = 3.0
 # Compilers and caches, which only a first run pays for.
 _WARM_UP_SECONDS = 20.0
 # Characteristics on the sphere, nodes over sqrt(beta / tolerance) between the formation of clusters
-# and atoms: at SA and tolerance 1e-3 80,000 were measured at beta = 3, 148,000 at 6, 171,000 at 12,
+# and atoms: at SA and tolerance 1e-3 80,000 were measured at beta = 3, 147,000 at 6, 171,000 at 12,
 # 444,000 at beta = 6 and 1e-4; and what a step of twelve right-hand sides takes for each.
 _EDGE_NODES = 1850.0
 _NODE_SECONDS = 4e-6
