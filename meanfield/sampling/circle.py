@@ -9,11 +9,7 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.compute.compiled import njit
-from meanfield.transport.circle.cdf import cell_edges, local_polynomials, polynomial_and_slope
-
-# A step shorter than this share of a cell squares to rounding.
-_CLOSE = 1e-9
-_MAX_STEPS = 100
+from meanfield.transport.circle.cdf import cell_edges, local_polynomials, quantile
 
 
 def circle_tokens(coefficients: ComplexArray, count: int, rng: np.random.Generator) -> FloatArray:
@@ -28,24 +24,8 @@ def circle_tokens(coefficients: ComplexArray, count: int, rng: np.random.Generat
 @njit
 def _inverted(rows: FloatArray, cells: IntArray, levels: FloatArray) -> FloatArray:
     """Angles where F reaches the levels, in the cells where it does."""
-    count = len(rows)
     angles = np.empty(len(levels))
     for i in range(len(levels)):
-        cell = cells[i]
-        target = levels[i] - (cell + 0.5) / count
-        low, high, t = -1.0, 1.0, 0.0
-        for _ in range(_MAX_STEPS):
-            value, slope = polynomial_and_slope(rows, cell, t)
-            if value > target:
-                high = t
-            else:
-                low = t
-            proposed = t - (value - target) / slope if slope > 0.0 else 2.0
-            if not low <= proposed <= high:
-                proposed = 0.5 * (low + high)
-            step = abs(proposed - t)
-            t = proposed
-            if step <= _CLOSE:
-                break
-        angles[i] = 2.0 * np.pi * (cell + 0.5 + 0.5 * t) / count
+        t, _ = quantile(rows, cells[i], levels[i], -1.0, 0.0)
+        angles[i] = 2.0 * np.pi * (cells[i] + 0.5 + 0.5 * t) / len(rows)
     return angles

@@ -23,6 +23,7 @@ from meanfield.compute.elementary import fma
 TERMS = 16  # (pi / 4)^16 / (16! 16 pi) = 2e-17, the error of F if all |c_k| are 1
 _NEGLIGIBLE = 1e-17  # coefficients below this move F by less than its own rounding
 _NEGATIVE_MASS = 1e-3
+_MAX_STEPS = 64
 _RECIPROCALS = tuple(1.0 / (j + 1) for j in range(TERMS))
 
 
@@ -137,3 +138,30 @@ def cumulative(rows: FloatArray, theta: float) -> tuple[float, float]:
     cell, t = locate(theta, cells)
     value, slope = polynomial_and_slope(rows, cell & (cells - 1), t)
     return (cell + 0.5) / cells + value, 2.0 * cells * slope
+
+
+@njit
+def quantile(
+    rows: FloatArray, cell: int, level: float, start: float, guess: float
+) -> tuple[float, float]:
+    """Find the t in [start, 1] at which F reaches the level inside a cell, and dF/dt there."""
+    cells = len(rows)
+    target = level - (cell + 0.5) / cells
+    low, high = start, 1.0
+    t = min(max(guess, low), high)
+    slope = 0.0
+    for _ in range(_MAX_STEPS):
+        value, slope = polynomial_and_slope(rows, cell, t)
+        excess = value - target
+        if excess > 0.0:
+            high = t
+        else:
+            low = t
+        proposed = t - excess / slope if slope > 0.0 else low - 1.0
+        if not low <= proposed <= high:
+            proposed = 0.5 * (low + high)
+        step = abs(proposed - t)
+        t = proposed
+        if step <= 1e-9:  # the next step is its square, up to the curvature of F
+            break
+    return t, slope

@@ -18,11 +18,10 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.compute.compiled import njit
 from meanfield.compute.elementary import fma
-from meanfield.transport.circle.cdf import TERMS, cell_edges, polynomial_and_slope
+from meanfield.transport.circle.cdf import TERMS, cell_edges, quantile
 from meanfield.transport.circle.convex import Evaluation, minimise_convex
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)
-_MAX_STEPS = 64
 _FLAT = 1e-15  # dF/dt of rounding: no curvature to trust
 
 
@@ -60,7 +59,7 @@ def _cost(
     laps = np.floor(alpha - edges[0])
     cell = np.searchsorted(edges, alpha - laps, side="right") - 1
     cell = min(max(cell, 0), cells - 1)
-    t, rate = _quantile(rows, cell, alpha - laps, -1.0, _chord(edges, cell, alpha - laps))
+    t, rate = quantile(rows, cell, alpha - laps, -1.0, _chord(edges, cell, alpha - laps))
     before = alpha
     value = 0.0
     slope = 0.0
@@ -78,7 +77,7 @@ def _cost(
                 laps += 1.0
             guess = _chord(edges, cell, level - laps)
         centre = 2.0 * np.pi * laps + half * (2 * cell + 1)
-        end, rate = _quantile(rows, cell, level - laps, t, guess)
+        end, rate = quantile(rows, cell, level - laps, t, guess)
         value += _second_moment(rows, cell, t, end, centre - points[i], half)
         t, before = end, level
         following = points[i + 1] if i + 1 < n else points[0] + 2.0 * np.pi
@@ -94,33 +93,6 @@ def _chord(edges: FloatArray, cell: int, level: float) -> float:
     """Guess of the t where F reaches the level: F linear in the cell."""
     rise = edges[cell + 1] - edges[cell]
     return 2.0 * (level - edges[cell]) / rise - 1.0 if rise > 0.0 else -1.0
-
-
-@njit
-def _quantile(
-    rows: FloatArray, cell: int, level: float, start: float, guess: float
-) -> tuple[float, float]:
-    """Find the t in [start, 1] at which F reaches the level inside a cell, and dF/dt there."""
-    cells = len(rows)
-    target = level - (cell + 0.5) / cells
-    low, high = start, 1.0
-    t = min(max(guess, low), high)
-    slope = 0.0
-    for _ in range(_MAX_STEPS):
-        value, slope = polynomial_and_slope(rows, cell, t)
-        excess = value - target
-        if excess > 0.0:
-            high = t
-        else:
-            low = t
-        proposed = t - excess / slope if slope > 0.0 else low - 1.0
-        if not low <= proposed <= high:
-            proposed = 0.5 * (low + high)
-        step = abs(proposed - t)
-        t = proposed
-        if step <= 1e-9:  # the next step is its square, up to the curvature of F
-            break
-    return t, slope
 
 
 @njit
