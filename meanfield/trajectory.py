@@ -95,15 +95,18 @@ def trajectory(
         hand_over=hand_over,
     )
     with one_blas_thread():
-        climbed, highest = ascent(problem), -math.inf
+        climbed, highest, allowed = ascent(problem), -math.inf, tolerance
     while True:
         # The last bits of a sum by BLAS depend on its threads, and of steps two make no faster.
         with one_blas_thread():
-            snapshot = next(stream, None)
-            if snapshot is None:
+            found = next(stream, None)
+            if found is None:
                 return
+            snapshot, left = found
             height = climbed(snapshot.measure, snapshot.moments)
-        if height < highest - GROWN * tolerance:
+        # What a carrier may leave unresolved it also hands over.
+        allowed = max(allowed, left)
+        if height < highest - GROWN * allowed:
             reason = (
                 f"energy moved against the flow by {highest - height:.1e} of a single cluster's, "
                 "which no measure can: reduce tolerance"
@@ -122,7 +125,8 @@ def _evolved(
     start: Checkpoint | None,
     watch: Callable[[], None] | None,
     hand_over: HandOver,
-) -> Iterator[Snapshot]:
+) -> Iterator[tuple[Snapshot, float]]:
+    """Snapshots, each with the tolerance of what carries it."""
     here = start or Checkpoint(0.0, representation.state, fixed=representation.fixed)
     pending = list(times)
     happened: list[Event] = []
@@ -183,7 +187,7 @@ def _evolved(
             raise SimulationError(here.time, here.steps, reason)
         take_over(*following)
     while pending and pending[0] <= here.time:
-        yield snapshot(pending.pop(0), here.state)
+        yield snapshot(pending.pop(0), here.state), representation.tolerance
     halvings = 0
     mark = here
     while pending:
@@ -216,7 +220,7 @@ def _evolved(
         while pending and pending[0] <= here.epoch + stepper.time:
             # Beside a large epoch the difference may round beyond the step.
             clock = min(max(pending[0] - here.epoch, stepper.previous_time), stepper.time)
-            yield snapshot(pending.pop(0), stepper.inside(clock))
+            yield snapshot(pending.pop(0), stepper.inside(clock)), representation.tolerance
         here = replace(
             here,
             clock=stepper.time,

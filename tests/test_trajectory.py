@@ -96,6 +96,7 @@ class Stub:
     name: str = "stub"
     state: np.ndarray = field(default_factory=lambda: np.ones(1))
     fixed: dict = field(default_factory=dict)
+    tolerance: float = 1e-10
 
     def rhs(self, time: float, state: np.ndarray) -> np.ndarray:
         """Right-hand side given."""
@@ -198,6 +199,9 @@ def test_energy_against_the_flow_ends_the_run() -> None:
     small = Stub(lambda t, y: np.zeros(1) if t > 0.45 else -1e-7 * np.ones(1))
     problem = mf.Problem(mf.Circle(), mf.linear())
     assert len(list(trajectory(problem, small, np.linspace(0, 5, 51), tolerance=1e-8))) == 51
+    # A carrier may leave more unresolved than its steps.
+    coarse = Stub(lambda t, y: np.full(1, -1e-8), tolerance=1e-8)
+    assert len(list(trajectory(problem, coarse, np.linspace(0, 5, 51), tolerance=1e-10))) == 51
     # Repelling ones must spread, and of points with diffusion nothing is known.
     for flow in (mf.Flow(strength=-1.0), mf.Flow(diffusivity=0.1)):
         free = mf.Problem(mf.Circle(), mf.linear(), flow)

@@ -32,6 +32,11 @@ class Representation(Protocol):
         ...
 
     @property
+    def tolerance(self) -> float:
+        """What it may leave unresolved, in moments."""
+        ...
+
+    @property
     def fixed(self) -> FixedArrays:
         """Arrays that, beside a later state, are enough to make it again."""
         ...
