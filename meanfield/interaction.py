@@ -139,7 +139,8 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     attention, scale = None, 1.0
     if flow.normalized:
         largest = kernel.largest_attention
-        scale = 2.0 ** -round(math.log2(largest)) if largest > 0 else 1.0
+        # Beyond 2^1000 of a kernel that nearly underflows, more would overflow.
+        scale = 2.0 ** min(-round(math.log2(largest)), 1000) if largest > 0 else 1.0
         potential *= scale
         attention = scale * kernel.attention_multipliers(dimension, degree)
     # W' = a and a' = log_slope a: a_l = log_slope w_l for l > 0.

@@ -103,10 +103,10 @@ def _lines(config: Config, representation: Representation) -> str | None:
         return None
     tolerance = options.cell_tolerance(problem)
     nodes = _EDGE_NODES * np.sqrt(max(abs(problem.kernel.beta), 1.0) / tolerance)
-    text = f"tolerance {tolerance:g}: some {nodes:.1g} nodes where clusters form"
+    text = f"tolerance {tolerance:g}: some {nodes:.2g} nodes where clusters form"
     if nodes > options.max_nodes:
         return f"{text}, more than max_nodes = {options.max_nodes}: raise the tolerance"
-    return f"{text}, about {_NODE_SECONDS * nodes:.1g} s of one processor a step"
+    return f"{text}, about {_NODE_SECONDS * nodes:.2g} s of one processor a step"
 
 
 def _next_doubling(config: Config, representation: Representation) -> str | None:
@@ -170,6 +170,10 @@ def _estimated_time(config: Config, representation: Representation) -> str:
     total = max(stepping, 0.0) / share + len(config.times) * saving
     if share == 1.0:
         return f"about {total:.2g} s"
+    if hands_over(config.problem, config.options):
+        # Atoms take long steps to a far end: the pace of a density says nothing of them.
+        pace = max(stepping, 0.0) / reached
+        return f"about {pace:.2g} s a unit of time as it begins; what takes over has its own pace"
     return (
         f"about {total:.2g} s at the pace of the first {100 * share:.2g} %; more where the "
         "measure steepens"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.flows import Flow
+from meanfield.positive_sums import MOST_NODES
 from meanfield.problem import Problem
 from meanfield.theory.stability import growth_rates
 
@@ -31,7 +32,10 @@ NOISY = 'Use representation "density" or "particles".'
 NOISY_POINTS = 'Use representation "particles", with a step.'
 """What carries diffusion: of any measure, and of points."""
 
-BY_LAW = 'take name = "auto" from a law of von Mises-Fisher densities'
+BY_LAW = (
+    'take name = "auto" from a law of von Mises-Fisher densities with a tolerance that '
+    f"{MOST_NODES} nodes reach, or particles"
+)
 """What knows a density to relative accuracy."""
 
 # Rates are this times the square of a degree, up to 131,072; steppers take their third powers,

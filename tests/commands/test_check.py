@@ -112,6 +112,18 @@ def test_long_run_is_extrapolated(config: Path, capsys: pytest.CaptureFixture[st
     assert 0.0 < float(found[2]) < 100.0
 
 
+def test_long_run_of_many_carriers_has_a_pace_only(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Days would be told of a run whose atoms reach any end in a minute."""
+    values = ["time.end=1e5", "problem.manifold=sphere", "initial.modes=[[3, 2, 0.1]]"]
+    options = [word for value in values for word in ("--set", value)]
+    told = facts(capsys, config, *options)["time"]
+    found = re.match(r"about (\S+) s a unit of time as it begins; what takes over", told)
+    assert found is not None
+    assert 0.0 < float(found[1]) < 10.0
+
+
 def test_mistakes_are_those_of_run(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file would pass the check and fail the run."""
     assert main(["check", str(config), "--set", "problem.beta=nine"]) == 2
