@@ -62,7 +62,7 @@ def felt_degree(problem: Problem, tolerance: float) -> int:
     >>> [felt_degree(problem, tolerance) for tolerance in (1e-3, 1e-4, 1e-6, 1e-10)]
     [15, 17, 22, 27]
     """
-    if problem.space.dimension == 1 or sees_far(problem):
+    if problem.space.dimension == 1 or not tolerance or sees_far(problem):
         return problem.kernel_degree
     return min(problem.kernel_degree, problem.kernel.degree(2, tolerance**2))
 

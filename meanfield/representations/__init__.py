@@ -76,7 +76,11 @@ REPRESENTATIONS: dict[str, Family] = {
     ),
     "characteristics": Family(
         lambda problem, measure, options: characteristics(
-            problem, measure, tolerance=options.cell_tolerance(problem), max_nodes=options.max_nodes
+            problem,
+            measure,
+            tolerance=options.cell_tolerance(problem),
+            max_nodes=options.max_nodes,
+            enough=options.enough(problem),
         ),
         lambda problem, options, state, fixed: resumed_characteristics(
             problem,
@@ -84,6 +88,7 @@ REPRESENTATIONS: dict[str, Family] = {
             fixed,
             tolerance=options.cell_tolerance(problem),
             max_nodes=options.max_nodes,
+            enough=options.enough(problem),
         ),
     ),
     "atoms": Family(

@@ -121,6 +121,7 @@ def _on_characteristics(
             measure,
             tolerance=options.cell_tolerance(problem),
             max_nodes=options.max_nodes,
+            enough=options.enough(problem),
         )
     except ValueError:
         return None

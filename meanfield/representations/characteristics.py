@@ -45,16 +45,13 @@ from meanfield.representations.step_limits import (
     lost_digits,
 )
 
-# After a step that failed, cells split that are this much below the usual threshold; where there
-# are none the step was too long.
-_SPLIT_EARLIER = 1e-2
+_SPLIT_EARLIER = 1e-2  # after a failed step, of the usual threshold of cells
 _LARGEST_LOG = np.log(1e300)
-# Share of the tolerance of the cells at which their steps are as good.
+# Share of what is enough for the cells at which their steps are as good.
 _STEPS = 1e-2
 # While no moment is larger than this, steps are those of a linear growth.
 _NEAR_UNIFORM = 0.1
-# Share of the tolerance that a density may leave unresolved where it hands over.
-_UNRESOLVED = 1e-3
+_UNRESOLVED = 1e-3  # share of the tolerance that a density may leave where it hands over
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +73,8 @@ class CharacteristicsRepresentation:
         Given. No cell leaves more than that unresolved.
     max_nodes : int
         Given. Number to which nodes may grow.
+    enough : float
+        Given. Tolerance to which steps and velocities need be no better; 0 leaves out nothing.
     interaction : Interaction
         Derived.
     base, masses, scale : ndarray, shape (n,)
@@ -90,6 +89,7 @@ class CharacteristicsRepresentation:
     initial: Density
     tolerance: float
     max_nodes: int
+    enough: float = 0.0
     interaction: Interaction = field(init=False)
     base: FloatArray = field(init=False)
     masses: FloatArray = field(init=False)
@@ -100,7 +100,7 @@ class CharacteristicsRepresentation:
 
     def __post_init__(self) -> None:
         """Compute what the flow does not change."""
-        felt = interaction(self.problem, felt_degree(self.problem, self.tolerance))
+        felt = interaction(self.problem, felt_degree(self.problem, self.enough))
         object.__setattr__(self, "interaction", felt)
         object.__setattr__(self, "contraction", contraction_rate(self.problem))
         object.__setattr__(self, "linear_rate", linear_rate(self.problem))
@@ -132,8 +132,8 @@ class CharacteristicsRepresentation:
         return np.concatenate([velocity.ravel(), divergence])
 
     def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
-        """Runge-Kutta steps, no finer than a share of what cells leave."""
-        return dop853(watched(self.rhs), start, max(tolerance, _STEPS * self.tolerance))
+        """Runge-Kutta steps, no finer than a share of what is enough."""
+        return dop853(watched(self.rhs), start, max(tolerance, _STEPS * self.enough))
 
     def measure(self, state: State) -> Measure:
         """Nodes with their masses."""
@@ -263,11 +263,11 @@ def characteristics(
     *,
     tolerance: float,
     max_nodes: int = MOST_NODES,
+    enough: float = 0.0,
 ) -> CharacteristicsRepresentation:
     """Characteristics that start from a density, on cells that resolve it.
 
-    No cell leaves more than the tolerance unresolved, in units of mass times position. Nodes may
-    grow to max_nodes.
+    No cell leaves more than the tolerance unresolved, in units of mass times position.
 
     Raises
     ------
@@ -296,5 +296,5 @@ def characteristics(
     degree, far = problem.moment_degree, sees_far(problem)
     here = beginning(problem.space, measure, tolerance, degree, max_nodes, far)
     return CharacteristicsRepresentation(
-        problem, here.state(), here.cells, measure, tolerance, max_nodes
+        problem, here.state(), here.cells, measure, tolerance, max_nodes, enough
     )

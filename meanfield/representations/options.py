@@ -82,6 +82,13 @@ class Options:
             return _SPHERE_CELLS
         return self.step_tolerance
 
+    def enough(self, problem: Problem) -> float:
+        """Tolerance to which characteristics step: theirs by default; as asked, 0, if one is given.
+
+        The loop has one tolerance for all carriers, by default that of the finest.
+        """
+        return self.cell_tolerance(problem) if self.tolerance is None else 0.0
+
 
 def usual_degree(problem: Problem) -> int:
     """Largest degree unless told otherwise: the manifold's, or the kernel's if that is larger.

@@ -19,6 +19,7 @@ def resumed_characteristics(
     *,
     tolerance: float,
     max_nodes: int = MOST_NODES,
+    enough: float = 0.0,
 ) -> CharacteristicsRepresentation:
     """Characteristics in a later state, from what `fixed` gave.
 
@@ -41,4 +42,6 @@ def resumed_characteristics(
     law = problem.initial_measure()
     if isinstance(law, Density) and np.array_equal(law.coefficients, initial.coefficients):
         initial = law
-    return CharacteristicsRepresentation(problem, state, cells, initial, tolerance, max_nodes)
+    return CharacteristicsRepresentation(
+        problem, state, cells, initial, tolerance, max_nodes, enough
+    )

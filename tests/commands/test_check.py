@@ -69,11 +69,12 @@ def test_check_tells_what_a_larger_degree_costs(
         "max_degree = 1024 is allowed; a unit of time there takes ten times as long"
     )
     assert facts(capsys, config, *sphere[:-2])["characteristics"] == (
-        "tolerance 0.0001: some 4e+05 nodes where clusters form, about 1 s of one processor a step"
+        "tolerance 0.0001: some 3.7e+05 nodes where clusters form, "
+        "about 1.5 s of one processor a step"
     )
     dear = facts(capsys, config, *sphere[:-2], "--set", "representation.tolerance=1e-10")
     assert dear["characteristics"] == (
-        "tolerance 1e-10: some 4e+08 nodes where clusters form, more than max_nodes = 2000000: "
+        "tolerance 1e-10: some 3.7e+08 nodes where clusters form, more than max_nodes = 2000000: "
         "raise the tolerance"
     )
     further = facts(capsys, config, *sphere, "--set", "representation.max_degree=1023")

@@ -129,14 +129,16 @@ def test_default_of_characteristics_is_what_a_user_can_wait_for(
 
 
 def test_given_tolerance_is_that_of_steps_of_characteristics() -> None:
-    """Cells that leave 1e-4 would be moved in steps of 1e-10; those of 1e-10 in longer ones."""
+    """By default cells that leave 1e-4 would be moved in steps of 1e-10; else as is asked."""
     problem = problem_of(flow=mf.SA)
     steps = []
-    for tolerance in (1e-10, 1e-4):
-        carrier = characteristics(problem, problem.initial_measure(), tolerance=tolerance)
+    for enough in (0.0, 1e-4):
+        carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-4, enough=enough)
         begin = Start(0.0, carrier.state, None, 1.0, 0)
         steps.append(carrier.stepper(begin, 1e-10, lambda rhs: rhs).step_size)
     assert steps[1] > 2.0 * steps[0]
+    sphere = replace(problem, manifold=mf.Sphere(), initial=mf.uniform())
+    assert Options().enough(sphere) == 1e-4 > Options(tolerance=1e-4).enough(sphere) == 0.0
 
 
 def test_tokens_become_atoms_when_they_have_met() -> None:
