@@ -82,16 +82,9 @@ def _colatitudes(zonal: FloatArray, levels: FloatArray) -> FloatArray:
         theta = 0.5 * (low + high)
         for _ in range(_MAX_STEPS):
             mass, slope = _north(zonal, theta)
-            if mass > target:
-                high = theta
-            else:
-                low = theta
-            proposed = theta - (mass - target) / slope if slope > 0.0 else -1.0
-            if not low <= proposed <= high:
-                proposed = 0.5 * (low + high)
-            step = abs(proposed - theta)
-            theta = proposed
-            if step <= _CLOSE:
+            before = theta
+            low, high, theta = _narrowed(low, high, theta, mass - target, slope)
+            if abs(theta - before) <= _CLOSE:
                 break
         found[i] = theta
     return found
@@ -125,19 +118,27 @@ def _longitudes(
                 value += 2.0 * term.real
                 slope -= 2.0 * m * term.imag
                 wave *= turn
-            if value > target:
-                high = phi
-            else:
-                low = phi
-            proposed = phi - (value - target) / slope if slope > 0.0 else -1.0
-            if not low <= proposed <= high:
-                proposed = 0.5 * (low + high)
-            step = abs(proposed - phi)
-            phi = proposed
-            if step <= _CLOSE:
+            before = phi
+            low, high, phi = _narrowed(low, high, phi, value - target, slope)
+            if abs(phi - before) <= _CLOSE:
                 break
         found[i] = phi
     return found
+
+
+@njit
+def _narrowed(
+    low: float, high: float, place: float, excess: float, slope: float
+) -> tuple[float, float, float]:
+    """Bracket of the root of a function that grows, and Newton's next place, inside it."""
+    if excess > 0.0:
+        high = place
+    else:
+        low = place
+    proposed = place - excess / slope if slope > 0.0 else -1.0
+    if not low <= proposed <= high:
+        proposed = 0.5 * (low + high)
+    return low, high, proposed
 
 
 @njit
