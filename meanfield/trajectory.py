@@ -1,15 +1,15 @@
 """The only time loop: `trajectory` yields snapshots.
 
-It knows a representation's right-hand side, `adapt` and `failure`, and nothing of
-their reasons. Storing, progress and figures are consumers of the stream.
+It knows a representation's `adapt` and `failure`, the scheme that steps its right-hand side, and
+nothing of their reasons. Storing, progress and figures are consumers of the stream.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from meanfield.observables.ascent import ascent
 from meanfield.problem import Problem
 from meanfield.representations import HandOver, Representation, never
 from meanfield.representations.step_limits import GROWN, contraction_rate
+from meanfield.schemes import Scheme, usual_scheme
 from meanfield.snapshot import Checkpoint, Snapshot
 
 # Shorter steps lose digits beside the clock, which therefore starts again.
@@ -51,6 +52,7 @@ def trajectory(
     start: Checkpoint | None = None,
     watch: Callable[[], None] | None = None,
     hand_over: HandOver = never,
+    scheme: Callable[[Problem, Representation], Scheme] = usual_scheme,
 ) -> Iterator[Snapshot]:
     """Evolve a representation and yield a snapshot at each time.
 
@@ -69,9 +71,10 @@ def trajectory(
     watch : callable, optional
         Called before every right-hand side; what it raises ends the run. Long steps of many
         tokens can then be interrupted where nothing is half done.
-
     hand_over : callable, optional
         Who takes over from a representation, and why; see `HandOver`.
+    scheme : callable, optional
+        Which scheme steps a representation of a problem; see `schemes`.
 
     Yields
     ------
@@ -85,27 +88,19 @@ def trajectory(
         If the state is under-resolved, not finite, the step vanishes, or the energy moves against
         the flow. What was yielded before is valid.
     """
-    stream = _evolved(
-        problem,
-        representation,
-        times,
-        tolerance=tolerance,
-        start=start,
-        watch=watch,
-        hand_over=hand_over,
-    )
+    evolution = _Evolution(problem, representation, tolerance, watch, hand_over, scheme)
+    stream = _evolved(evolution, times, start)
     with one_blas_thread():
         climbed, highest, allowed = ascent(problem), -math.inf, tolerance
     while True:
         # The last bits of a sum by BLAS depend on its threads, and of steps two make no faster.
         with one_blas_thread():
-            found = next(stream, None)
-            if found is None:
+            snapshot = next(stream, None)
+            if snapshot is None:
                 return
-            snapshot, left = found
             height = climbed(snapshot.measure, snapshot.moments)
         # What a carrier may leave unresolved it also hands over.
-        allowed = max(allowed, left)
+        allowed = max(allowed, evolution.representation.tolerance)
         if height < highest - GROWN * allowed:
             reason = (
                 f"energy moved against the flow by {highest - height:.1e} of a single cluster's, "
@@ -117,111 +112,109 @@ def trajectory(
 
 
 def _evolved(
-    problem: Problem,
-    representation: Representation,
-    times: Sequence[float] | FloatArray,
-    *,
-    tolerance: float,
-    start: Checkpoint | None,
-    watch: Callable[[], None] | None,
-    hand_over: HandOver,
-) -> Iterator[tuple[Snapshot, float]]:
-    """Snapshots, each with the tolerance of what carries it."""
-    here = start or Checkpoint(0.0, representation.state, fixed=representation.fixed)
-    pending = list(times)
-    happened: list[Event] = []
-    stepper: Stepper | None = None
-
-    def watched(rhs: RightHandSide) -> RightHandSide:
-        def watched_rhs(time: float, state: State) -> State:
-            if watch is not None:
-                watch()
-            return rhs(time, state)
-
-        return watched_rhs
-
-    def moving(step: float) -> bool:
-        return step * contraction_rate(problem) > _VANISHED
-
-    def snapshot(time: float, state: Any) -> Snapshot:
-        diagnostics = representation.diagnostics(state)
-        counts = {"steps": here.steps, "rejected": here.rejected, "evaluations": here.evaluations}
-        passed = [event for event in happened if event.time <= time]
-        del happened[: len(passed)]
-        return Snapshot(
-            time=float(time),
-            measure=representation.measure(state),
-            moments=representation.moments(state, problem.moment_degree),
-            representation=representation.name,
-            diagnostics=diagnostics | {name: float(count) for name, count in counts.items()},
-            checkpoint=here,
-            events=tuple(passed),
-        )
-
-    def on_the_way(events: Sequence[Event]) -> int:
-        happened.extend(replace(event, time=here.epoch + event.time) for event in events)
-        return len(events)
-
-    def take_over(new: Representation, reason: str | None = None) -> None:
-        nonlocal representation, here, stepper
-        count = 0
-        if reason is not None:
-            events = [hand_over_event(here.clock, representation.name, new.name, reason)]
-            events += [replace(event, time=here.clock) for event in new.arrival()]
-            count = on_the_way(events)
-        representation, stepper = new, None
-        here = replace(
-            here,
-            state=new.state,
-            fixed=new.fixed,
-            events=here.events + count,
-            unit=_unit(new.largest_step(new.state)),
-        )
-
-    if start is None:
-        unit = _unit(representation.largest_step(here.state))
-        here = replace(here, events=on_the_way(representation.arrival()), unit=unit)
-    while (reason := representation.failure(here.state)) is not None:
-        following = _following(representation, here.state, hand_over, failed=True)
-        if following is None:
-            raise SimulationError(here.time, here.steps, reason)
-        take_over(*following)
-    while pending and pending[0] <= here.time:
-        yield snapshot(pending.pop(0), here.state), representation.tolerance
-    halvings = 0
-    mark = here
+    evolution: _Evolution, times: Sequence[float] | FloatArray, start: Checkpoint | None
+) -> Iterator[Snapshot]:
+    evolution.begin(start)
+    pending = deque(times)
+    while pending and pending[0] <= evolution.here.time:
+        yield evolution.saved(pending.popleft(), evolution.here.state)
     while pending:
-        if stepper is None:
+        if not evolution.step():
+            continue
+        while pending and pending[0] <= evolution.ahead:
+            yield evolution.saved_inside(pending.popleft())
+        evolution.accept(times[-1])
+
+
+class _Evolution:
+    """Where a run stands: a representation, its last checkpoint, and the step ahead of it.
+
+    Attributes
+    ----------
+    representation : Representation
+        Derived. What carries the measure now.
+    here : Checkpoint
+        Derived. State after the last accepted step.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        representation: Representation,
+        tolerance: float,
+        watch: Callable[[], None] | None,
+        hand_over: HandOver,
+        scheme: Callable[[Problem, Representation], Scheme],
+    ) -> None:
+        self.representation = representation
+        self._problem, self._tolerance, self._watch = problem, tolerance, watch
+        self._hand_over, self._scheme = hand_over, scheme
+        self._stepper: Stepper | None = None
+        self._events: list[Event] = []
+        self._halvings = 0
+
+    def begin(self, start: Checkpoint | None) -> None:
+        """Go on from a checkpoint, or from what the representation starts with."""
+        carrier = self.representation
+        if start is None:
+            self.here = Checkpoint(0.0, carrier.state, fixed=carrier.fixed)
+            self.here = replace(
+                self.here, events=self._happened(carrier.arrival()), unit=self._unit()
+            )
+        else:
+            self.here = start
+        while (reason := self._failure()) is not None:
+            if not self._followed(failed=True):
+                raise self._ended(reason)
+        self._mark = self.here
+
+    @property
+    def ahead(self) -> float:
+        """Time that the step ahead reaches."""
+        return self.here.epoch + self._taken.time
+
+    def step(self) -> bool:
+        """Take the step ahead; False if it has to be taken again, finer or by a successor."""
+        here, carrier = self.here, self.representation
+        if self._stepper is None:
             begin = Start(here.clock, here.state, here.step, here.unit, here.steps)
-            stepper = representation.stepper(begin, tolerance, watched)
-            here = replace(here, step=stepper.step_size)
-        alive = stepper.step(representation.largest_step(here.state))
-        if alive and not moving(stepper.step_size):
+            scheme = self._scheme(self._problem, carrier)
+            self._stepper = scheme(carrier, begin, self._tolerance, self._watched)
+            self.here = here = replace(here, step=self._stepper.step_size)
+        stepper = self._stepper
+        alive = stepper.step(carrier.largest_step(here.time, here.state))
+        if alive and not self._moves(stepper.step_size):
             # A first step may be chosen far too short; then steps grow.
             alive = stepper.step_size > stepper.time - stepper.previous_time
         if not alive or not np.all(np.isfinite(stepper.state)):
-            raise SimulationError(here.time, here.steps, _advice(stepper, representation))
-        reason = representation.failure(stepper.state)
-        if reason is not None:
-            # The step left what this representation resolves: take it again, with the next one
-            # or refined, or shorter where nothing else is left, to come close to the limit.
-            here = replace(here, rejected=here.rejected + 1)
-            following = _following(representation, here.state, hand_over, failed=True)
-            if following is not None:
-                take_over(*following)
-            elif halvings < _HALVINGS and moving(shorter := 0.5 * (stepper.time - here.clock)):
-                halvings += 1
-                here, stepper = replace(here, step=shorter), None
-            else:
-                raise SimulationError(here.time, here.steps, reason)
-            continue
-        halvings = 0
-        count = on_the_way(representation.events(stepper))
-        while pending and pending[0] <= here.epoch + stepper.time:
-            # Beside a large epoch the difference may round beyond the step.
-            clock = min(max(pending[0] - here.epoch, stepper.previous_time), stepper.time)
-            yield snapshot(pending.pop(0), stepper.inside(clock)), representation.tolerance
-        here = replace(
+            raise self._ended(self._advice(stepper))
+        reason = carrier.failure(here.epoch + stepper.time, stepper.state)
+        if reason is None:
+            self._halvings, self._taken = 0, stepper
+            self._new_events = self._happened(carrier.events(stepper))
+            return True
+        # The step left what this representation resolves: take it again, with the next one
+        # or refined, or shorter where nothing else is left, to come close to the limit.
+        self.here = replace(here, rejected=here.rejected + 1)
+        if not self._followed(failed=True):
+            shorter = 0.5 * (stepper.time - here.clock)
+            if self._halvings >= _HALVINGS or not self._moves(shorter):
+                raise self._ended(reason)
+            self._halvings += 1
+            self.here, self._stepper = replace(self.here, step=shorter), None
+        return False
+
+    def saved_inside(self, time: float) -> Snapshot:
+        """Snapshot at a time inside the step ahead."""
+        stepper = self._taken
+        # Beside a large epoch the difference may round beyond the step.
+        clock = min(max(time - self.here.epoch, stepper.previous_time), stepper.time)
+        return self.saved(time, stepper.inside(clock))
+
+    def accept(self, end: float) -> None:
+        """Stand behind the step ahead, on the way to an end."""
+        stepper, here = self._taken, self.here
+        self.here = here = replace(
             here,
             clock=stepper.time,
             state=stepper.state,
@@ -229,18 +222,93 @@ def _evolved(
             steps=here.steps + 1,
             rejected=here.rejected + stepper.attempts - 1,
             evaluations=here.evaluations + stepper.evaluations,
-            events=here.events + count,
+            events=here.events + self._new_events,
         )
         if stepper.step_size < _SHORT_STEP * here.clock:
-            unit = _unit(representation.largest_step(here.state))
-            here, stepper = replace(here, epoch=here.time, clock=0.0, unit=unit), None
-        if here.steps - mark.steps >= _PACE_STEPS:
-            _check_pace(mark, here, times[-1])
-            mark = here
-        following = _following(representation, here.state, hand_over, failed=False)
-        if following is not None:
-            take_over(*following)
-            mark = here
+            self.here = replace(here, epoch=here.time, clock=0.0, unit=self._unit())
+            self._stepper = None
+        if here.steps - self._mark.steps >= _PACE_STEPS:
+            _check_pace(self._mark, self.here, end)
+            self._mark = self.here
+        if self._followed(failed=False):
+            self._mark = self.here
+
+    def saved(self, time: float, state: State) -> Snapshot:
+        """Snapshot of a state, with what happened up to its time."""
+        carrier, here = self.representation, self.here
+        counts = {"steps": here.steps, "rejected": here.rejected, "evaluations": here.evaluations}
+        passed = [event for event in self._events if event.time <= time]
+        del self._events[: len(passed)]
+        return Snapshot(
+            time=float(time),
+            measure=carrier.measure(state),
+            moments=carrier.moments(state, self._problem.moment_degree),
+            representation=carrier.name,
+            diagnostics=carrier.diagnostics(time, state)
+            | {name: float(count) for name, count in counts.items()},
+            checkpoint=here,
+            events=tuple(passed),
+        )
+
+    def _followed(self, *, failed: bool) -> bool:
+        """Whether another representation, or the same one adapted, goes on from here."""
+        carrier, time, state = self.representation, self.here.time, self.here.state
+        successor = self._hand_over(carrier, time, state, failed)
+        if successor is not None:
+            new, reason = successor
+            events = [hand_over_event(self.here.clock, carrier.name, new.name, reason)]
+            events += [replace(event, time=self.here.clock) for event in new.arrival()]
+            count = self._happened(events)
+        else:
+            adapted = carrier.refined(state) if failed else carrier.adapt(time, state)
+            if adapted is None:
+                return False
+            new, count = adapted, 0
+        self.representation, self._stepper = new, None
+        self.here = replace(
+            self.here, state=new.state, fixed=new.fixed, events=self.here.events + count
+        )
+        self.here = replace(self.here, unit=self._unit())
+        return True
+
+    def _failure(self) -> str | None:
+        return self.representation.failure(self.here.time, self.here.state)
+
+    def _happened(self, events: Sequence[Event]) -> int:
+        """Keep events that are on the stepper's clock, and count them."""
+        self._events.extend(replace(event, time=self.here.epoch + event.time) for event in events)
+        return len(events)
+
+    def _moves(self, step: float) -> bool:
+        return step * contraction_rate(self._problem) > _VANISHED
+
+    def _watched(self, rhs: RightHandSide) -> RightHandSide:
+        """Right-hand side on the stepper's clock, of one in time."""
+        epoch = self.here.epoch
+
+        def watched_rhs(clock: float, state: State) -> State:
+            if self._watch is not None:
+                self._watch()
+            return rhs(epoch + clock, state)
+
+        return watched_rhs
+
+    def _unit(self) -> float:
+        """Unit of time for the steps from here: 1, unless they are longer than 1e90."""
+        step = self.representation.largest_step(self.here.time, self.here.state)
+        return 2.0 ** round(math.log2(step)) if _LONG_STEP < step < math.inf else 1.0
+
+    def _ended(self, reason: str) -> SimulationError:
+        return SimulationError(self.here.time, self.here.steps, reason)
+
+    def _advice(self, stepper: Stepper) -> str:
+        carrier, time = self.representation, self.here.epoch + stepper.time
+        if np.all(np.isfinite(carrier.rhs(time, stepper.state))):
+            return "the step became too small: the tolerance cannot be reached, raise it"
+        tail = carrier.diagnostics(time, stepper.state).get("tail")
+        if tail is None:
+            return "state became non-finite: reduce strength or beta"
+        return f"state became non-finite (last spectral tail {tail:.1g}): raise max_degree"
 
 
 def _check_pace(before: Checkpoint, now: Checkpoint, end: float) -> None:
@@ -254,28 +322,3 @@ def _check_pace(before: Checkpoint, now: Checkpoint, end: float) -> None:
             f"steps of {step:.2g} would not come to t = {end:g} in {MOST_STEPS:g} steps: lower "
             "end or strength",
         )
-
-
-def _following(
-    representation: Representation, state: State, hand_over: HandOver, *, failed: bool
-) -> tuple[Representation, str | None] | None:
-    """Who goes on from a state: another representation, and why, or the same one, adapted."""
-    successor = hand_over(representation, state, failed)
-    if successor is not None:
-        return successor
-    adapted = representation.refined(state) if failed else representation.adapt(state)
-    return None if adapted is None else (adapted, None)
-
-
-def _advice(stepper: Stepper, representation: Representation) -> str:
-    if np.all(np.isfinite(representation.rhs(stepper.time, stepper.state))):
-        return "the step became too small: the tolerance cannot be reached, raise it"
-    tail = representation.diagnostics(stepper.state).get("tail")
-    if tail is None:
-        return "state became non-finite: reduce strength or beta"
-    return f"state became non-finite (last spectral tail {tail:.1g}): raise max_degree"
-
-
-def _unit(step: float) -> float:
-    """Unit of time for steps of this size: 1, unless they are longer than 1e90."""
-    return 2.0 ** round(math.log2(step)) if _LONG_STEP < step < math.inf else 1.0

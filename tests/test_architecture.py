@@ -25,7 +25,7 @@ FLOORS = [
     ["positive_sums"],
     ["stationary"],
     ["representations"],
-    ["snapshot"],
+    ["snapshot", "schemes"],
     ["run", "trajectory"],
     ["simulation"],
     ["studies"],

@@ -8,9 +8,13 @@ import pytest
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.integrators import Start, Stepper, dop853
-from meanfield.representations import DensityRepresentation, Options, represent
-from meanfield.representations.representation import Watched
+from meanfield.representations import (
+    DensityRepresentation,
+    Options,
+    ParticleRepresentation,
+    represent,
+)
+from meanfield.schemes import explicit
 from meanfield.snapshot import Checkpoint
 from meanfield.trajectory import trajectory
 
@@ -87,6 +91,33 @@ def test_runs_are_reproducible() -> None:
         assert np.array_equal(first.moments, second.moments)
 
 
+def test_right_hand_sides_get_the_time_across_restarts_of_the_clock() -> None:
+    """In a frame that turns by sin t the same tokens would feel the time since a restart."""
+
+    class InTurningFrame(ParticleRepresentation):
+        """Tokens seen from a frame turned by sin t."""
+
+        def rhs(self, time: float, state: np.ndarray) -> np.ndarray:
+            return super().rhs(time, state) - np.cos(time)
+
+    # Steps are a millionth of this time, and the clock starts again after the first.
+    begin = 1e6
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, TOKENS)
+    state = problem.initial_measure().points
+    start = Checkpoint(begin, state, step=0.1)
+    times = begin + np.array([1.0, 3.0])
+    still, turning = (
+        list(trajectory(problem, kind(problem, state), times, tolerance=1e-10, start=start))
+        for kind in (ParticleRepresentation, InTurningFrame)
+    )
+    assert turning[-1].checkpoint.epoch > begin
+    for first, second in zip(still, turning, strict=True):
+        turn = np.sin(second.time) - np.sin(begin)
+        turned_back = second.moments * np.exp(-1j * turn * np.arange(len(second.moments)))
+        # Times near 1e6 are known to 1e-10, and so is a frame that turns by as much.
+        np.testing.assert_allclose(turned_back, first.moments, rtol=0, atol=2e-8)
+
+
 @dataclass(frozen=True)
 class Stub:
     """Representation of one number, with any right-hand side and any verdict."""
@@ -110,21 +141,17 @@ class Stub:
         """The state in all of them."""
         return np.full(max_degree + 1, state[0], dtype=complex)
 
-    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
-        """Runge-Kutta steps."""
-        return dop853(watched(self.rhs), start, tolerance)
-
-    def largest_step(self, state: np.ndarray) -> float:
+    def largest_step(self, time: float, state: np.ndarray) -> float:
         """No limit."""
         return np.inf
 
-    def adapt(self, state: np.ndarray) -> None:
+    def adapt(self, time: float, state: np.ndarray) -> None:
         """Never."""
 
     def refined(self, state: np.ndarray) -> None:
         """Nothing finer."""
 
-    def failure(self, state: np.ndarray) -> str | None:
+    def failure(self, time: float, state: np.ndarray) -> str | None:
         """Verdict given."""
         return self.verdict(state) if self.verdict else None
 
@@ -136,7 +163,7 @@ class Stub:
         """Nothing to say."""
         return ()
 
-    def diagnostics(self, state: np.ndarray) -> dict[str, float]:
+    def diagnostics(self, time: float, state: np.ndarray) -> dict[str, float]:
         """A tail to be quoted."""
         return {"tail": 0.02}
 
@@ -217,17 +244,21 @@ def test_free_energy_against_the_flow_ends_the_run() -> None:
         def rhs(self, time: float, state: np.ndarray) -> np.ndarray:
             return super().rhs(time, state) - 0.3 * np.arange(65) ** 2 * state
 
-        def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
-            return dop853(watched(self.rhs), start, tolerance)
-
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.3), mf.von_mises_fisher(1))
     state = mf.Circle().resize(problem.initial_measure().coefficients, 64)
     times = np.linspace(0.0, 1.0, 6)
     right = DensityRepresentation(problem, state, 1e-8, 64)
     assert len(list(trajectory(problem, right, times, tolerance=1e-8))) == 6
     wrong = Wrong(problem, state, 1e-8, 64)
+    by_rhs = dict(tolerance=1e-8, scheme=lambda problem, carrier: explicit)
     with pytest.raises(SimulationError, match="energy moved against the flow"):
-        list(trajectory(problem, wrong, times, tolerance=1e-8))
+        list(trajectory(problem, wrong, times, **by_rhs))
+    # Two schemes for one equation.
+    (stiff,), (plain,) = (
+        trajectory(problem, right, [1.0], **options) for options in (dict(tolerance=1e-8), by_rhs)
+    )
+    np.testing.assert_allclose(plain.moments, stiff.moments, rtol=0, atol=1e-7)
+    assert not np.array_equal(plain.moments, stiff.moments)
 
 
 @pytest.mark.parametrize("representation", ["density", "particles"])

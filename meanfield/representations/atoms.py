@@ -17,13 +17,12 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, IntArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.integrators import Start, Stepper, dop853
+from meanfield.integrators import Stepper
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius
 from meanfield.problem import Problem
 from meanfield.representations.meeting import SAME, gathered, groups, reach
 from meanfield.representations.particles import ParticleRepresentation
-from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import (
     LINEAR,
     NOISY,
@@ -96,10 +95,6 @@ class AtomRepresentation:
         """Velocity of every atom."""
         return np.zeros_like(state) if self.resting else self.tokens.rhs(time, state)
 
-    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
-        """Runge-Kutta steps."""
-        return dop853(watched(self.rhs), start, tolerance)
-
     def measure(self, state: State) -> Measure:
         """Atoms and their weights."""
         return self.tokens.measure(state)
@@ -108,7 +103,7 @@ class AtomRepresentation:
         """Moments of the atoms."""
         return self.tokens.moments(state, max_degree)
 
-    def largest_step(self, state: State) -> float:
+    def largest_step(self, time: float, state: State) -> float:
         """Stability limit, from a bound of the rates between atoms; near a balance also less.
 
         The rate at which atom i sees atom j is at most m_j (|a_ij| + 2 |a'_ij| sin^2 d_ij), over
@@ -130,7 +125,7 @@ class AtomRepresentation:
         if fastest <= 0.0:
             return np.inf
         balanced = _BALANCED / (1.0 + abs(self.problem.kernel.beta))
-        if len(points) > _FEW or np.abs(self.rhs(0.0, state)).max() > balanced * fastest:
+        if len(points) > _FEW or np.abs(self.rhs(time, state)).max() > balanced * fastest:
             return STABLE / fastest
         near = cluster_rates(self.problem, measure)
         # Written so that an infinite lifetime is none.
@@ -139,12 +134,12 @@ class AtomRepresentation:
             LINEAR * near.lifetime if near.drift * near.lifetime <= balanced else np.inf,
         )
 
-    def adapt(self, state: State) -> AtomRepresentation | None:
+    def adapt(self, time: float, state: State) -> AtomRepresentation | None:
         """Atoms that have met become one; clusters that have met are one from here on."""
         if len(self.weights) == 1 or self.resting:
             return None
         measure = self.measure(state)
-        if self._at_rest(state, measure):
+        if self._at_rest(time, state, measure):
             return replace(self, state=state, resting=True)
         numbers = _joined(self.numbers, self._meeting_clusters(measure))
         found = groups(self.problem, measure, reach(self.problem, self.tolerance))
@@ -159,9 +154,9 @@ class AtomRepresentation:
         """Atoms are all there is."""
         return None
 
-    def failure(self, state: State) -> str | None:
+    def failure(self, time: float, state: State) -> str | None:
         """What particles say."""
-        return self.tokens.failure(state)
+        return self.tokens.failure(time, state)
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """Clusters that have met within the step, as `meeting` tells with radius for reach.
@@ -182,16 +177,16 @@ class AtomRepresentation:
             for number in np.unique(self.numbers).tolist()
         ]
 
-    def diagnostics(self, state: State) -> dict[str, float]:
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """How many atoms, and what particles say."""
-        return {"atoms": float(len(self.weights))} | self.tokens.diagnostics(state)
+        return {"atoms": float(len(self.weights))} | self.tokens.diagnostics(time, state)
 
-    def _at_rest(self, state: State, measure: Measure) -> bool:
+    def _at_rest(self, time: float, state: State, measure: Measure) -> bool:
         """Whether nothing moves, or only by rounding where no rate is positive.
 
         The stability of a configuration that attracts would bound the steps for ever.
         """
-        moved = np.abs(self.rhs(0.0, state)).max() * min(self.largest_step(state), _LONGEST)
+        moved = np.abs(self.rhs(time, state)).max() * min(self.largest_step(time, state), _LONGEST)
         if moved == 0.0:
             return True
         return bool(moved < _REST) and cluster_rates(self.problem, measure).lifetime == np.inf

@@ -33,8 +33,8 @@ from meanfield.representations.representation import Representation
 Successor = tuple[Representation, str]
 """Who takes over, and why."""
 
-HandOver = Callable[[Representation, State, bool], Successor | None]
-"""(representation, state, whether its next step failed) -> successor, or None."""
+HandOver = Callable[[Representation, float, State, bool], Successor | None]
+"""(representation, time, state, whether its next step failed) -> successor, or None."""
 
 # Tokens that cross less than this share of a cluster's radius in the longest step of particles are
 # at rest on the time scale of particles.
@@ -45,7 +45,7 @@ _AT_REST = 0.01
 _LOST = 0.1
 
 
-def never(representation: Representation, state: State, failed: bool) -> None:
+def never(representation: Representation, time: float, state: State, failed: bool) -> None:
     """Nobody takes over."""
     return None
 
@@ -68,25 +68,25 @@ def hand_over_rule(problem: Problem, options: Options) -> HandOver:
     if not hands_over(problem, options):
         return never
 
-    def rule(here: Representation, state: State, failed: bool) -> Successor | None:
+    def rule(here: Representation, time: float, state: State, failed: bool) -> Successor | None:
         if isinstance(here, DensityRepresentation):
-            return _from_density(options, here, state, failed)
+            return _from_density(options, here, time, state, failed)
         if isinstance(here, CharacteristicsRepresentation):
             return _from_characteristics(options, here, state)
         if isinstance(here, ParticleRepresentation):
-            return _from_particles(options, here, state)
+            return _from_particles(options, here, time, state)
         return None
 
     return rule
 
 
 def _from_density(
-    options: Options, here: DensityRepresentation, state: State, failed: bool
+    options: Options, here: DensityRepresentation, time: float, state: State, failed: bool
 ) -> Successor | None:
     full, degree = options.max_degree or here.problem.space.full_degree, here.grid.max_degree
     lost = here.lost_share(state)
     if lost <= _LOST * here.tolerance and (
-        degree < full or not (failed or here.adapt(state) is not None)
+        degree < full or not (failed or here.adapt(time, state) is not None)
     ):
         return None
     successor = _on_characteristics(here.problem, here.measure(state), options)
@@ -163,7 +163,7 @@ def _from_characteristics(
 
 
 def _from_particles(
-    options: Options, here: ParticleRepresentation, state: State
+    options: Options, here: ParticleRepresentation, time: float, state: State
 ) -> Successor | None:
     problem, measure = here.problem, here.measure(state)
     few = problem.space.few_points(problem.kernel_degree)
@@ -175,7 +175,7 @@ def _from_particles(
         return None
     # Tokens still on their way to a cluster are no clusters yet, unless they hardly move.
     if found.mass[found.met].sum() < 0.5:
-        moved = here.largest_step(state) * np.abs(here.rhs(0.0, state)).max()
+        moved = here.largest_step(time, state) * np.abs(here.rhs(time, state)).max()
         if moved > _AT_REST * cluster_radius(problem.kernel.beta):
             return None
     points, weights, _ = gathered(measure, found)

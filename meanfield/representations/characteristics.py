@@ -17,7 +17,7 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.integrators import Start, Stepper, dop853
+from meanfield.integrators import Stepper
 from meanfield.interaction import Interaction, MeanField, interaction
 from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density, Measure
@@ -33,7 +33,6 @@ from meanfield.positive_sums import (
 from meanfield.problem import Problem
 from meanfield.representations.label_refinement import LabelMap, beginning, halved, joined
 from meanfield.representations.options import MOST_NODES
-from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import (
     LINEAR,
     NOISY,
@@ -131,9 +130,10 @@ class CharacteristicsRepresentation:
         divergence *= self.scale
         return np.concatenate([velocity.ravel(), divergence])
 
-    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
-        """Runge-Kutta steps, no finer than a share of what is enough."""
-        return dop853(watched(self.rhs), start, max(tolerance, _STEPS * self.enough))
+    @property
+    def step_tolerance(self) -> float:
+        """Tolerance to which steps need be no finer: a share of what is enough."""
+        return _STEPS * self.enough
 
     def measure(self, state: State) -> Measure:
         """Nodes with their masses."""
@@ -148,7 +148,7 @@ class CharacteristicsRepresentation:
         grown = np.exp(np.minimum(-self._log_stretch(state), _LARGEST_LOG))
         return np.asarray(np.maximum(self.base, 0.0) * grown)
 
-    def largest_step(self, state: State) -> float:
+    def largest_step(self, time: float, state: State) -> float:
         """Stability limit of nodes that have met; near uniform, a share of the growth time."""
         stable = STABLE / self.contraction
         sizes = self.problem.space.sizes_by_degree(self.moments(state, self.interaction.degree))
@@ -156,7 +156,7 @@ class CharacteristicsRepresentation:
             return stable
         return min(stable, LINEAR / self.linear_rate)
 
-    def adapt(self, state: State) -> CharacteristicsRepresentation | None:
+    def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
         """Cells split where they begin to be too coarse; joined where nothing is left in them."""
         degree = self.problem.moment_degree
         here = self._map(state)
@@ -171,7 +171,7 @@ class CharacteristicsRepresentation:
         coarse = here.too_coarse(self.tolerance, self.problem.moment_degree, _SPLIT_EARLIER)
         return self._on(halved(here, self.initial, coarse, self.max_nodes))
 
-    def failure(self, state: State) -> str | None:
+    def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a cell leaves more than the tolerance; labels fold; Z is lost."""
         here = self._map(state)
         lost = self._lost_share(here.points)
@@ -196,7 +196,7 @@ class CharacteristicsRepresentation:
         """Nothing to tell."""
         return ()
 
-    def diagnostics(self, state: State) -> dict[str, float]:
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Nodes, cells, error, smallest density, and dissipation of energy.
 
         The error is the sum over cells of what each does not resolve; the dissipation is

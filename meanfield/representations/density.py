@@ -16,9 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
-from meanfield.arrays import FixedArrays, ModalArray, State
+from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.integrators import Start, Stepper, dop853, exponential
+from meanfield.integrators import Stepper
 from meanfield.interaction import Interaction, interaction
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import PARTITION_FLOOR
@@ -29,7 +29,6 @@ from meanfield.problem import Problem
 from meanfield.representations import step_limits
 from meanfield.representations.linear_part import LinearPart, linear_part
 from meanfield.representations.options import usual_degree
-from meanfield.representations.representation import Watched
 from meanfield.theory.stability import growth_rate_max
 
 _FIRST_DEGREE = 64
@@ -102,18 +101,19 @@ class DensityRepresentation:
             derivative -= self._linear.diffusion * state
         return derivative
 
-    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
-        """Runge-Kutta steps; exponential ones with diffusion."""
-        if not self.problem.flow.diffusivity:
-            return dop853(watched(self.rhs), start, tolerance)
-        return exponential(
-            watched(self._remainder),
-            self._linear.rates,
-            start.time,
-            start.state,
-            tolerance=tolerance,
-            step=start.step,
-        )
+    @property
+    def linear_rates(self) -> FloatArray:
+        """Rates about uniform, one for each coefficient, diffusion included."""
+        return self._linear.rates
+
+    def remainder(self, time: float, state: State) -> State:
+        """What is left of the transport without its linear part about uniform."""
+        if not self.problem.flow.normalized:
+            # The linear part is what uniform contributes, -div(grad Phi).
+            return self._transport(state, True)
+        derivative = self._transport(state, False)
+        derivative -= self._linear.transport * state
+        return derivative
 
     def measure(self, state: State) -> Density:
         """Density of the state."""
@@ -127,7 +127,7 @@ class DensityRepresentation:
         """What truncation leaves out; the mass is 1."""
         return self._seen(state).tail
 
-    def largest_step(self, state: State) -> float:
+    def largest_step(self, time: float, state: State) -> float:
         """Courant limit: step * degree * max|v| below the stability limit of the stepper.
 
         Without it the error control rides on that limit, and the noise it lets pass in the
@@ -142,7 +142,7 @@ class DensityRepresentation:
             return min(damped, self._growth_limit)
         return min(_COURANT / (degree * fastest), step_limits.LINEAR / self.linear_rate)
 
-    def adapt(self, state: State) -> DensityRepresentation | None:
+    def adapt(self, time: float, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
         visible = max(_DOUBLE_EARLY * self.tolerance, _ROUNDING)
         full = self.tail(state) > max(visible, self.lost_share(state))
@@ -156,7 +156,7 @@ class DensityRepresentation:
         wider = min(2 * degree, self.max_degree)
         return replace(self, state=self.problem.space.resize(state, wider))
 
-    def failure(self, state: State) -> str | None:
+    def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a tail above tolerance, or no density looks like this; or Z is lost."""
         seen, least = self._seen(state), max(self.tolerance, _ROUNDING)
         lost = self.lost_share(state)
@@ -181,7 +181,7 @@ class DensityRepresentation:
         """Nothing to say."""
         return ()
 
-    def diagnostics(self, state: State) -> dict[str, float]:
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Tail, degree, smallest nodal value, and the balance of energy.
 
         The energy rate is dE/dt from the moments, sum_l w_l m_l dm_l/dt; the dissipation is
@@ -190,7 +190,7 @@ class DensityRepresentation:
         """
         values = self.grid.to_nodal(state)
         mean_field = self.interaction.field(state)
-        derivative = self.rhs(0.0, state)
+        derivative = self.rhs(time, state)
         strength = self.problem.flow.strength * self.interaction.scale
         rate = self.problem.space.inner(mean_field.potential, derivative) / strength
         squared = self.grid.squared_norm(self.grid.gradient(mean_field.potential))
@@ -232,15 +232,6 @@ class DensityRepresentation:
         """
         felt = self.interaction
         return self.grid.transport(felt.potential_multipliers, felt.attention_multipliers)
-
-    def _remainder(self, time: float, state: State) -> State:
-        """What is left of the transport without its linear part about uniform."""
-        if not self.problem.flow.normalized:
-            # The linear part is what uniform contributes, -div(grad Phi).
-            return self._transport(state, True)
-        derivative = self._transport(state, False)
-        derivative -= self._linear.transport * state
-        return derivative
 
     @cached_property
     def _linear(self) -> LinearPart:

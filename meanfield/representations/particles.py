@@ -18,13 +18,12 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.integrators import Start, Stepper, by_tolerance, stochastic
+from meanfield.integrators import Stepper
 from meanfield.interaction import Interaction, MeanField, interaction
 from meanfield.measures import Density, Measure
 from meanfield.positive_sums import sees_far, share_lost
 from meanfield.problem import Problem
 from meanfield.representations.options import DEFAULT_TOLERANCE
-from meanfield.representations.representation import Watched
 from meanfield.representations.step_limits import (
     STABLE,
     check_movable,
@@ -108,28 +107,16 @@ class ParticleRepresentation:
             velocity = velocity * lengths[:, None]
         return np.ravel(velocity)
 
-    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
-        """Runge-Kutta steps; stochastic ones, of equal length, with noise."""
-        diffusivity = self.problem.flow.diffusivity
-        if self.step is None:
-            return by_tolerance(watched(self.rhs), start, tolerance)
+    def diffuse(self, state: State, duration: float, normals: FloatArray) -> State:
+        """State moved by noise alone for a time, driven by normals of `noise_shape`."""
+        time = self.problem.flow.diffusivity * duration
+        return np.ravel(self.problem.space.diffuse(self._points(state), time, normals))
 
-        def diffuse(state: State, duration: float, normals: FloatArray) -> State:
-            points = self._points(state)
-            return np.ravel(self.problem.space.diffuse(points, diffusivity * duration, normals))
-
+    @property
+    def noise_shape(self) -> tuple[int, ...]:
+        """Shape of the normals: (n,) on the circle, (n, 2) on the sphere."""
         count, dimension = len(self._unflattened(self.state)), self.problem.space.dimension
-        shape = (count,) if dimension == 1 else (count, dimension)
-        return stochastic(
-            watched(self.rhs),
-            diffuse,
-            shape,
-            start.time,
-            start.state,
-            step=self.step,
-            seed=self.seed,
-            steps=start.steps,
-        )
+        return (count,) if dimension == 1 else (count, dimension)
 
     def measure(self, state: State) -> Measure:
         """Empirical measure of the tokens."""
@@ -139,7 +126,7 @@ class ParticleRepresentation:
         """Moments of the empirical measure."""
         return self.problem.space.moments(self._points(state), self.weights, max_degree)
 
-    def largest_step(self, state: State) -> float:
+    def largest_step(self, time: float, state: State) -> float:
         """Stability limit of tokens that have met.
 
         Without it the error control rides on that limit, and lets them drift apart by a
@@ -147,7 +134,7 @@ class ParticleRepresentation:
         """
         return STABLE / self.contraction
 
-    def adapt(self, state: State) -> None:
+    def adapt(self, time: float, state: State) -> None:
         """Tokens stay tokens."""
         return None
 
@@ -155,7 +142,7 @@ class ParticleRepresentation:
         """Tokens are all there is."""
         return None
 
-    def failure(self, state: State) -> str | None:
+    def failure(self, time: float, state: State) -> str | None:
         """Z is lost in rounding, for more tokens than sums over pairs can move."""
         points = self._points(state)
         if not self.far or len(points) <= _MOST_PAIRED:
@@ -173,7 +160,7 @@ class ParticleRepresentation:
         """Nothing to say."""
         return ()
 
-    def diagnostics(self, state: State) -> dict[str, float]:
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
         if self.problem.flow.diffusivity:
             # Energy is then no longer a function of the drift alone.

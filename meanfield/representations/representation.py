@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
-from meanfield.integrators import RightHandSide, Start, Stepper
+from meanfield.integrators import Stepper
 from meanfield.measures import Density, Measure
-
-Watched = Callable[[RightHandSide], RightHandSide]
-"""Lets somebody look, before every evaluation of a right-hand side."""
 
 
 class Representation(Protocol):
-    """A measure as a state vector with its right-hand side.
+    """A measure as a state vector with its right-hand side, in scaled time since the run began.
 
     A representation does not change: the time loop holds the state, and `adapt` returns a
     new representation when the state has outgrown the old one.
@@ -45,10 +42,6 @@ class Representation(Protocol):
         """Time derivative of the state, in scaled time."""
         ...
 
-    def stepper(self, start: Start, tolerance: float, watched: Watched) -> Stepper:
-        """What takes its steps."""
-        ...
-
     def measure(self, state: State) -> Density | Measure:
         """Measure that the state stands for."""
         ...
@@ -57,11 +50,11 @@ class Representation(Protocol):
         """Moments of that measure."""
         ...
 
-    def largest_step(self, state: State) -> float:
+    def largest_step(self, time: float, state: State) -> float:
         """Largest stable time step of an explicit method from this state."""
         ...
 
-    def adapt(self, state: State) -> Representation | None:
+    def adapt(self, time: float, state: State) -> Representation | None:
         """Representation to go on with from this state, None to go on as it is."""
         ...
 
@@ -69,7 +62,7 @@ class Representation(Protocol):
         """Finer representation of the same state, None if there is none."""
         ...
 
-    def failure(self, state: State) -> str | None:
+    def failure(self, time: float, state: State) -> str | None:
         """Reason why this state must not be trusted, None if there is none."""
         ...
 
@@ -81,6 +74,6 @@ class Representation(Protocol):
         """What there is to say where it takes over, on a clock that starts there."""
         ...
 
-    def diagnostics(self, state: State) -> dict[str, float]:
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Numbers that say how well the state is represented."""
         ...

@@ -23,6 +23,7 @@ from meanfield.integrators import Start
 from meanfield.integrators.exponential import STAGES
 from meanfield.integrators.exponential_weights import tables
 from meanfield.representations import DensityRepresentation
+from meanfield.schemes import usual_scheme
 
 _STEP = 2.0**-6
 
@@ -39,7 +40,9 @@ def measure(problem: mf.Problem, degree: int, rounds: int) -> dict[str, Times]:
     """Times of a step, of its five transforms, and of a table of weights."""
     state = initial(problem, degree)
     carrier = DensityRepresentation(problem, state, tolerance=1e-10, max_degree=degree)
-    stepper: Any = carrier.stepper(Start(0.0, state, _STEP), 1e9, lambda rhs: rhs)
+    stepper: Any = usual_scheme(problem, carrier)(
+        carrier, Start(0.0, state, _STEP), 1e9, lambda rhs: rhs
+    )
     mean_field = carrier.interaction.field(state)
     rates = problem.space.convolve(mf.growth_rates(problem, degree), np.ones(len(state)))
     make = tables(rates.real.copy())

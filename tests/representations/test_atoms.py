@@ -56,7 +56,7 @@ def test_atoms_do_not_meet_while_others_pull_them_apart() -> None:
     weights = np.array([0.499, 0.499, 0.001, 0.001])
     law = mf.from_points([-0.9, 0.9, -extent, extent], weights, name="atoms")
     carrier = begun(problem_of(law, 4.0))
-    assert carrier.adapt(carrier.state) is None
+    assert carrier.adapt(0.0, carrier.state) is None
     run = mf.simulate(problem_of(law, 4.0), until=200.0, save=[150.0], tolerance=1e-10)
     merges = [event for event in run.events if event.kind == "merge"]
     assert {event.mass for event in merges[:2]} != {(0.001, 0.001)}
@@ -68,7 +68,7 @@ def test_atoms_near_each_other_meet_when_they_contract_by_themselves() -> None:
     weights = np.array([0.9, 0.05, 0.05])
     law = mf.from_points([3.0, -extent, extent], weights, name="atoms")
     carrier = begun(problem_of(law, 25.0))
-    adapted = carrier.adapt(carrier.state)
+    adapted = carrier.adapt(0.0, carrier.state)
     assert adapted is not None and len(adapted.weights) == 2
 
 
@@ -77,7 +77,7 @@ def test_repelling_atoms_never_meet(flow: mf.Flow) -> None:
     """They leave each other, however near they start."""
     law = mf.from_points([0.0, 1e-8], name="atoms")
     carrier = begun(problem_of(law, flow=flow))
-    assert carrier.adapt(carrier.state) is None
+    assert carrier.adapt(0.0, carrier.state) is None
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_steps_are_bounded_by_the_rates_between_atoms() -> None:
             law = mf.from_points(manifold.random_points(12, rng), name="atoms")
             problem = problem_of(law, 9.0, flow, manifold)
             carrier = begun(problem)
-            step = carrier.largest_step(carrier.state)
+            step = carrier.largest_step(0.0, carrier.state)
             jacobian = np.empty((len(carrier.state), len(carrier.state)))
             for i, row in enumerate(np.eye(len(carrier.state)) * 1e-6):
                 plus, minus = carrier.state + row, carrier.state - row
@@ -235,7 +235,7 @@ def test_steps_are_bounded_where_the_attention_underflows(beta: float) -> None:
     """0/0 would be no bound, and a warning."""
     law = mf.from_points([0.0, 0.001, 0.002], name="atoms")
     carrier = begun(problem_of(law, beta, mf.SA))
-    assert 0.0 < carrier.largest_step(carrier.state) < 10.0
+    assert 0.0 < carrier.largest_step(0.0, carrier.state) < 10.0
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
@@ -313,7 +313,7 @@ def test_meeting_changes_moments_by_less_than_the_tolerance(tolerance: float, be
     law = mf.from_points([0.0, extent, 2.0], weights, name="atoms")
     problem = problem_of(law, beta)
     carrier = begun(problem, tolerance)
-    adapted = carrier.adapt(carrier.state)
+    adapted = carrier.adapt(0.0, carrier.state)
     assert adapted is not None and len(adapted.weights) == 2
     degree = problem.moment_degree
     change = adapted.moments(adapted.state, degree) - carrier.moments(carrier.state, degree)

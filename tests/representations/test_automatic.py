@@ -16,6 +16,7 @@ from meanfield.representations import (
     represent,
 )
 from meanfield.representations.automatic import largest_degree
+from meanfield.schemes import usual_scheme
 from meanfield.trajectory import trajectory
 
 MODES = [[1, 0.01, 0.02], [2, -0.02, 0.01], [3, 0.03, 0.01], [4, 0.0, -0.02], [5, 0.01, 0.01]]
@@ -135,7 +136,9 @@ def test_given_tolerance_is_that_of_steps_of_characteristics() -> None:
     for enough in (0.0, 1e-4):
         carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-4, enough=enough)
         begin = Start(0.0, carrier.state, None, 1.0, 0)
-        steps.append(carrier.stepper(begin, 1e-10, lambda rhs: rhs).step_size)
+        steps.append(
+            usual_scheme(problem, carrier)(carrier, begin, 1e-10, lambda rhs: rhs).step_size
+        )
     assert steps[1] > 2.0 * steps[0]
     sphere = replace(problem, manifold=mf.Sphere(), initial=mf.uniform())
     assert Options().enough(sphere) == 1e-4 > Options(tolerance=1e-4).enough(sphere) == 0.0

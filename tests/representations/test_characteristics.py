@@ -64,8 +64,8 @@ def test_beginning_has_the_moments_of_the_density(name: str) -> None:
     np.testing.assert_allclose(begin, carrier.cells.points, rtol=0, atol=2e-15)
     density = SPACES[name].evaluate(problem.initial_measure().coefficients, carrier.cells.points)
     np.testing.assert_allclose(carrier.density(carrier.state), density, rtol=1e-15)
-    assert carrier.failure(carrier.state) is None
-    assert carrier.adapt(carrier.state) is None
+    assert carrier.failure(0.0, carrier.state) is None
+    assert carrier.adapt(0.0, carrier.state) is None
 
 
 @pytest.mark.parametrize("degree", [3, 300])
@@ -156,7 +156,9 @@ def test_cells_split_where_the_map_bends(name: str) -> None:
     labels = finer.cells.points if name == "circle" else finer.cells.points[:, 0]
     expected = 0.2 * np.cos(labels)
     np.testing.assert_allclose(log_stretch(finer, finer.state), expected, rtol=0, atol=1e-5)
-    before, after = (c.diagnostics(s)["error"] for c, s in ((carrier, state), (finer, finer.state)))
+    before, after = (
+        c.diagnostics(0.0, s)["error"] for c, s in ((carrier, state), (finer, finer.state))
+    )
     assert after < 0.1 * before
     np.testing.assert_allclose(
         finer.moments(finer.state, 8), carrier.moments(state, 8), rtol=0, atol=1e-6
@@ -190,7 +192,7 @@ def test_cells_join_where_their_image_has_shrunk(name: str) -> None:
     last = carrier
     while fewer is not None:
         last, state = fewer, fewer.state if fewer is not carrier else state
-        fewer = last.adapt(state)
+        fewer = last.adapt(0.0, state)
     # What is left is what the initial density needs.
     assert len(last.masses) <= 0.5 * len(carrier.masses)
     assert last.masses.sum() == pytest.approx(1.0, abs=1e-15)
@@ -203,7 +205,7 @@ def test_cells_whose_join_would_be_unresolved_stay() -> None:
     carrier = begun()
     jump = carrier.cells.bounds[5, 0]
     points = np.where(carrier.cells.points < jump, 1.0, 2.0)
-    found = carrier.adapt(with_positions(carrier, points))
+    found = carrier.adapt(0.0, with_positions(carrier, points))
     assert found is not None
     assert np.any(found.cells.bounds[:, 0] == jump)
     assert set(np.round(positions(found, found.state), 9)) == {1.0, 2.0}
@@ -213,7 +215,7 @@ def test_cells_too_long_for_the_kernel_split() -> None:
     """An affine map has no tail, but the fastest wave that is felt has on its image."""
     carrier = begun(beta=5.0)
     state = with_positions(carrier, 3.0 * carrier.cells.points)
-    finer = carrier.adapt(state)
+    finer = carrier.adapt(0.0, state)
     assert finer is not None
     assert len(finer.cells.bounds) == 2 * len(carrier.cells.bounds)
 
@@ -223,7 +225,7 @@ def test_folded_labels_are_refused(name: str) -> None:
     """A state by hand whose labels have changed their order is no flow."""
     carrier = begun(name)
     mirrored = -carrier.cells.points
-    reason = carrier.failure(with_positions(carrier, mirrored))
+    reason = carrier.failure(0.0, with_positions(carrier, mirrored))
     assert reason is not None
     assert "labels fold in cell" in reason and "Check the state" in reason
 
@@ -237,7 +239,7 @@ def test_failure_says_how_much_is_unresolved() -> None:
     for size, failed in ((0.9e-7, False), (1.1e-7, True)):
         points = cells.points.copy()
         points[:16] += size / mass * wave
-        reason = carrier.failure(with_positions(carrier, points))
+        reason = carrier.failure(0.0, with_positions(carrier, points))
         assert (reason is not None) == failed
     expected = f"under-resolved: on {len(points)} nodes a cell leaves 1.1"
     assert reason is not None and reason.startswith(expected)
@@ -267,7 +269,7 @@ def test_steps_are_a_share_of_the_growth_time_near_uniform(flow: mf.Flow) -> Non
     large = replace(small, coefficients=np.array([1.0, 0.11]))
     for measure, expected in ((small, min(0.35 / rate, limit)), (large, limit)):
         found = characteristics(carrier.problem, measure, tolerance=1e-7)
-        assert found.largest_step(found.state) == pytest.approx(expected, rel=1e-12)
+        assert found.largest_step(0.0, found.state) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow(False, -1.0)])
@@ -282,7 +284,7 @@ def test_dissipation_is_the_rate_of_the_energy(flow: mf.Flow) -> None:
         energies.append(0.5 * mf.Circle().inner(w * m, m))
     rate = (energies[1] - energies[0]) / 2e-4
     # The difference quotient is of order two.
-    assert carrier.diagnostics(state)["energy_dissipation"] == pytest.approx(rate, rel=1e-7)
+    assert carrier.diagnostics(0.0, state)["energy_dissipation"] == pytest.approx(rate, rel=1e-7)
 
 
 @pytest.mark.parametrize("name", SPACES)

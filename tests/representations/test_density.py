@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.integrators import RightHandSide, Start
 from meanfield.representations import DensityRepresentation, density
 
 LAW = mf.perturbed_uniform([[3, 0.2, 0.1]])
@@ -34,9 +33,9 @@ def test_first_degree_holds_density_and_kernel(law_degree: int, beta: float, fir
 
 def test_degree_doubles_while_the_tail_is_far_below_the_tolerance() -> None:
     """Long before it matters: at a thousandth of the tolerance; the state is kept."""
-    assert represented(64, 0.9e-11).adapt(represented(64, 0.9e-11).state) is None
+    assert represented(64, 0.9e-11).adapt(0.0, represented(64, 0.9e-11).state) is None
     carrier = represented(64, 1.1e-11j)
-    wider = carrier.adapt(carrier.state)
+    wider = carrier.adapt(0.0, carrier.state)
     assert wider is not None
     assert wider.grid.max_degree == 128
     assert np.array_equal(wider.state[:65], carrier.state)
@@ -46,10 +45,10 @@ def test_degree_doubles_while_the_tail_is_far_below_the_tolerance() -> None:
 def test_degree_stops_at_the_largest() -> None:
     """128 becomes 200, and 200 stays."""
     carrier = represented(128, 1e-6)
-    wider = carrier.adapt(carrier.state)
+    wider = carrier.adapt(0.0, carrier.state)
     assert wider is not None and wider.grid.max_degree == 200
     full = represented(200, 1e-6)
-    assert full.adapt(full.state) is None
+    assert full.adapt(0.0, full.state) is None
     assert full.refined(full.state) is None
 
 
@@ -62,15 +61,9 @@ def test_exponential_steps_are_of_the_whole_right_hand_side(
     flow = mf.Flow(normalized=normalized, strength=-0.7, diffusivity=0.3)
     problem = mf.Problem(manifold, mf.exponential(5.0), flow, mf.von_mises_fisher(3.0))
     carrier = density(problem, problem.initial_measure(), tolerance=1e-8, max_degree=64)
-    state, halves = carrier.state, []
-
-    def watched(nonlinear: RightHandSide) -> RightHandSide:
-        halves.append(nonlinear)
-        return nonlinear
-
-    carrier.stepper(Start(0.0, state, 0.1), 1e-8, watched)
+    state = carrier.state
     rates = mf.growth_rates(problem, carrier.grid.max_degree)
-    whole = halves[0](0.0, state) + manifold.convolve(rates, state)
+    whole = carrier.remainder(0.0, state) + manifold.convolve(rates, state)
     expected = carrier.rhs(0.0, state)
     np.testing.assert_allclose(whole, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
 
@@ -81,7 +74,7 @@ def test_failure_names_tail_and_degree() -> None:
     for top, failed in ((0.99e-8, False), (1.01e-8, True)):
         state = carrier.state.copy()
         state[-1] = top
-        reason = carrier.failure(state)
+        reason = carrier.failure(0.0, state)
         assert (reason is not None) == failed
     assert reason is not None
     assert reason.startswith("under-resolved: spectral tail 1.0e-08 at degree 64; raise")
@@ -100,7 +93,7 @@ def test_failure_names_what_no_density_shows() -> None:
     ):
         state = np.zeros(65, dtype=complex)
         state[0], state[degree], state[2 * degree] = 1.0, size, size / 2
-        reason = carrier.failure(state) or ""
+        reason = carrier.failure(0.0, state) or ""
         assert ("moment" in reason) == (said is not None)
         if said is not None:
             assert re.search(said, reason)
@@ -108,7 +101,7 @@ def test_failure_names_what_no_density_shows() -> None:
     for low, failed in ((1.2e-4, False), (1.4e-4, True)):
         state = np.zeros(65, dtype=complex)
         state[0], state[1] = 1.0, 0.5 * (1.0 + low)
-        reason = carrier.failure(state)
+        reason = carrier.failure(0.0, state)
         assert (reason is not None) == failed
     assert reason is not None
     assert reason.startswith("under-resolved: the density falls to -0.00014 at degree 64; raise")
@@ -128,9 +121,9 @@ def test_largest_step_is_the_courant_limit(flow: mf.Flow) -> None:
         v /= a.mean(axis=1)
     expected = 4.0 / (160 * np.abs(v).max())
     # Its nodes and these miss the maximum by a little.
-    assert carrier.largest_step(carrier.state) == pytest.approx(expected, rel=2e-3)
+    assert carrier.largest_step(0.0, carrier.state) == pytest.approx(expected, rel=2e-3)
     wide = represented(200, 0.0, flow)
-    assert wide.largest_step(wide.state) == pytest.approx(0.8 * expected, rel=2e-3)
+    assert wide.largest_step(0.0, wide.state) == pytest.approx(0.8 * expected, rel=2e-3)
 
 
 def test_largest_step_with_diffusion_is_an_e_fold_of_the_growth() -> None:
@@ -140,19 +133,19 @@ def test_largest_step_with_diffusion_is_an_e_fold_of_the_growth() -> None:
     near = carrier.state.copy()
     near[1] = 1e-6
     expected = 1.0 / mf.growth_rate_max(carrier.problem)
-    assert carrier.largest_step(near) == pytest.approx(expected, rel=1e-12)
+    assert carrier.largest_step(0.0, near) == pytest.approx(expected, rel=1e-12)
 
 
 def test_uniform_density_has_no_largest_step() -> None:
     """Nothing moves."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0))
     carrier = density(problem, problem.initial_measure(), tolerance=1e-10)
-    assert carrier.largest_step(carrier.state) == np.inf
+    assert carrier.largest_step(0.0, carrier.state) == np.inf
 
 
 def test_diagnostics_hold_the_smallest_value() -> None:
     """A negative density is seen in the run file."""
-    found = represented(64).diagnostics(represented(64).state)
+    found = represented(64).diagnostics(0.0, represented(64).state)
     assert found["density_min"] == pytest.approx(1 - np.hypot(0.2, 0.1), abs=2e-3)
     assert found["degree"] == 64
 

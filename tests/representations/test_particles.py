@@ -58,9 +58,9 @@ def test_own_kernel_moves_few_tokens_like_the_exponential(normalized: bool) -> N
 def test_particles_have_nothing_to_adapt() -> None:
     """No tail, no Courant limit, no refinement."""
     carrier = particles(problem_of(LAW), problem_of(LAW).initial_measure(), tokens=5)
-    assert carrier.adapt(carrier.state) is None
+    assert carrier.adapt(0.0, carrier.state) is None
     assert carrier.refined(carrier.state) is None
-    assert carrier.failure(carrier.state) is None
+    assert carrier.failure(0.0, carrier.state) is None
 
 
 @pytest.mark.parametrize("flow, step", [(mf.USA, 5.0), (mf.SA, 5.0), (mf.Flow(strength=-2.0), 2.5)])
@@ -68,7 +68,7 @@ def test_steps_stay_within_the_stability_limit(flow: mf.Flow, step: float) -> No
     """Tokens that have met fall together at |strength|: longer steps let them drift apart."""
     problem = problem_of(LAW, flow)
     carrier = particles(problem, problem.initial_measure(), tokens=5)
-    assert carrier.largest_step(carrier.state) == pytest.approx(step)
+    assert carrier.largest_step(0.0, carrier.state) == pytest.approx(step)
 
 
 def test_tokens_that_have_met_stay_together() -> None:

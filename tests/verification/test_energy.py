@@ -66,7 +66,7 @@ def derivative_of_energy(beta: float, flow: mf.Flow) -> tuple[float, float, dict
     a = np.exp(beta * np.cos(d) - abs(beta))
     z = (a * f).mean(axis=1) if flow.normalized else np.ones(600)
     v = -flow.strength * (a * np.sin(d) * f).mean(axis=1) / z
-    return balance, float(np.mean(f * z * v**2)) / flow.strength, carrier.diagnostics(c)
+    return balance, float(np.mean(f * z * v**2)) / flow.strength, carrier.diagnostics(0.0, c)
 
 
 @pytest.mark.parametrize("flow", FLOWS)
@@ -97,7 +97,7 @@ def test_dissipation_of_particles_equals_plain_sums(
     z = a.sum(axis=1) if FLOWS[flow].normalized else np.ones(count)
     v = FLOWS[flow].strength * (a * np.sin(d)).sum(axis=1) / z
     expected = np.sum(weights * z * v**2) / FLOWS[flow].strength
-    found = carrier.diagnostics(x)["energy_dissipation"]
+    found = carrier.diagnostics(0.0, x)["energy_dissipation"]
     what = "dissipation of particles by plain sums, circle, relative"
     verified("invariants", what, found / expected - 1, 1e-11)
 

@@ -19,6 +19,7 @@ from scipy.special import ive
 import meanfield as mf
 from meanfield.integrators import INTEGRATORS, Start, runge_kutta
 from meanfield.representations import DensityRepresentation
+from meanfield.schemes import usual_scheme
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 # Strength 1.5: a factor that is lost, or squared, shows.
@@ -185,7 +186,7 @@ def errors_after(
         carrier, step = held(problem, space.resize(first, degree)), END / steps
         # "exponential" are the steps that the time loop takes with diffusion.
         stepper = (
-            carrier.stepper(Start(0.0, carrier.state, step), 1e9, forced)
+            usual_scheme(problem, carrier)(carrier, Start(0.0, carrier.state, step), 1e9, forced)
             if method == "exponential"
             else runge_kutta(
                 forced(carrier.rhs), 0.0, carrier.state, tolerance=1e9, step=step, method=method

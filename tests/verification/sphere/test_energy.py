@@ -85,7 +85,7 @@ def test_energy_grows_at_the_rate_of_dissipation(
     start = problem.initial_measure().coefficients
     state = SPHERE.resize(start, max(problem.kernel_degree, 48))
     carrier = DensityRepresentation(problem, state, 1e-10, SPHERE.degree_of(state))
-    found = carrier.diagnostics(state)
+    found = carrier.diagnostics(0.0, state)
     # Sources exact for the kernel times the density, targets for the density times |v|^2.
     y, w = nodes(36 if abs(beta) < 10 else 64)
     x, targets = nodes(24)
@@ -122,7 +122,7 @@ def test_dissipation_of_particles_equals_plain_sums(
     squared = problem.flow.strength * (drift**2).sum(axis=1)
     if problem.flow.normalized:
         squared /= partition
-    found = carrier.diagnostics(x.ravel())["energy_dissipation"]
+    found = carrier.diagnostics(0.0, x.ravel())["energy_dissipation"]
     what = "dissipation of particles by plain sums, sphere, relative"
     verified("invariants", what, found / (weights @ squared) - 1, 1e-12)
 

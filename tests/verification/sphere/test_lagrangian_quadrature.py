@@ -148,7 +148,7 @@ def both_ways(
         assert stepper.time == pytest.approx(end, rel=1e-12)
         found.append(carrier.moments(stepper.state, 8))
         assert np.abs(found[-1] - SPHERE.resize(start, 8)).max() > 0.02
-        assert carrier.failure(stepper.state) is None
+        assert carrier.failure(0.0, stepper.state) is None
     what = f"density of degree {degree} against carried nodes, sphere, no symmetry"
     verified("independent methods", what, found[0] - found[1], 1e-12)
 

@@ -1,0 +1,97 @@
+"""Which integrator steps which carrier: the scheme stands beside the carrier.
+
+    no noise                  Runge-Kutta of order eight; for tokens of order five, if enough
+    a density that diffuses   exponential Runge-Kutta: the part linear about uniform is exact
+    tokens with noise         noise and drift in turn (Strang), weak order two
+
+A scheme starts a stepper; the time loop takes its steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from meanfield.integrators import (
+    RightHandSide,
+    Start,
+    Stepper,
+    by_tolerance,
+    dop853,
+    exponential,
+    stochastic,
+)
+from meanfield.problem import Problem
+from meanfield.representations import Representation
+
+Watched = Callable[[RightHandSide], RightHandSide]
+"""Puts a right-hand side on the stepper's clock, and lets somebody look before it is evaluated."""
+
+Scheme = Callable[[Any, Start, float, Watched], Stepper]
+"""Start a stepper: (carrier, start, tolerance, watched) -> Stepper."""
+
+
+def explicit(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
+    """Runge-Kutta steps of order eight: the usual scheme, of any carrier."""
+    return dop853(watched(carrier.rhs), start, tolerance)
+
+
+def explicit_by_tolerance(
+    carrier: Any, start: Start, tolerance: float, watched: Watched
+) -> Stepper:
+    """Runge-Kutta steps, of order five where the tolerance is loose: right-hand sides not stiff."""
+    return by_tolerance(watched(carrier.rhs), start, tolerance)
+
+
+def explicit_as_needed(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
+    """Runge-Kutta steps, no finer than the carrier's `step_tolerance`."""
+    return dop853(watched(carrier.rhs), start, max(tolerance, carrier.step_tolerance))
+
+
+def semilinear(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
+    """Exponential steps: `linear_rates` of the carrier are exact, its `remainder` is not."""
+    return exponential(
+        watched(carrier.remainder),
+        carrier.linear_rates,
+        start.time,
+        start.state,
+        tolerance=tolerance,
+        step=start.step,
+    )
+
+
+def noisy(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
+    """Steps of the carrier's own length, its drift between two halves of its noise."""
+    return stochastic(
+        watched(carrier.rhs),
+        carrier.diffuse,
+        carrier.noise_shape,
+        start.time,
+        start.state,
+        step=carrier.step,
+        seed=carrier.seed,
+        steps=start.steps,
+    )
+
+
+SCHEMES: dict[tuple[str, bool], Scheme] = {
+    ("characteristics", False): explicit_as_needed,
+    ("density", True): semilinear,
+    ("particles", False): explicit_by_tolerance,
+    ("particles", True): noisy,
+}
+"""Schemes that are not `explicit`, by the name of a carrier and whether its measure diffuses."""
+
+
+def usual_scheme(problem: Problem, carrier: Representation) -> Scheme:
+    """Scheme of a carrier unless another is asked for.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> from meanfield.representations import represent
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
+    >>> usual_scheme(problem, represent(problem, mf.Options())).__name__
+    'explicit'
+    """
+    return SCHEMES.get((carrier.name, problem.flow.diffusivity > 0.0), explicit)
