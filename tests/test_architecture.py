@@ -1,4 +1,4 @@
-"""The house: dependencies point downwards only, files are small, names are listed."""
+"""The house: dependencies point downwards only, names are listed."""
 
 from __future__ import annotations
 
@@ -76,12 +76,6 @@ def test_design_page_names_the_rooms() -> None:
     lines = re.findall(r"^\d+\. (.*?)$", floors, re.M)
     rooms = set(re.findall(r"`([a-z_]+)`", " ".join(lines)))
     assert rooms == FLOOR.keys() - {"__main__"}
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_files_are_small(path: Path) -> None:
-    """A file of more than 300 lines is probably two rooms."""
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300
 
 
 def test_public_names_are_listed() -> None:
