@@ -279,15 +279,16 @@ def test_extending_page_lists_the_members_of_protocols() -> None:
 
 def test_numerics_page_has_the_crossovers_of_the_code() -> None:
     """The page would give sizes at which another method has taken over since."""
-    from meanfield.manifolds.circle import advection as circle_advection
+    from meanfield.fields.circle import density as circle_density
+    from meanfield.fields.engines import few_points
     from meanfield.manifolds.circle import points as circle_points
 
     text = page("numerics.md")
     for value in (
-        meanfield.Circle().few_points(30),
+        few_points(meanfield.Circle(), 30),
         circle_points._MOMENTS_BY_CELLS,
         circle_points._VALUES_BY_CELLS,
-        circle_advection._CONVOLUTION_DEGREE,
+        circle_density._CONVOLUTION_DEGREE,
     ):
         assert re.search(rf"(?<![\d,]){value:,}(?![\d,])", text), value
 

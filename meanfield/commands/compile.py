@@ -124,8 +124,8 @@ def _predictions(manifold: Manifold) -> None:
 
 def _pairs(manifold: Manifold) -> None:
     """The sum over pairs, also where exponentials underflow, and at other places."""
-    from meanfield.manifolds.circle.pairs import exponential_velocity_circle
-    from meanfield.manifolds.sphere.pairs import exponential_velocity_sphere
+    from meanfield.fields.circle.pairs import exponential_velocity_circle
+    from meanfield.fields.sphere.pairs import exponential_velocity_sphere
 
     velocity = (exponential_velocity_circle, exponential_velocity_sphere)[manifold.dimension - 1]
     points, masses = _points(manifold, 20), np.full(20, 0.05)

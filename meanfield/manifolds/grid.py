@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from meanfield.arrays import FloatArray, ModalArray
@@ -40,13 +39,4 @@ class Grid(Protocol):
 
         Up to max_degree, which may be half as large again as the grid's, its default. Above that
         a flux made of products is seen with what its higher degrees are mistaken for.
-        """
-
-    def transport(
-        self, potential_multipliers: FloatArray, attention_multipliers: FloatArray | None
-    ) -> Callable[[ModalArray, bool], ModalArray]:
-        """Function of a density f: coefficients of -div(f grad Phi / Z), of fields created by f.
-
-        Phi_l = w_l f_l and Z_l = a_l f_l; without a_l, Z = 1, and then f without its mean is what
-        moves if the second argument, `perturbation`, is true.
         """

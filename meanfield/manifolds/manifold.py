@@ -16,16 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, IntArray, ModalArray
-from meanfield.kernels import Kernel
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.label_cells import LabelCells
 
-# A partition function this small, of a kernel whose largest value is about 1 (`interaction` makes
-# it so), is rounding of its transform. It occurs only where the
-# density is as small (Z >= the mass within 1/sqrt(beta) of the point), so the flux there is
-# below rounding whatever the quotient; the floor keeps that quotient bounded. For kernels that
-# are not largest at s = 1 it may occur where the mass is: `positive_sums` watches that.
-PARTITION_FLOOR = 16 * float(np.finfo(np.float64).eps)
 # How far the mass of a density that users give may be from 1.
 MASS_TOLERANCE = 1e-9
 
@@ -178,36 +171,6 @@ class Manifold(RoundSphere, Protocol):
 
         `slope` may be given where it is known: the number c in divisor = constant + c field.
         """
-        ...
-
-    def own_velocity(
-        self,
-        points: FloatArray,
-        weights: FloatArray | None,
-        potential_multipliers: FloatArray,
-        attention_multipliers: FloatArray | None,
-        slope: float | None,
-    ) -> FloatArray | None:
-        """Velocity grad Phi / Z of points in their own field, as `gradient` gives it.
-
-        On the circle to the bit, on the sphere within rounding.
-        None where no such way is faster than `moments`, `convolve` and `gradient`.
-        """
-        ...
-
-    def few_points(self, degree: int) -> int:
-        """How many points sums over pairs move faster than moments up to a degree do."""
-        ...
-
-    def pairwise_velocity(
-        self,
-        points: FloatArray,
-        weights: FloatArray | None,
-        kernel: Kernel,
-        normalized: bool,
-        targets: FloatArray | None = None,
-    ) -> FloatArray:
-        """Velocity in the field of points, at themselves or at targets, summed over pairs."""
         ...
 
     def dense(

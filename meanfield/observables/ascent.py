@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import ModalArray
-from meanfield.interaction import interaction
+from meanfield.fields.mean_field import interaction
 from meanfield.measures import Density, Measure
 from meanfield.observables.free_energy import free_energy
 from meanfield.problem import Problem

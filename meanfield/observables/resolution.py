@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.interaction import Interaction, interaction
+from meanfield.fields.mean_field import Interaction, interaction
 from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import PARTITION_FLOOR, Manifold
+from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 
@@ -82,9 +82,7 @@ def watch(felt: Interaction, grid: Grid, coefficients: ModalArray) -> Resolution
     # What is not finite is seen in the answer.
     with np.errstate(all="ignore"):
         field = felt.field(coefficients)
-        velocity = grid.gradient(field.potential)
-        if field.partition is not None:
-            velocity /= np.maximum(grid.to_nodal(field.partition), PARTITION_FLOOR)
+        velocity, _ = field.on_nodes(grid)
         values = grid.to_nodal(coefficients)
         fastest = float(np.sqrt(grid.squared_norm(velocity).max()))
         sizes = space.sizes_by_degree(coefficients)

@@ -15,9 +15,11 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import State
+from meanfield.fields.engines import few_points
+from meanfield.fields.lost_digits import sees_far
+from meanfield.fields.positive_sums import sums_pairs
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius
-from meanfield.positive_sums import sees_far, sums_pairs
 from meanfield.problem import Problem
 from meanfield.representations.atoms import atoms
 from meanfield.representations.characteristics import (
@@ -166,7 +168,7 @@ def _from_particles(
     options: Options, here: ParticleRepresentation, time: float, state: State
 ) -> Successor | None:
     problem, measure = here.problem, here.measure(state)
-    few = problem.space.few_points(problem.kernel_degree)
+    few = few_points(problem.space, problem.kernel_degree)
     extent = reach(problem, options.step_tolerance)
     if problem.space.linked(measure.points, extent).max() >= few:
         return None

@@ -17,19 +17,13 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
+from meanfield.fields.lost_digits import lost_share_at, sees_far
+from meanfield.fields.mean_field import Interaction, MeanField, interaction
+from meanfield.fields.positive_sums import mean_velocity, noise_share, sums_pairs, velocity
+from meanfield.fields.tokens import dissipation
 from meanfield.integrators import Stepper
-from meanfield.interaction import Interaction, MeanField, interaction
 from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density, Measure
-from meanfield.positive_sums import (
-    felt_degree,
-    mean_velocity,
-    noise_share,
-    sees_far,
-    share_lost,
-    sums_pairs,
-    velocity,
-)
 from meanfield.problem import Problem
 from meanfield.representations.label_refinement import LabelMap, beginning, halved, joined
 from meanfield.representations.options import MOST_NODES
@@ -202,18 +196,17 @@ class CharacteristicsRepresentation:
         The error is the sum over cells of what each does not resolve; the dissipation is
         int Z |v|^2 dmu / strength, dE/dt along the flow.
         """
-        space, points = self.problem.space, self._points(state)
+        points = self._points(state)
         field_ = self._field(points)
-        squared = space.squared_norm(velocity(self.problem, field_, points, self.masses))
-        if field_.partition is not None:
-            squared = squared * space.evaluate(field_.partition, points)
+        moving = velocity(self.problem, field_, points, self.masses)
         return {
             "nodes": float(len(self.masses)),
             "cells": float(len(self.cells.bounds)),
             "error": float(self._map(state).errors().max(axis=1).sum()),
             "density_min": float(self.density(state).min()),
-            "energy_dissipation": float(self.masses @ squared)
-            / (self.problem.flow.strength * self.interaction.scale),
+            "energy_dissipation": dissipation(
+                self.problem, self.interaction, field_.partition, points, self.masses, moving
+            ),
         }
 
     def _on(self, map_: LabelMap | None) -> CharacteristicsRepresentation | None:
@@ -228,7 +221,7 @@ class CharacteristicsRepresentation:
         if not sees_far(self.problem):
             return 0.0
         if not sums_pairs(self.problem, len(points)):
-            return share_lost(self._field(points), points, self.masses)
+            return lost_share_at(self._field(points), points, self.masses)
         error = _UNRESOLVED * self.tolerance
         return noise_share(self.problem, points, self.masses, self.initial, error, self.cells)
 
@@ -255,6 +248,25 @@ class CharacteristicsRepresentation:
             return positions / self.scale, self.scale
         points, lengths = self.problem.space.retract(positions.reshape(-1, 3))
         return points, lengths if lengths is not None else self.scale
+
+
+def felt_degree(problem: Problem, tolerance: float) -> int:
+    """Degree of the kernel that many nodes on the sphere feel, where velocities are the cost.
+
+    Multipliers below tolerance^2 of the largest are left out: velocities change by tolerance^2 / Z,
+    and Z is below the tolerance for next to no mass: int dmu / Z is at most what one cluster has,
+    1, times how many fit on the sphere, about |beta|.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.SA)
+    >>> [felt_degree(problem, tolerance) for tolerance in (1e-3, 1e-4, 1e-6, 1e-10)]
+    [15, 17, 22, 27]
+    """
+    if problem.space.dimension == 1 or not tolerance or sees_far(problem):
+        return problem.kernel_degree
+    return min(problem.kernel_degree, problem.kernel.degree(2, tolerance**2))
 
 
 def characteristics(

@@ -10,7 +10,7 @@ matters, and a tail above tolerance at the largest degree ends the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,13 +18,13 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
+from meanfield.fields.engines import transport
+from meanfield.fields.lost_digits import lost_share_of_density
+from meanfield.fields.mean_field import Interaction, Transport, floored, interaction
 from meanfield.integrators import Stepper
-from meanfield.interaction import Interaction, interaction
 from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import PARTITION_FLOOR
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import Resolution, watch
-from meanfield.positive_sums import density_share
 from meanfield.problem import Problem
 from meanfield.representations import step_limits
 from meanfield.representations.linear_part import LinearPart, linear_part
@@ -171,7 +171,7 @@ class DensityRepresentation:
 
     def lost_share(self, state: State) -> float:
         """Relative error of velocities by the rounding of Z, in the mean over the mass."""
-        return density_share(self.problem, self.interaction.field(state), self.grid, state)
+        return lost_share_of_density(self.problem, self.interaction.field(state), self.grid, state)
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """None."""
@@ -195,9 +195,7 @@ class DensityRepresentation:
         rate = self.problem.space.inner(mean_field.potential, derivative) / strength
         squared = self.grid.squared_norm(self.grid.gradient(mean_field.potential))
         if mean_field.partition is not None:
-            squared = squared / np.maximum(
-                self.grid.to_nodal(mean_field.partition), PARTITION_FLOOR
-            )
+            squared = squared / floored(self.grid.to_nodal(mean_field.partition))
         dissipation = float(self.grid.weights @ (values * squared)) / strength
         if self.problem.flow.diffusivity:
             diffused = self.problem.space.inner(
@@ -225,13 +223,8 @@ class DensityRepresentation:
         return []
 
     @cached_property
-    def _transport(self) -> Callable[[State, bool], State]:
-        """Function of (state, perturbation): coefficients of -div(f grad Phi / Z).
-
-        For flows that are not normalised; of f without its mean if `perturbation` is true.
-        """
-        felt = self.interaction
-        return self.grid.transport(felt.potential_multipliers, felt.attention_multipliers)
+    def _transport(self) -> Transport:
+        return transport(self.interaction, self.grid.max_degree)
 
     @cached_property
     def _linear(self) -> LinearPart:

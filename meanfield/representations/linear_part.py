@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.interaction import Interaction
+from meanfield.fields.mean_field import Interaction
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.problem import Problem
 from meanfield.theory.stability import couplings

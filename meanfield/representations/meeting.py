@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.interaction import MeanField, interaction
+from meanfield.fields.mean_field import MeanField, interaction
+from meanfield.fields.positive_sums import velocity
 from meanfield.manifolds import Manifold
 from meanfield.measures import Measure
 from meanfield.observables.clusters import cluster_radius
-from meanfield.positive_sums import velocity
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import contraction_rate
 

@@ -12,16 +12,17 @@ far apart that their attraction is below the rounding of the moments (1e-18).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as derived
 
 import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
+from meanfield.fields.mean_field import interaction
+from meanfield.fields.tokens import MOST_PAIRED, TokenField
 from meanfield.integrators import Stepper
-from meanfield.interaction import Interaction, MeanField, interaction
 from meanfield.measures import Density, Measure
-from meanfield.positive_sums import sees_far, share_lost
 from meanfield.problem import Problem
 from meanfield.representations.options import DEFAULT_TOLERANCE
 from meanfield.representations.step_limits import (
@@ -32,14 +33,6 @@ from meanfield.representations.step_limits import (
     lost_digits,
 )
 from meanfield.sampling import sample_tokens
-
-# The rounding of Z is 1e-15; equal weights keep Z above 1/n.
-_SMALLEST_PARTITION = 1e-9
-# Tokens up to which sums over pairs stand in for a series of Z that loses its digits: 1e8 pairs, a
-# second a velocity.
-_MOST_PAIRED = 10_000
-# Share of the tolerance that the rounding of Z may be before they do.
-_LOST_EARLY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +56,10 @@ class ParticleRepresentation:
         Given. Seed of the noise.
     tolerance : float
         Given. What rounding of Z may do to velocities.
-    interaction : Interaction
-        Derived.
+    field : TokenField
+        Derived. What moves them.
     contraction : float
         Derived. Rate at which tokens in one place fall together.
-    far : bool
-        Derived. Whether Z may be lost where tokens are (`positive_sums.sees_far`).
     """
 
     problem: Problem
@@ -78,17 +69,17 @@ class ParticleRepresentation:
     step: float | None = None
     seed: int = 0
     tolerance: float = DEFAULT_TOLERANCE
-    interaction: Interaction = field(init=False)
-    contraction: float = field(init=False)
-    far: bool = field(init=False)
-    name: str = field(default="particles", init=False)
+    field: TokenField = derived(init=False)
+    contraction: float = derived(init=False)
+    name: str = derived(default="particles", init=False)
 
     def __post_init__(self) -> None:
         """Check the step, and compute the multipliers once."""
+        felt = interaction(self.problem, self.degree)
+        moving = TokenField(self.problem, felt, self.weights, self.tolerance)
+        object.__setattr__(self, "field", moving)
         check_step(self.problem, self.step)
         object.__setattr__(self, "contraction", contraction_rate(self.problem))
-        object.__setattr__(self, "far", sees_far(self.problem))
-        object.__setattr__(self, "interaction", interaction(self.problem, self.degree))
 
     @property
     def fixed(self) -> FixedArrays:
@@ -102,7 +93,7 @@ class ParticleRepresentation:
         does to the lengths, and a method keeps its order.
         """
         points, lengths = self.problem.space.retract(self._unflattened(state))
-        velocity = self._velocity(points)
+        velocity = self.field.velocity(points)
         if lengths is not None:
             velocity = velocity * lengths[:, None]
         return np.ravel(velocity)
@@ -144,13 +135,10 @@ class ParticleRepresentation:
 
     def failure(self, time: float, state: State) -> str | None:
         """Z is lost in rounding, for more tokens than sums over pairs can move."""
-        points = self._points(state)
-        if not self.far or len(points) <= _MOST_PAIRED:
-            return None
-        lost = share_lost(self._field(points), points, self._mass(points))
+        lost = self.field.lost_share(self._points(state))
         if lost <= self.tolerance:
             return None
-        return lost_digits(lost, self.tolerance, f"take at most {_MOST_PAIRED} tokens")
+        return lost_digits(lost, self.tolerance, f"take at most {MOST_PAIRED} tokens")
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """None."""
@@ -165,57 +153,13 @@ class ParticleRepresentation:
         if self.problem.flow.diffusivity:
             # Energy is then no longer a function of the drift alone.
             return {}
-        space, felt = self.problem.space, self.interaction
-        points = self._points(state)
-        squared = space.squared_norm(self._velocity(points))
-        if felt.attention_multipliers is not None:
-            partition = self._field(points).partition
-            if partition is not None:
-                squared = squared * space.evaluate(partition, points)
-        mean = squared.mean() if self.weights is None else self.weights @ squared
-        return {"energy_dissipation": float(mean) / (self.problem.flow.strength * felt.scale)}
+        return {"energy_dissipation": self.field.dissipation(self._points(state))}
 
     def _unflattened(self, state: State) -> FloatArray:
         return state.reshape(-1, 3) if self.problem.space.point_axes else state
 
     def _points(self, state: State) -> FloatArray:
         return self.problem.space.retract(self._unflattened(state))[0]
-
-    def _field(self, points: FloatArray) -> MeanField:
-        degree = self.interaction.degree
-        return self.interaction.field(self.problem.space.moments(points, self.weights, degree))
-
-    def _mass(self, points: FloatArray) -> FloatArray:
-        equal = np.broadcast_to(1.0 / len(points), len(points))
-        return equal if self.weights is None else self.weights
-
-    def _velocity(self, points: FloatArray) -> FloatArray:
-        space, flow, kernel = self.problem.space, self.problem.flow, self.problem.kernel
-        if len(points) < space.few_points(self.interaction.degree):
-            return flow.strength * space.pairwise_velocity(
-                points, self.weights, kernel, flow.normalized
-            )
-        felt = self.interaction
-        if not self.far and (self.weights is None or felt.attention_multipliers is None):
-            return felt.velocity(points, self.weights)
-        mean_field = self._field(points)
-        if self.far and len(points) <= _MOST_PAIRED:
-            lost_share = share_lost(mean_field, points, self._mass(points))
-            if lost_share > _LOST_EARLY * self.tolerance:
-                return flow.strength * space.pairwise_velocity(
-                    points, self.weights, kernel, flow.normalized
-                )
-        velocity = mean_field.velocity(points)
-        if mean_field.partition is None or self.weights is None:
-            return velocity
-        # Far from all mass but their own, which is next to none, tokens see a quotient of two
-        # rounding errors. Sums over pairs keep both sums to relative accuracy.
-        lost = space.evaluate(mean_field.partition, points) < _SMALLEST_PARTITION
-        if lost.any():
-            velocity[lost] = flow.strength * space.pairwise_velocity(
-                points, self.weights, kernel, flow.normalized, points[lost]
-            )
-        return velocity
 
 
 def particles(

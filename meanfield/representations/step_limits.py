@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanfield.fields.positive_sums import MOST_NODES
 from meanfield.flows import Flow
-from meanfield.positive_sums import MOST_NODES
 from meanfield.problem import Problem
 from meanfield.theory.stability import growth_rates
 

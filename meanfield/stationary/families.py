@@ -18,8 +18,8 @@ from typing import Literal
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.fields.mean_field import PARTITION_FLOOR
 from meanfield.kernels import exponential
-from meanfield.manifolds.manifold import PARTITION_FLOOR
 from meanfield.problem import Problem
 from meanfield.stationary.bordered import ContinuationError, CurvePoint, System
 from meanfield.stationary.resolution import steepest

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.interaction import Interaction, interaction
+from meanfield.fields.mean_field import Interaction, interaction
 from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import PARTITION_FLOOR, Manifold, laplacian_eigenvalues
+from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.stationary.coordinates import Coordinates, coordinates
@@ -105,12 +105,8 @@ class LinearisedEquation:
     def _nodal(self) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """Density, velocity and partition function at the nodes."""
         grid, coefficients = self._grid, self.density.coefficients
-        felt = self._interaction.field(coefficients)
-        velocity, values = grid.gradient(felt.potential), grid.to_nodal(coefficients)
-        if felt.partition is None:
-            return values, velocity, None
-        below = np.maximum(grid.to_nodal(felt.partition), PARTITION_FLOOR)
-        return values, velocity / below, below
+        velocity, below = self._interaction.field(coefficients).on_nodes(grid)
+        return grid.to_nodal(coefficients), velocity, below
 
     @cached_property
     def _damping(self) -> FloatArray:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds.manifold import PARTITION_FLOOR
+from meanfield.fields.mean_field import floored
 from meanfield.problem import Problem
 from meanfield.stationary.symmetry import Symmetry, log_mean
 from meanfield.theory.stability import couplings
@@ -201,7 +201,7 @@ class SelfConsistency:
         if self.exponent is None:
             return field / diffusivity, None
         # c A_l = a_l / a_0.
-        partition = np.maximum(1.0 + field / self.exponent, PARTITION_FLOOR)
+        partition = floored(1.0 + field / self.exponent)
         return (self.exponent / diffusivity) * np.log(partition), partition
 
     def _masses(self, potential: FloatArray) -> FloatArray:

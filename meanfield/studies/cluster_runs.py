@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
+from meanfield.fields.lost_digits import sees_far
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import Clusters, clusters
-from meanfield.positive_sums import sees_far
 from meanfield.problem import Problem
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.sampling import sample_tokens

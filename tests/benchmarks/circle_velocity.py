@@ -28,9 +28,10 @@ from side_by_side import optional, options, side_by_side, use_threads
 
 import meanfield as mf
 from meanfield.compute.threads import threads
-from meanfield.interaction import interaction
+from meanfield.fields import engines
+from meanfield.fields.circle.pairs import exponential_velocity_circle
+from meanfield.fields.mean_field import interaction
 from meanfield.manifolds.circle import points as circle_points
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle
 from meanfield.manifolds.circle.points import cells, recurrence
 
 TOLERANCE = 1e-12
@@ -62,7 +63,7 @@ def multipliers(beta: float) -> np.ndarray:
 def ours(angles: np.ndarray, beta: float, flow: mf.Flow) -> Velocity:
     """Velocity as particle runs have it."""
     felt = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
-    return lambda: felt.velocity(angles, None)
+    return lambda: engines.velocity(felt, angles, None)
 
 
 def by_finufft(angles: np.ndarray, attention: np.ndarray, beta: float) -> Velocity:

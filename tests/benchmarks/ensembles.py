@@ -22,6 +22,7 @@ import numpy as np
 from side_by_side import options, side_by_side, use_threads
 
 import meanfield as mf
+from meanfield.fields import engines
 from meanfield.manifolds.circle.circle import Circle
 from meanfield.manifolds.manifold import Manifold
 from meanfield.manifolds.sphere.sphere import Sphere
@@ -49,8 +50,8 @@ def run(case: mf.Problem, tokens: int, number: int, direct: bool) -> ClusterTabl
         case, tokens, range(number, number + 1), times, "particles", seed=0, tolerance=TOLERANCE
     )
     # Below this many points a representation sums over pairs.
-    few = _all_are_few if direct else type(case.space).few_points
-    with mock.patch.object(type(case.space), "few_points", few):
+    few = _all_are_few if direct else engines.few_points
+    with mock.patch.object(engines, "few_points", few):
         return block_clusters(block)
 
 

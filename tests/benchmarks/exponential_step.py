@@ -19,6 +19,7 @@ from side_by_side import Times, options, side_by_side, use_threads
 
 import meanfield as mf
 from meanfield.arrays import ModalArray
+from meanfield.fields.engines import advection
 from meanfield.integrators import Start
 from meanfield.integrators.exponential import STAGES
 from meanfield.integrators.exponential_weights import tables
@@ -55,7 +56,7 @@ def measure(problem: mf.Problem, degree: int, rounds: int) -> dict[str, Times]:
 
     def bare() -> None:
         for _ in range(STAGES):
-            carrier.grid.advection(state, mean_field.potential, mean_field.partition)
+            advection(problem.space, degree, state, mean_field.potential, mean_field.partition)
 
     return side_by_side({"step": step, "bare": bare, "weights": lambda: make(_STEP)}, rounds)
 

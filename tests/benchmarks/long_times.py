@@ -22,7 +22,7 @@ from scipy.integrate import solve_ivp
 from side_by_side import optional, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle
+from meanfield.fields.circle.pairs import exponential_velocity_circle
 from meanfield.representations.particles import ParticleRepresentation
 
 BETA, TOLERANCE = 25.0, 1e-6

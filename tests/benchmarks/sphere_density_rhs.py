@@ -22,6 +22,7 @@ from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
 from meanfield.compute.threads import threads
+from meanfield.fields.engines import advection
 from meanfield.manifolds.sphere import coefficients as packing
 from meanfield.manifolds.sphere.rings import rings
 from meanfield.manifolds.sphere.sphere import Sphere
@@ -111,7 +112,11 @@ def batch(state: DensityRepresentation) -> Call:
     multipliers = state.interaction.potential_multipliers
 
     def run() -> object:
-        return np.negative(state.grid.advection(states, packing.convolve(multipliers, states)))
+        return np.negative(
+            advection(
+                Sphere(), state.grid.max_degree, states, packing.convolve(multipliers, states)
+            )
+        )
 
     return run
 

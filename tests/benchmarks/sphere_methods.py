@@ -2,7 +2,7 @@
 
 For several degrees: tokens at which moments, and gradients, cost the same by either method of
 `manifolds.sphere.points` (--: never up to 100,000), the table `solid._CROSSOVERS`; and tokens at
-which a velocity by solid harmonics costs as much as the sum over pairs, `Sphere.few_points`.
+which a velocity by solid harmonics costs as much as the sum over pairs, `few_points`.
 Processor time of one thread, medians of interleaved rounds, bisection on a logarithmic scale.
 Run: python tests/benchmarks/sphere_methods.py
 """
@@ -15,7 +15,8 @@ import numpy as np
 from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.interaction import Interaction
+from meanfield.fields import engines
+from meanfield.fields.mean_field import Interaction
 from meanfield.manifolds.sphere import solid, transforms
 from meanfield.manifolds.sphere.coefficients import count_of
 from meanfield.manifolds.sphere.sphere import Sphere
@@ -70,8 +71,8 @@ def main() -> None:
         ) -> tuple[Call, Call]:
             kernel = mf.exponential(10.0)
             return (
-                lambda: Sphere().pairwise_velocity(points, None, kernel, False),
-                lambda: felt.velocity(points, None),
+                lambda: engines.pair_velocity(Sphere(), kernel, points, None, False),
+                lambda: engines.velocity(felt, points, None),
             )
 
         row = [crossover(calls, 300, 100_000) for calls in (moments, gradients)]

@@ -18,7 +18,8 @@ from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
 from meanfield.compute.threads import threads
-from meanfield.interaction import interaction
+from meanfield.fields import engines
+from meanfield.fields.mean_field import interaction
 from meanfield.manifolds.sphere.angles import angles_of
 from meanfield.manifolds.sphere.sphere import Sphere
 from meanfield.manifolds.sphere.transforms import EPSILON
@@ -29,10 +30,10 @@ _MOST_PAIRS = 8000
 def ours(points: np.ndarray, beta: float) -> Call:
     """Velocity through the package."""
     felt = interaction(mf.Problem(Sphere(), mf.exponential(beta), mf.USA))
-    if len(points) < Sphere().few_points(felt.degree):
+    if len(points) < engines.few_points(Sphere(), felt.degree):
         return direct(points, beta)
 
-    return lambda: felt.velocity(points, None)
+    return lambda: engines.velocity(felt, points, None)
 
 
 def bare(points: np.ndarray, beta: float) -> Call:
@@ -51,7 +52,7 @@ def bare(points: np.ndarray, beta: float) -> Call:
 
 def direct(points: np.ndarray, beta: float) -> Call:
     """Sum over all pairs."""
-    return lambda: Sphere().pairwise_velocity(points, None, mf.exponential(beta), False)
+    return lambda: engines.pair_velocity(Sphere(), mf.exponential(beta), points, None, False)
 
 
 def compare(count: int, beta: float, rounds: int) -> None:

@@ -13,8 +13,9 @@ import scipy.special
 
 import meanfield as mf
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields.engines import advection
+from meanfield.fields.mean_field import interaction
 from meanfield.integrators.exponential import ExponentialStepper, exponential
-from meanfield.interaction import interaction
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 
 MANIFOLDS = {"circle": (mf.Circle(), 32, 0.2), "sphere": (mf.Sphere(), 10, 0.15)}
@@ -47,20 +48,22 @@ class Equation:
 
     def whole(self) -> Callable[[float, ModalArray], ModalArray]:
         """Right-hand side -div(f v) + D Laplacian f."""
-        problem, grid = self.problem, self.problem.space.grid(self.degree)
-        felt, space = interaction(problem), problem.space
+        problem, space = self.problem, self.problem.space
+        felt = interaction(problem)
         heat = -problem.flow.diffusivity * laplacian_eigenvalues(space.dimension, self.degree)
         rates = self.spread(heat)
 
         def rhs(time: float, state: ModalArray) -> ModalArray:
             field = felt.field(state)
-            return rates * state - grid.advection(state, field.potential, field.partition)
+            return rates * state - advection(
+                space, self.degree, state, field.potential, field.partition
+            )
 
         return rhs
 
     def remainder(self) -> Callable[[float, ModalArray], ModalArray]:
         """Without L u: for USA exactly what the perturbation does to itself."""
-        problem, grid = self.problem, self.problem.space.grid(self.degree)
+        problem, space = self.problem, self.problem.space
         felt = interaction(problem)
         still = replace(problem, flow=replace(problem.flow, diffusivity=0.0))
         coupling = self.spread(mf.growth_rates(still, self.degree))
@@ -70,8 +73,8 @@ class Equation:
             if field.partition is None:
                 perturbation = state.copy()
                 perturbation[0] = 0.0
-                return -grid.advection(perturbation, field.potential)
-            flux = grid.advection(state, field.potential, field.partition)
+                return -advection(space, self.degree, perturbation, field.potential)
+            flux = advection(space, self.degree, state, field.potential, field.partition)
             return -flux - coupling * state
 
         return nonlinear

@@ -58,13 +58,13 @@ def test_pairs(agree: Agree, beta: float, normalized: bool, targets: np.ndarray 
     """Tokens would be met twice or not at all; beta = 2e4 takes the way around underflow."""
     args = (_angles(6), _weights(6), beta, normalized, targets)
     # Rounding of exponents up to 4e4.
-    agree("manifolds.circle.pairs:exponential_velocity_circle", *args, rtol=1e-10, atol=1e-300)
+    agree("fields.circle.pairs:exponential_velocity_circle", *args, rtol=1e-10, atol=1e-300)
 
 
 def test_pairs_at_huge_angles(agree: Agree) -> None:
     """Angles that are not reduced exactly would not be sent the other way."""
     args = (np.array([2e9, 1.0, 2.0]), np.full(3, 1.0 / 3.0), 2.0, True)
-    agree("manifolds.circle.pairs:exponential_velocity_circle", *args)
+    agree("fields.circle.pairs:exponential_velocity_circle", *args)
 
 
 def test_advection(agree: Agree) -> None:
@@ -77,7 +77,7 @@ def test_advection(agree: Agree) -> None:
     for degree, divisor in ((5, None), (45, None), (45, partition)):
         potential = rng.normal(size=degree + 1) + 1j * rng.normal(size=degree + 1)
         args = (density, potential, divisor, 49, sizes)
-        agree("manifolds.circle.advection:advection", *args, rtol=1e-9, atol=1e-10)
+        agree("fields.circle.density:advection", *args, rtol=1e-9, atol=1e-10)
 
 
 def _moments_of_a_run(normalized: bool, diffusivity: float) -> np.ndarray:
@@ -103,7 +103,7 @@ def test_advection_by_nothing(agree: Agree, potential: float, partition: None) -
     """A velocity of zero would be 0 / 0, one that is not finite an endless power of two."""
     density, sizes = np.ones(50, complex), np.array([128, 192])
     args = (density, np.full(46, potential + 0j), partition, 49, sizes)
-    agree("manifolds.circle.advection:advection", *args)
+    agree("fields.circle.density:advection", *args)
 
 
 def _fields() -> np.ndarray:

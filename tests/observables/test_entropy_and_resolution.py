@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.interaction import interaction
+from meanfield.fields.mean_field import interaction
 from meanfield.observables import entropy, observe, resolution
 from meanfield.observables.entropy import _of_density
 from meanfield.observables.resolution import spectral_tail

@@ -5,8 +5,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
+from meanfield.fields.circle.pairs import exponential_velocity_circle
 from meanfield.kernels import zonal
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle
 from meanfield.representations.atoms import AtomRepresentation, atoms
 from meanfield.representations.meeting import reach
 from meanfield.trajectory import trajectory

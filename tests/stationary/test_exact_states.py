@@ -9,7 +9,8 @@ import pytest
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.interaction import interaction
+from meanfield.fields.engines import advection
+from meanfield.fields.mean_field import interaction
 from meanfield.kernels import Kernel
 from meanfield.kernels.exponential import bessel_ratio
 from meanfield.manifolds.manifold import laplacian_eigenvalues
@@ -88,7 +89,7 @@ def test_state_is_stationary_for_the_equation(manifold: object, normalized: bool
     degree = 3 * manifold.degree_of(f) // 2
     f = manifold.resize(f, degree)
     field = interaction(problem).field(f)
-    flux = manifold.grid(degree).advection(f, field.potential, field.partition)
+    flux = advection(manifold, degree, f, field.potential, field.partition)
     eigenvalues = laplacian_eigenvalues(manifold.dimension, degree)
     diffusion = manifold.convolve(-problem.flow.diffusivity * eigenvalues, f)
     assert manifold.order_parameter(f) > 0.3

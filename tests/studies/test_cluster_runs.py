@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.interaction import interaction
+from meanfield.fields.mean_field import interaction
 from meanfield.manifolds.manifold import Manifold
 from meanfield.observables.clusters import clusters
 from meanfield.studies import cluster_runs

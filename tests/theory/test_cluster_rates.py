@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle
+from meanfield.fields.circle.pairs import exponential_velocity_circle
 from meanfield.theory.cluster_rates import cluster_rates
 from meanfield.theory.cluster_states import polygon_rates
 

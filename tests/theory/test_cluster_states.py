@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle
+from meanfield.fields.circle.pairs import exponential_velocity_circle
 from meanfield.theory.cluster_states import polygon_rates
 from meanfield.theory.stability import growth_rates
 

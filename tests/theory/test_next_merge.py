@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle
-from meanfield.manifolds.sphere.pairs import exponential_velocity_sphere
+from meanfield.fields.circle.pairs import exponential_velocity_circle
+from meanfield.fields.sphere.pairs import exponential_velocity_sphere
 from meanfield.theory.next_merge import MergeEstimate, next_merge_estimate
 from meanfield.theory.two_clusters import two_cluster_time
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle
+from meanfield.fields.circle.pairs import exponential_velocity_circle
 from meanfield.theory.two_clusters import attraction, two_cluster_time
 
 MET = math.acos(0.999)

@@ -40,21 +40,21 @@ class Mutation:
 MUTATIONS = [
     Mutation(
         "the potential has the wrong sign",
-        "interaction.py",
+        "fields/mean_field.py",
         "potential = flow.strength * kernel",
         "potential = -flow.strength * kernel",
         HERE + "test_moment_hierarchy.py::test_density_satisfies_the_hierarchy",
     ),
     Mutation(
         "softmax of a density divides by the potential, not by the attention",
-        "manifolds/circle/advection.py",
+        "fields/circle/density.py",
         "partition = _field(attention_multipliers, density)",
         "partition = _field(potential_multipliers, density)",
         HERE + "test_moment_hierarchy.py::test_normalized_density_follows_plain_sums",
     ),
     Mutation(
         "softmax of tokens divides by the potential, not by the attention",
-        "interaction.py",
+        "fields/mean_field.py",
         "partition = self.manifold.convolve(self.attention_multipliers, moments)",
         "partition = self.manifold.convolve(self.potential_multipliers, moments)",
         HERE + "test_atoms.py::test_mean_field_on_atoms_is_the_particle_velocity",
@@ -76,14 +76,14 @@ MUTATIONS = [
     ),
     Mutation(
         "the density on the circle is convolved with its mirror image",
-        "manifolds/circle/convolution.py",
+        "fields/circle/convolution.py",
         "imag_part[taps - k] = density[k].real, -density[k].imag",
         "imag_part[taps - k] = density[k].real, density[k].imag",
         HERE + "test_moment_hierarchy.py::test_density_satisfies_the_hierarchy",
     ),
     Mutation(
         "the flux of softmax on the circle comes back conjugated",
-        "manifolds/circle/advection.py",
+        "fields/circle/density.py",
         "complex(-factor * k * modal[k].imag, factor * k * modal[k].real)",
         "complex(factor * k * modal[k].imag, factor * k * modal[k].real)",
         HERE + "test_moment_hierarchy.py::test_normalized_density_follows_plain_sums",
@@ -97,7 +97,7 @@ MUTATIONS = [
     ),
     Mutation(
         "the force that a token feels is added, not its reaction",
-        "manifolds/circle/pair_kernels.py",
+        "fields/circle/pair_kernels.py",
         "_add(-2.0 * masses[i], s, drift[start:stop])",
         "_add(2.0 * masses[i], s, drift[start:stop])",
         HERE + "test_atoms.py::test_particle_velocity_does_not_depend_on_how_it_is_summed",
@@ -111,7 +111,7 @@ MUTATIONS = [
     ),
     Mutation(
         "forces on the sphere keep their normal part",
-        "manifolds/sphere/pair_kernels.py",
+        "fields/sphere/pair_kernels.py",
         "u, v, w = u - normal * x, v - normal * y, w - normal * z",
         "u, v, w = u + normal * x, v + normal * y, w + normal * z",
         HERE + "sphere/test_atoms.py::test_particle_velocity_does_not_depend_on_how_it_is_summed",
@@ -125,7 +125,7 @@ MUTATIONS = [
     ),
     Mutation(
         "div v of softmax adds <v, grad Z> / Z",
-        "interaction.py",
+        "fields/mean_field.py",
         "            laplacian -= along\n        return velocity, laplacian",
         "            laplacian += along\n        return velocity, laplacian",
         HERE + "test_agreement.py::test_densities_agree_at_the_nodes_of_characteristics",

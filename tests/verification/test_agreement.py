@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.fields import engines
 from meanfield.representations import atoms, characteristics, density, particles
 from meanfield.representations.resumed_characteristics import resumed_characteristics
 from meanfield.trajectory import trajectory
@@ -70,7 +71,7 @@ def test_representations_agree(
     }
     found = {}
     for name, (carrier, few) in carriers.items():
-        monkeypatch.setattr(type(space), "few_points", lambda space, degree, few=few: few)
+        monkeypatch.setattr(engines, "few_points", lambda space, degree, few=few: few)
         (last,) = trajectory(problem, carrier, [end], tolerance=1e-11)
         found[name] = space.resize(last.moments, 8)
     moved = np.abs(found["density"] - space.resize(start.coefficients, 8)).max()

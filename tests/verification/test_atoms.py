@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.interaction import interaction
+from meanfield.fields import engines
+from meanfield.fields.circle.pairs import exponential_velocity_circle, pairwise_velocity
+from meanfield.fields.mean_field import interaction
 from meanfield.kernels import KERNELS
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle, pairwise_velocity
 from meanfield.representations import particles
 from meanfield.trajectory import trajectory
 
@@ -75,7 +76,7 @@ def test_runs_by_pairs_and_by_moments_agree(
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), FLOWS[flow], mf.from_points(x))
     ends = []
     for few in (1000, 0):
-        monkeypatch.setattr(mf.Circle, "few_points", lambda circle, degree, few=few: few)
+        monkeypatch.setattr(engines, "few_points", lambda space, degree, few=few: few)
         carrier = particles(problem, problem.initial_measure())
         (last,) = trajectory(problem, carrier, [5.0], tolerance=1e-12)
         ends.append(last.measure.points)

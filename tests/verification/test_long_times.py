@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle
+from meanfield.fields.circle.pairs import exponential_velocity_circle
 from meanfield.observables.clusters import cluster_radius
 
 KINETIC = [0.06219714, 0.21432297, 1.81912262, 2.91107101, -3.09524835]

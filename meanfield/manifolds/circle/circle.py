@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray, ModalArray
-from meanfield.kernels import Kernel
 from meanfield.manifolds.circle.grid import CircleGrid
 from meanfield.manifolds.manifold import MASS_TOLERANCE
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from meanfield.manifolds.circle.panels import Panels
 
 _OVERSAMPLING = 4
-_FEW_POINTS = 100
 _MANY_TURNS = 200.0
 
 
@@ -194,42 +192,6 @@ class Circle:
         from meanfield.manifolds.circle import points as circle_points
 
         return circle_points.gradient(coefficients, points, divisor)
-
-    def own_velocity(
-        self,
-        points: FloatArray,
-        weights: FloatArray | None,
-        potential_multipliers: FloatArray,
-        attention_multipliers: FloatArray | None,
-        slope: float | None = None,
-    ) -> FloatArray | None:
-        """Velocity of few tokens in their own field, in one compiled call; else None."""
-        from meanfield.manifolds.circle import points as circle_points
-
-        return circle_points.own_velocity(
-            points, weights, potential_multipliers, attention_multipliers
-        )
-
-    def few_points(self, degree: int) -> int:
-        """Crossover at any degree, as tests/benchmarks/circle_velocity.py measures it."""
-        return _FEW_POINTS
-
-    def pairwise_velocity(
-        self,
-        points: FloatArray,
-        weights: FloatArray | None,
-        kernel: Kernel,
-        normalized: bool,
-        targets: FloatArray | None = None,
-    ) -> FloatArray:
-        """Velocity in the field of points, summed pair by pair; compiled for built-in kernels."""
-        from meanfield.manifolds.circle import pairs
-
-        if kernel.log_slope is not None:
-            return pairs.exponential_velocity_circle(
-                points, weights, kernel.log_slope, normalized, targets
-            )
-        return pairs.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
 
     def dense(
         self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float

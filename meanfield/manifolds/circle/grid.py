@@ -8,16 +8,12 @@ the part of degree n - k is seen as degree k, so degrees up to K are exact when
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray
-
-_LEAST_VELOCITY_DEGREE = 64
 
 
 def alias_free_size(max_degree: int, field_degree: int) -> int:
@@ -93,36 +89,3 @@ class CircleGrid:
         degree = self.max_degree if max_degree is None else max_degree
         modal = np.fft.rfft(flux, norm="forward")[: degree + 1]
         return np.asarray(1j * np.arange(len(modal)) * modal)
-
-    def advection(
-        self, density: ComplexArray, potential: ComplexArray, partition: ComplexArray | None = None
-    ) -> ComplexArray:
-        """Coefficients of d/dtheta (f Phi' / Z), compiled; Z = 1 if `partition` is None."""
-        from meanfield.manifolds.circle.advection import advection
-
-        return advection(density, potential, partition, self.max_degree, self._product_sizes)
-
-    def transport(
-        self, potential_multipliers: FloatArray, attention_multipliers: FloatArray | None
-    ) -> Callable[[ComplexArray, bool], ComplexArray]:
-        """Compiled function of a density f, for its transport by the field that it creates.
-
-        One call: up to a thousand degrees NumPy's would take as long as the rest.
-        It gives the coefficients of -d/dtheta (f Phi' / Z), where Phi_k = w_k f_k, Z_k = a_k f_k,
-        and Z = 1 if there are no a_k. Then f without its mean is what moves if the second
-        argument, `perturbation`, is true.
-        """
-        from meanfield.manifolds.circle.advection import transport
-
-        sizes = self._product_sizes
-        return partial(
-            transport, potential_multipliers, attention_multipliers, self.max_degree, sizes
-        )
-
-    @cached_property
-    def _product_sizes(self) -> npt.NDArray[np.int64]:
-        """Sizes free of aliasing for velocities of degree 64, 128, ..., at least max_degree."""
-        degrees = [_LEAST_VELOCITY_DEGREE]
-        while degrees[-1] < self.max_degree:
-            degrees.append(2 * degrees[-1])
-        return np.array([alias_free_size(self.max_degree, degree) for degree in degrees])

@@ -7,17 +7,13 @@ of div(f grad Phi) are exact up to degree L.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
-from meanfield.manifolds.sphere.advection import advection
-from meanfield.manifolds.sphere.coefficients import convolve
 from meanfield.manifolds.sphere.rings import Rings, rings
-from meanfield.manifolds.sphere.scratch import Scratch
 
 
 @dataclass(frozen=True)
@@ -90,36 +86,3 @@ class SphereGrid:
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
         """Squared length of nodal vectors, (2, n) to (n,)."""
         return np.asarray(vectors[..., 0, :] ** 2 + vectors[..., 1, :] ** 2)
-
-    def advection(
-        self, density: ComplexArray, potential: ComplexArray, partition: ComplexArray | None = None
-    ) -> ComplexArray:
-        """Coefficients of div(f grad Phi / Z); Z = 1 if `partition` is None.
-
-        A leading axis of all arrays, of densities that are to be advected together, is kept.
-        """
-        return advection(density, potential, partition, self.max_degree, self._scratch)
-
-    def transport(
-        self, potential_multipliers: FloatArray, attention_multipliers: FloatArray | None
-    ) -> Callable[[ComplexArray, bool], ComplexArray]:
-        """Function of a density f, for its transport by the field that it creates.
-
-        As that of the circle.
-        """
-
-        def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
-            potential, partition = convolve(potential_multipliers, density), None
-            if attention_multipliers is not None:
-                partition = convolve(attention_multipliers, density)
-            elif perturbation:
-                density = density.copy()
-                density[0] = 0.0
-            divergence = self.advection(density, potential, partition)
-            return np.negative(divergence, out=divergence)
-
-        return transport
-
-    @cached_property
-    def _scratch(self) -> Scratch:
-        return Scratch()

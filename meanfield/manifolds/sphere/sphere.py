@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray, ModalArray
-from meanfield.kernels import Kernel
 from meanfield.manifolds.sphere import checks
 from meanfield.manifolds.sphere import coefficients as packing
 
@@ -170,40 +169,6 @@ class Sphere:
         from meanfield.manifolds.sphere.extremes import extremes
 
         return extremes(coefficients)
-
-    def own_velocity(
-        self,
-        points: FloatArray,
-        weights: FloatArray | None,
-        potential_multipliers: FloatArray,
-        attention_multipliers: FloatArray | None,
-        slope: float | None = None,
-    ) -> FloatArray | None:
-        """Velocity of tokens in their own field by solid harmonics; None where they are slower."""
-        from meanfield.manifolds.sphere import points as sphere_points
-
-        return sphere_points.own_velocity(
-            points, weights, potential_multipliers, attention_multipliers, slope
-        )
-
-    def few_points(self, degree: int) -> int:
-        """Near the crossovers of tests/benchmarks/sphere_methods.py; above 64 by transforms."""
-        return 100 + 2 * degree**2 // 9 if degree <= 64 else 200 + 19 * degree
-
-    def pairwise_velocity(
-        self,
-        points: FloatArray,
-        weights: FloatArray | None,
-        kernel: Kernel,
-        normalized: bool,
-        targets: FloatArray | None = None,
-    ) -> FloatArray:
-        """Velocity in the field of points, summed pair by pair; compiled for built-in kernels."""
-        from meanfield.manifolds.sphere import pairs
-
-        if (slope := kernel.log_slope) is not None:
-            return pairs.exponential_velocity_sphere(points, weights, slope, normalized, targets)
-        return pairs.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
 
     def dense(
         self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.interaction import Interaction
+from meanfield.fields.mean_field import Interaction
 from meanfield.measures import Density, Measure
 from meanfield.outputs.plots.carriers import atoms_at, is_smooth, saves_with_a_density
 from meanfield.outputs.plots.projections import directions

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
+from meanfield.fields.mean_field import Interaction, interaction
 from meanfield.flows import Flow
-from meanfield.interaction import Interaction, interaction
 from meanfield.kernels import KERNELS
 from meanfield.measures import Density, Measure
 from meanfield.outputs.plots.carriers import saves_with_a_density, saves_with_the_same_tokens

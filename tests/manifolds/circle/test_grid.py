@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.interaction import interaction
-from meanfield.manifolds.circle import advection as circle_advection
-from meanfield.manifolds.circle.blocks import block_size
+from meanfield.fields.circle import density as circle_density
+from meanfield.fields.circle.blocks import block_size
+from meanfield.fields.engines import advection, transport
+from meanfield.fields.mean_field import PARTITION_FLOOR, interaction
 from meanfield.manifolds.circle.grid import CircleGrid, alias_free_size
-from meanfield.manifolds.manifold import PARTITION_FLOOR
+
+CIRCLE = mf.Circle()
 
 
 def random_field(degree: int, seed: int = 0) -> np.ndarray:
@@ -88,7 +90,7 @@ def test_alias_criterion_is_sharp(degree: int, reach: int) -> None:
     expected = slope(product(f, slope(potential), degree))
     errors = [
         np.abs(
-            circle_advection.advection(f, potential, None, degree, np.array([size])) - expected
+            circle_density.advection(f, potential, None, degree, np.array([size])) - expected
         ).max()
         for size in (2 * degree + reach + 1, 2 * degree + reach)
     ]
@@ -101,7 +103,7 @@ def test_advection_is_the_exact_product(reach: int) -> None:
     """Convolution, transforms and every size of them: no aliasing at any velocity degree."""
     f, potential = random_field(200, 3), random_field(reach, 4)
     expected = slope(product(f, slope(potential), 200))
-    found = CircleGrid(200).advection(f, potential)
+    found = advection(CIRCLE, 200, f, potential)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 * np.abs(expected).max())
     assert found[0] == 0.0
 
@@ -113,9 +115,9 @@ def test_advection_by_blocks_is_the_exact_product(degree: int, reach: int) -> No
     f, potential = random_field(degree, 7), random_field(reach, 8)
     for known in (degree + 1, degree - 600, 5):
         expected = slope(product(f[:known], slope(potential), degree))
-        found = CircleGrid(degree).advection(f[:known], potential)
+        found = advection(CIRCLE, degree, f[:known], potential)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 * np.abs(expected).max())
-    assert not np.any(CircleGrid(degree).advection(f, 0.0 * potential))
+    assert not np.any(advection(CIRCLE, degree, f, 0.0 * potential))
 
 
 @pytest.mark.parametrize("beta", [1.0, 9.0, 100.0])
@@ -128,7 +130,7 @@ def test_normalized_advection_equals_its_definition(beta: float) -> None:
     fine = CircleGrid(1000)
     flux = fine.to_nodal(f) * fine.gradient(field.potential) / fine.to_nodal(field.partition)
     expected = fine.divergence(flux)[:101]
-    found = CircleGrid(100).advection(f, field.potential, field.partition)
+    found = advection(CIRCLE, 100, f, field.potential, field.partition)
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-14 * np.abs(expected).max())
 
 
@@ -143,13 +145,13 @@ def test_quotient_of_few_degrees_equals_its_definition(beta, concentrations, nar
     law = mf.mixture([(0.6, 0.3, first), (0.4, 2.0, second)]).build(mf.Circle())
     f = mf.Circle().resize(law.coefficients, 400)
     field = interaction(problem).field(f)
-    quotient = circle_advection._quotient(slope(field.potential), field.partition)
+    quotient = circle_density._quotient(slope(field.potential), field.partition)
     assert (quotient.size > 0) == narrow
     fine = CircleGrid(3000)
     partition = np.maximum(fine.to_nodal(field.partition), PARTITION_FLOOR)
     flux = fine.to_nodal(f) * fine.gradient(field.potential) / partition
     expected = fine.divergence(flux)[:401]
-    found = CircleGrid(400).advection(f, field.potential, field.partition)
+    found = advection(CIRCLE, 400, f, field.potential, field.partition)
     # Of the flux: a derivative multiplies its rounding by the degree.
     degrees = np.arange(1, 401)
     difference = np.abs(found - expected)[1:] / degrees
@@ -170,7 +172,7 @@ def test_quotient_that_repeats_itself_equals_its_definition(fold: int, amplitude
     fine = CircleGrid(3000)
     flux = fine.to_nodal(f) * fine.gradient(potential) / fine.to_nodal(partition)
     expected = fine.divergence(flux)[:513]
-    found = CircleGrid(512).advection(f, potential, partition)
+    found = advection(CIRCLE, 512, f, potential, partition)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
@@ -190,7 +192,7 @@ def test_advection_keeps_its_digits_when_velocities_are_small(beta: float, flow:
     if field.partition is not None:
         flux /= grid.to_nodal(field.partition)
     expected = grid.divergence(flux)
-    found = grid.advection(f, field.potential, field.partition)
+    found = advection(CIRCLE, grid.max_degree, f, field.potential, field.partition)
     # The transforms by parts err by 1e-14 themselves at 900 degrees.
     np.testing.assert_allclose(found, expected, rtol=0, atol=5e-14 * np.abs(expected).max())
 
@@ -202,8 +204,8 @@ def test_advection_of_a_vanishing_field_is_zero() -> None:
         nothing = np.zeros(reach + 1, dtype=complex)
         one = np.zeros(reach + 1, dtype=complex)
         one[0] = 1.0
-        assert np.array_equal(CircleGrid(100).advection(f, nothing), np.zeros(101))
-        assert np.array_equal(CircleGrid(100).advection(f, nothing, one), np.zeros(101))
+        assert np.array_equal(advection(CIRCLE, 100, f, nothing), np.zeros(101))
+        assert np.array_equal(advection(CIRCLE, 100, f, nothing, one), np.zeros(101))
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
@@ -213,11 +215,10 @@ def test_transport_is_the_advection_of_a_density_by_its_own_field(
 ) -> None:
     """One call instead of three, by convolution, transforms and quotient: the same to the bit."""
     felt = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
-    transport = CircleGrid(200).transport(felt.potential_multipliers, felt.attention_multipliers)
     f = random_field(200, 5)
     field = felt.field(f)
-    expected = -CircleGrid(200).advection(f, field.potential, field.partition)
-    assert np.array_equal(transport(f, False), expected)
+    expected = -advection(CIRCLE, 200, f, field.potential, field.partition)
+    assert np.array_equal(transport(felt, 200)(f, False), expected)
 
 
 @pytest.mark.parametrize("beta", [5.0, 100.0])
@@ -228,7 +229,7 @@ def test_transport_of_a_perturbation_leaves_the_mean_where_it_is(beta: float) ->
     f[0] = 1.0
     deviation = f.copy()
     deviation[0] = 0.0
-    expected = -CircleGrid(200).advection(deviation, felt.field(f).potential)
-    found = CircleGrid(200).transport(felt.potential_multipliers, None)(f, True)
+    expected = -advection(CIRCLE, 200, deviation, felt.field(f).potential)
+    found = transport(felt, 200)(f, True)
     assert np.array_equal(found, expected)
     assert np.abs(expected).max() < 1e-21

@@ -10,8 +10,8 @@ import pytest
 import scipy.special
 
 from meanfield.compute import threads
+from meanfield.fields.circle.pairs import exponential_velocity_circle
 from meanfield.manifolds.circle import points as circle_points
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle
 from meanfield.manifolds.circle.points import cells, evaluate, gradient, moments, recurrence
 
 METHODS = [cells, recurrence]

@@ -8,7 +8,8 @@ from scipy.special import sph_harm_y, sph_legendre_p
 
 import meanfield as mf
 from meanfield.compute.threads import set_threads, threads
-from meanfield.interaction import interaction
+from meanfield.fields import engines
+from meanfield.fields.mean_field import interaction
 from meanfield.manifolds.sphere import points as sphere_points
 from meanfield.manifolds.sphere import solid
 from meanfield.manifolds.sphere.coefficients import count_of, index, power_by_degree
@@ -158,8 +159,8 @@ def test_velocity_is_the_sum_over_all_pairs(beta: float, flow: mf.Flow) -> None:
     points = special_and_random(800)
     felt = interaction(mf.Problem(SPHERE, mf.exponential(beta), flow))
     found = felt.field(SPHERE.moments(points, None, felt.degree)).velocity(points)
-    expected = flow.strength * SPHERE.pairwise_velocity(
-        points, None, mf.exponential(beta), flow.normalized
+    expected = flow.strength * engines.pair_velocity(
+        SPHERE, points, None, mf.exponential(beta), flow.normalized
     )
     np.testing.assert_allclose(found, expected, rtol=0, atol=3e-14 * np.abs(expected).max())
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.interaction import interaction
+from meanfield.fields import engines
+from meanfield.fields.mean_field import interaction
 from meanfield.manifolds.sphere import points as sphere_points
 from meanfield.manifolds.sphere import solid, transforms
 from meanfield.manifolds.sphere.coefficients import count_of, index
@@ -125,7 +126,7 @@ def test_own_velocity_is_moments_and_gradient_in_one(
         monkeypatch.setattr("meanfield.compute.threads._chosen", number)
         found = sphere_points.own_velocity(points, weights, *multipliers)
         assert np.array_equal(found, expected)
-        assert np.array_equal(felt.velocity(points, weights), field.velocity(points))
+        assert np.array_equal(engines.velocity(felt, points, weights), field.velocity(points))
     # Sums of 100 terms of size 1.
     np.testing.assert_allclose(field.velocity(points), expected, rtol=0, atol=1e-14)
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.interaction import interaction
+from meanfield.fields import engines
+from meanfield.fields.mean_field import interaction
+from meanfield.fields.sphere.pairs import exponential_velocity_sphere, pairwise_velocity
 from meanfield.kernels import KERNELS
-from meanfield.manifolds.sphere.pairs import exponential_velocity_sphere, pairwise_velocity
 from meanfield.representations import particles
 from meanfield.trajectory import trajectory
 
@@ -91,7 +92,7 @@ def test_runs_by_pairs_and_by_moments_agree(
     problem = mf.Problem(SPHERE, mf.exponential(9.0), FLOWS[flow], mf.from_points(x))
     ends = []
     for few in (1000, 0):
-        monkeypatch.setattr(mf.Sphere, "few_points", lambda sphere, degree, few=few: few)
+        monkeypatch.setattr(engines, "few_points", lambda space, degree, few=few: few)
         carrier = particles(problem, problem.initial_measure())
         (last,) = trajectory(problem, carrier, [10.0], tolerance=1e-12)
         ends.append(last.measure.points)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.interaction import interaction
+from meanfield.fields.mean_field import interaction
 from meanfield.representations import particles
 from meanfield.theory.cluster_rates import ClusterRates, cluster_rates
 from meanfield.trajectory import trajectory

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import meanfield as mf
-from meanfield.interaction import interaction
+from meanfield.fields.mean_field import interaction
 from meanfield.kernels import KERNELS
 from meanfield.representations import Options, density, particles, represent
 from meanfield.trajectory import trajectory

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from scipy.special import eval_legendre, spherical_in
 
 import meanfield as mf
-from meanfield.interaction import interaction
+from meanfield.fields.mean_field import interaction
 from meanfield.kernels import KERNELS
 from meanfield.observables import free_energy
 from meanfield.representations import Options, represent

@@ -9,14 +9,31 @@ kernel's degree and through nothing else.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.manifolds.manifold import PARTITION_FLOOR, Manifold, laplacian_eigenvalues
+from meanfield.manifolds.grid import Grid
+from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 from meanfield.problem import Problem
+
+Transport = Callable[[ModalArray, bool], ModalArray]
+"""Function of (density, perturbation): f without its mean is what moves in the second case."""
+
+# A partition function this small, of a kernel whose largest value is about 1 (`interaction` makes
+# it so), is rounding of its transform. It occurs only where the density is as small (Z >= the mass
+# within 1/sqrt(beta) of the point), so the flux there is below rounding whatever the quotient; the
+# floor keeps that quotient bounded. For kernels that are not largest at s = 1 it may occur where
+# the mass is: `partition` sees that.
+PARTITION_FLOOR = 16 * float(np.finfo(np.float64).eps)
+
+
+def floored(partition: FloatArray) -> FloatArray:
+    """Values of Z, in place, no smaller than the rounding of their transform."""
+    return np.maximum(partition, PARTITION_FLOOR, out=partition)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +61,15 @@ class MeanField:
         """Velocity grad Phi / Z at scattered points."""
         return self.manifold.gradient(self.potential, points, self.partition, self.partition_slope)
 
+    def on_nodes(self, grid: Grid) -> tuple[FloatArray, FloatArray | None]:
+        """Velocity grad Phi / Z at the nodes of a grid, and Z there, floored; None where Z = 1."""
+        velocity = grid.gradient(self.potential)
+        if self.partition is None:
+            return velocity, None
+        below = floored(grid.to_nodal(self.partition))
+        velocity /= below
+        return velocity, below
+
     def velocity_and_divergence(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Velocity at scattered points, and its divergence there, shape (n,).
 
@@ -58,8 +84,7 @@ class MeanField:
         velocity = space.gradient(potential, points)
         if partition is None:
             return velocity, laplacian
-        below = space.evaluate(partition, points)
-        np.maximum(below, PARTITION_FLOOR, out=below)
+        below = floored(space.evaluate(partition, points))
         velocity /= below if velocity.ndim == 1 else below[:, None]
         if self.partition_slope is None:
             along = velocity * space.gradient(partition, points)
@@ -106,19 +131,6 @@ class Interaction:
             return MeanField(self.manifold, potential, None)
         partition = self.manifold.convolve(self.attention_multipliers, moments)
         return MeanField(self.manifold, potential, partition, self.partition_slope)
-
-    def velocity(self, points: FloatArray, weights: FloatArray | None) -> FloatArray:
-        """Velocity of weighted points in their own field; weights None means equal."""
-        found = self.manifold.own_velocity(
-            points,
-            weights,
-            self.potential_multipliers,
-            self.attention_multipliers,
-            self.partition_slope,
-        )
-        if found is None:
-            found = self.field(self.manifold.moments(points, weights, self.degree)).velocity(points)
-        return found
 
 
 def interaction(problem: Problem, degree: int | None = None) -> Interaction:

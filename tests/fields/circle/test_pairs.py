@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from meanfield.compute import threads
-from meanfield.manifolds.circle import pair_kernels
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle, pairwise_velocity
+from meanfield.fields.circle import pair_kernels
+from meanfield.fields.circle.pairs import exponential_velocity_circle, pairwise_velocity
 
 BETAS = [0.0, 1.0, -1.0, 9.0, -9.0, 81.0, -81.0]
 
@@ -137,7 +137,7 @@ def test_generic_kernel_gives_the_exponential_one(beta: float, normalized: bool)
 
 def test_generic_kernel_in_blocks_is_the_dense_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows at the seams of blocks must not be lost."""
-    from meanfield.manifolds.circle import pairs as pairwise
+    from meanfield.fields.circle import pairs as pairwise
 
     monkeypatch.setattr(pairwise, "_PAIRS_AT_ONCE", 70)
     rng = np.random.default_rng(4)

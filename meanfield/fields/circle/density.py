@@ -21,9 +21,9 @@ import rocket_fft  # noqa: F401  (lets compiled code call numpy.fft)
 from meanfield.arrays import ComplexArray
 from meanfield.compute.compiled import njit
 from meanfield.compute.elementary import copy_to
-from meanfield.manifolds.circle.blocks import block_flux, block_size
-from meanfield.manifolds.circle.convolution import convolve_flux
-from meanfield.manifolds.manifold import PARTITION_FLOOR
+from meanfield.fields.circle.blocks import block_flux, block_size
+from meanfield.fields.circle.convolution import convolve_flux
+from meanfield.fields.mean_field import PARTITION_FLOOR
 
 # Velocities up to this degree are multiplied by convolution: measured crossover with the
 # transforms at 256 to 4,096 degrees (tests/benchmarks/density_rhs.py).

@@ -10,7 +10,7 @@ import scipy.integrate
 import scipy.special
 
 import meanfield as mf
-from meanfield.positive_sums import mean_velocity, noise_share
+from meanfield.fields.positive_sums import mean_velocity, noise_share
 from meanfield.representations import Options, represent
 from meanfield.representations.resumed_characteristics import resumed_characteristics
 from meanfield.trajectory import SimulationError

@@ -74,7 +74,7 @@ def exponential_velocity_circle(
     >>> bool(np.isclose(v[0], 0.5 * np.exp(81 * (np.cos(1.2) - 1)) * np.sin(1.2), rtol=1e-13))
     True
     """
-    from meanfield.manifolds.circle import pair_kernels
+    from meanfield.fields.circle import pair_kernels
 
     if not math.isfinite(beta):
         raise ValueError(f"beta = {beta} is not finite; the exponential kernel needs a number.")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.interaction import interaction
+from meanfield.fields import circle, engines
+from meanfield.fields.mean_field import interaction
 from meanfield.kernels import KERNELS
 
 LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]).build(mf.Circle())
@@ -162,7 +163,7 @@ def test_degree_beyond_a_gap_moves_tokens(normalized: bool) -> None:
     points = np.random.default_rng(3).uniform(0.0, 2 * np.pi, 200)
     felt = interaction(mf.Problem(space, kernel, mf.Flow(normalized)))
     found = felt.field(space.moments(points, None, felt.degree)).velocity(points)
-    expected = space.pairwise_velocity(points, None, kernel, normalized)
+    expected = engines.pair_velocity(space, kernel, points, None, normalized)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
 
 
@@ -179,8 +180,7 @@ def test_velocity_in_the_own_field_is_that_of_three_calls_to_the_bit(
         points = turns * rng.uniform(0.0, 2 * np.pi, n)
         weights = rng.dirichlet(np.ones(n)) if weighted else None
         expected = felt.field(space.moments(points, weights, felt.degree)).velocity(points)
-        assert np.array_equal(felt.velocity(points, weights), expected)
-        multipliers = felt.potential_multipliers, felt.attention_multipliers
-        assert (space.own_velocity(points, weights, *multipliers) is not None) == alone
+        assert np.array_equal(engines.velocity(felt, points, weights), expected)
+        assert (circle.own_velocity(felt, points, weights) is not None) == alone
     points = rng.uniform(0.0, 2 * np.pi, 4000)
-    assert space.own_velocity(points, None, felt.potential_multipliers, None) is None
+    assert circle.own_velocity(felt, points, None) is None

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import ComplexArray
-from meanfield.manifolds.manifold import PARTITION_FLOOR
+from meanfield.fields.mean_field import floored
 from meanfield.manifolds.sphere.coefficients import degree_of
 from meanfield.manifolds.sphere.rings import rings
 from meanfield.manifolds.sphere.scratch import Scratch
@@ -36,7 +36,7 @@ def advection(
         values = nodes.values(density, scratch.array("values", shape))
         if partition is not None:
             below = nodes.values(partition, scratch.array("partition", shape))
-            values /= np.maximum(below, PARTITION_FLOOR, out=below)
+            values /= floored(below)
         flux = scratch.array("flux", (*shape[:-1], 2, nodes.size))
         flux = nodes.gradients(potential, flux)
         flux *= values[..., None, :]

@@ -1,10 +1,7 @@
 """Weighted means by sums of positive terms, where the series of Z has lost its digits.
 
-A normalised velocity is a mean of P_x y with the weights a(<x, y>) mu(dy) / Z(x). As a series of
-moments Z has an absolute error of rounding times the sum S of the moduli of its terms. Most
-kernels are largest at s = 1: then Z is as large as the mass nearby, and the error small wherever
-there is any. With a = e^{beta s - |beta|}, beta < 0, a token attends to what is opposite,
-and Z may be e^{-2 |beta|} where all the mass is. Here
+A normalised velocity is a mean of P_x y with the weights a(<x, y>) mu(dy) / Z(x): with
+a = e^{beta s - |beta|}
 
     v = <P_x y>,    div v = beta (<1 - s^2> - |v|^2) - m <s>,    <g> = int g a dmu / int a dmu
 
@@ -15,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import FloatArray
 from meanfield.compute.threads import map_chunks
-from meanfield.interaction import MeanField
-from meanfield.manifolds.grid import Grid
+from meanfield.fields.lost_digits import ROUNDING_SHARE, sees_far
+from meanfield.fields.mean_field import MeanField
 from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density
 from meanfield.problem import Problem
@@ -26,81 +23,12 @@ from meanfield.problem import Problem
 MOST_NODES = 5_000
 """Nodes up to which their n^2 pairs are summed: 0.2 s a velocity."""
 
-# Share of S that is noise in Z, with the moments' own: five times what densities were measured to
-# lose at |beta| = 4 to 10 and concentrations 2 to 20.
-_ROUNDING = 1e-15
-# Kernels whose value at s = 1 is a larger share of their largest lose three digits at most.
-_NEAR = 1e-3
 _PAIRS_AT_ONCE = 1 << 18  # 2 MiB
-
-
-def sees_far(problem: Problem) -> bool:
-    """Whether Z may be lost where there is mass: normalised, and a(1) < max |a| / 1000.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> [sees_far(mf.Problem(mf.Circle(), mf.exponential(b), mf.SA)) for b in (9.0, -3.0, -9.0)]
-    [False, False, True]
-    """
-    kernel = problem.kernel
-    here = float(np.abs(kernel.attention(np.ones(1))[0]))
-    return problem.flow.normalized and here < _NEAR * kernel.largest_attention
-
-
-def felt_degree(problem: Problem, tolerance: float) -> int:
-    """Degree of the kernel that many nodes on the sphere feel, where velocities are the cost.
-
-    Multipliers below tolerance^2 of the largest are left out: velocities change by tolerance^2 / Z,
-    and Z is below the tolerance for next to no mass: int dmu / Z is at most what one cluster has,
-    1, times how many fit on the sphere, about |beta|.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.SA)
-    >>> [felt_degree(problem, tolerance) for tolerance in (1e-3, 1e-4, 1e-6, 1e-10)]
-    [15, 17, 22, 27]
-    """
-    if problem.space.dimension == 1 or not tolerance or sees_far(problem):
-        return problem.kernel_degree
-    return min(problem.kernel_degree, problem.kernel.degree(2, tolerance**2))
 
 
 def sums_pairs(problem: Problem, count: int) -> bool:
     """Whether the velocity of this many nodes is summed over pairs: Z may be lost, they are few."""
     return sees_far(problem) and problem.kernel.log_slope is not None and count <= MOST_NODES
-
-
-def lost_share(field: MeanField, partition: FloatArray, masses: FloatArray) -> float:
-    """Mean relative error of Z as a series, int (rounding S / Z) dmu: 1 if all is lost; 0 if Z = 1.
-
-    `partition` has its values at the nodes, `masses` the masses there. Velocities are wrong by
-    as much.
-    """
-    if field.partition is None:
-        return 0.0
-    space = field.manifold
-    sizes = space.sizes_by_degree(field.partition)
-    degrees = np.arange(len(sizes))
-    # |sum_m g_lm Y_lm| <= sqrt(2 l + 1) |g_l| on the sphere.
-    largest = float(sizes @ (2.0 * degrees + 1.0) ** (0.5 * (space.dimension - 1)))
-    noise = _ROUNDING * largest
-    return float(np.maximum(masses, 0.0) @ (noise / np.maximum(partition, noise)))
-
-
-def share_lost(field: MeanField, points: FloatArray, masses: FloatArray) -> float:
-    """As `lost_share`, at scattered points; 0 if the flow is not normalised."""
-    if field.partition is None:
-        return 0.0
-    return lost_share(field, field.manifold.evaluate(field.partition, points), masses)
-
-
-def density_share(problem: Problem, field: MeanField, grid: Grid, density: ModalArray) -> float:
-    """As `lost_share`, of a density on its grid; 0 if Z is nowhere small where there is mass."""
-    if field.partition is None or not sees_far(problem):
-        return 0.0
-    return lost_share(field, grid.to_nodal(field.partition), grid.to_nodal(density) * grid.weights)
 
 
 def noise_share(
@@ -118,7 +46,7 @@ def noise_share(
     if initial.components:
         return 0.0
     sizes = problem.space.sizes_by_degree(initial.coefficients)
-    noise = (_ROUNDING * sizes.sum() + error) * cells.weights
+    noise = (ROUNDING_SHARE * sizes.sum() + error) * cells.weights
     sums = _sums(problem, _vectors(points), np.column_stack([masses, noise]))
     return float(masses @ np.minimum(sums[:, 1] / sums[:, 0], 1.0))
 

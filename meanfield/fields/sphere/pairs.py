@@ -77,7 +77,7 @@ def exponential_velocity_sphere(
     >>> bool(np.isclose(v[0, 1], exact, rtol=1e-13))
     True
     """
-    from meanfield.manifolds.sphere import pair_kernels
+    from meanfield.fields.sphere import pair_kernels
 
     if not math.isfinite(beta):
         raise ValueError(f"beta = {beta} is not finite; the exponential kernel needs a number.")

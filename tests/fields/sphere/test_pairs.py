@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from meanfield.compute import threads
-from meanfield.manifolds.circle.pairs import exponential_velocity_circle
-from meanfield.manifolds.sphere import pair_kernels
-from meanfield.manifolds.sphere import pairs as pairwise
-from meanfield.manifolds.sphere.pairs import exponential_velocity_sphere, pairwise_velocity
+from meanfield.fields.circle.pairs import exponential_velocity_circle
+from meanfield.fields.sphere import pair_kernels
+from meanfield.fields.sphere import pairs as pairwise
+from meanfield.fields.sphere.pairs import exponential_velocity_sphere, pairwise_velocity
 
 # A rotation to general position: its rounding leaves vectors that are 1 to a unit or two.
 _TURN = np.array([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])

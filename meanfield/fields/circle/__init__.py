@@ -1,0 +1,78 @@
+"""Engines of the circle, as `engines` wants them."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.fields.circle import density as kernels
+from meanfield.fields.circle import pairs
+from meanfield.fields.mean_field import Interaction, Transport
+from meanfield.kernels import Kernel
+from meanfield.manifolds.circle import points as scattered
+from meanfield.manifolds.circle.grid import alias_free_size
+
+_LEAST_VELOCITY_DEGREE = 64
+# Crossover at any degree, as tests/benchmarks/circle_velocity.py measures it.
+_FEW_POINTS = 100
+
+
+def transport(felt: Interaction, max_degree: int) -> Transport:
+    """One compiled call: up to a thousand degrees NumPy's would take as long as the rest."""
+    return partial(
+        kernels.transport,
+        felt.potential_multipliers,
+        felt.attention_multipliers,
+        max_degree,
+        product_sizes(max_degree),
+    )
+
+
+def advection(
+    max_degree: int,
+    density: ComplexArray,
+    potential: ComplexArray,
+    partition: ComplexArray | None,
+) -> ComplexArray:
+    """Coefficients of d/dtheta (f Phi' / Z)."""
+    sizes = product_sizes(max_degree)
+    return kernels.advection(density, potential, partition, max_degree, sizes)
+
+
+def own_velocity(
+    felt: Interaction, points: FloatArray, weights: FloatArray | None
+) -> FloatArray | None:
+    """Velocity of few tokens in one compiled call."""
+    return scattered.own_velocity(
+        points, weights, felt.potential_multipliers, felt.attention_multipliers
+    )
+
+
+def few_points(degree: int) -> int:
+    """The same at any degree."""
+    return _FEW_POINTS
+
+
+def pair_velocity(
+    kernel: Kernel,
+    points: FloatArray,
+    weights: FloatArray | None,
+    normalized: bool,
+    targets: FloatArray | None,
+) -> FloatArray:
+    """Compiled for built-in kernels."""
+    if kernel.log_slope is None:
+        return pairs.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
+    return pairs.exponential_velocity_circle(points, weights, kernel.log_slope, normalized, targets)
+
+
+@lru_cache(maxsize=64)
+def product_sizes(max_degree: int) -> npt.NDArray[np.int64]:
+    """Sizes free of aliasing for velocities of degree 64, 128, ..., at least max_degree."""
+    degrees = [_LEAST_VELOCITY_DEGREE]
+    while degrees[-1] < max_degree:
+        degrees.append(2 * degrees[-1])
+    return np.array([alias_free_size(max_degree, degree) for degree in degrees])

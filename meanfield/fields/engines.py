@@ -1,0 +1,133 @@
+"""Fast ways to what `mean_field` defines, one row a manifold: a matter of speed only.
+
+    transport       density -> -div(f grad Phi / Z), the field being its own
+    velocity        tokens -> grad Phi / Z at themselves, without moments in between
+    pair_velocity   the same summed over pairs: the oracle, and the way for few tokens
+
+Tests compare each with the definition; `docs/numerics.md` says where one is faster than another.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields.mean_field import Interaction, Transport
+from meanfield.kernels import Kernel
+from meanfield.manifolds.manifold import Manifold
+
+
+def transport(felt: Interaction, max_degree: int) -> Transport:
+    """Transport of densities of a degree by the field that they create.
+
+        -div(f grad Phi / Z),    Phi_l = w_l f_l,    Z_l = a_l f_l
+
+    Without a_l, Z = 1, and then f without its mean is what moves if the second argument of the
+    function, `perturbation`, is true.
+    """
+    return _engines(felt.manifold).transport(felt, max_degree)
+
+
+def advection(
+    space: Manifold,
+    max_degree: int,
+    density: ModalArray,
+    potential: ModalArray,
+    partition: ModalArray | None = None,
+) -> ModalArray:
+    """Coefficients up to max_degree of div(f grad Phi / Z) in a given field; Z = 1 if None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanfield as mf
+    >>> cosine = np.array([0.0, 0.5])
+    >>> advection(mf.Circle(), 2, np.array([1.0]), cosine).real.round(12) + 0.0
+    array([ 0. , -0.5,  0. ])
+    """
+    return _engines(space).advection(max_degree, density, potential, partition)
+
+
+def velocity(felt: Interaction, points: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Velocity grad Phi / Z of weighted points in their own field; weights None means equal.
+
+    Without moments in between where that is faster: on the circle the same to the bit, on the
+    sphere within rounding.
+    """
+    space = felt.manifold
+    direct = _engines(space).own_velocity(felt, points, weights)
+    if direct is not None:
+        return direct
+    return felt.field(space.moments(points, weights, felt.degree)).velocity(points)
+
+
+def few_points(space: Manifold, degree: int) -> int:
+    """How many points sums over pairs move faster than moments up to a degree do.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> few_points(mf.Circle(), 27), few_points(mf.Sphere(), 27)
+    (100, 262)
+    """
+    return _engines(space).few_points(degree)
+
+
+def pair_velocity(
+    space: Manifold,
+    kernel: Kernel,
+    points: FloatArray,
+    weights: FloatArray | None,
+    normalized: bool,
+    targets: FloatArray | None = None,
+) -> FloatArray:
+    """Velocity in the field of points, at themselves or at targets, summed over pairs.
+
+    Strength is 1. Compiled for kernels with a' = c a, the built-in ones.
+    """
+    return _engines(space).pair_velocity(kernel, points, weights, normalized, targets)
+
+
+class Engines(Protocol):
+    """Row of a manifold: a module of functions with these names."""
+
+    def transport(self, felt: Interaction, max_degree: int) -> Transport:
+        """See `transport`."""
+
+    def advection(
+        self,
+        max_degree: int,
+        density: ModalArray,
+        potential: ModalArray,
+        partition: ModalArray | None,
+    ) -> ModalArray:
+        """See `advection`."""
+
+    def own_velocity(
+        self, felt: Interaction, points: FloatArray, weights: FloatArray | None
+    ) -> FloatArray | None:
+        """Velocity of points in their own field; None where moments are as fast."""
+
+    def few_points(self, degree: int) -> int:
+        """See `few_points`."""
+
+    def pair_velocity(
+        self,
+        kernel: Kernel,
+        points: FloatArray,
+        weights: FloatArray | None,
+        normalized: bool,
+        targets: FloatArray | None,
+    ) -> FloatArray:
+        """See `pair_velocity`."""
+
+
+def _engines(space: Manifold) -> Engines:
+    """Row of a manifold, loaded when it is needed."""
+    if space.dimension == 1:
+        from meanfield.fields import circle
+
+        return circle
+    from meanfield.fields import sphere
+
+    return sphere

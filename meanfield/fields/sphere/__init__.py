@@ -1,0 +1,71 @@
+"""Engines of the sphere, as `engines` wants them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.fields.mean_field import Interaction, Transport
+from meanfield.fields.sphere import density as by_rings
+from meanfield.fields.sphere import pairs
+from meanfield.kernels import Kernel
+from meanfield.manifolds.sphere import points as scattered
+from meanfield.manifolds.sphere.scratch import Scratch
+
+
+def transport(felt: Interaction, max_degree: int) -> Transport:
+    """Transforms by rings, with arrays that are used again."""
+    scratch = Scratch()
+
+    def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
+        field = felt.field(density)
+        if field.partition is None and perturbation:
+            density = density.copy()
+            density[0] = 0.0
+        divergence = by_rings.advection(
+            density, field.potential, field.partition, max_degree, scratch
+        )
+        return np.negative(divergence, out=divergence)
+
+    return transport
+
+
+def advection(
+    max_degree: int,
+    density: ComplexArray,
+    potential: ComplexArray,
+    partition: ComplexArray | None,
+) -> ComplexArray:
+    """Coefficients of div(f grad Phi / Z); a leading axis, of several densities, is kept."""
+    return by_rings.advection(density, potential, partition, max_degree, Scratch())
+
+
+def own_velocity(
+    felt: Interaction, points: FloatArray, weights: FloatArray | None
+) -> FloatArray | None:
+    """Velocity of tokens by solid harmonics."""
+    return scattered.own_velocity(
+        points,
+        weights,
+        felt.potential_multipliers,
+        felt.attention_multipliers,
+        felt.partition_slope,
+    )
+
+
+def few_points(degree: int) -> int:
+    """Near the crossovers of tests/benchmarks/sphere_methods.py; above 64 by transforms."""
+    return 100 + 2 * degree**2 // 9 if degree <= 64 else 200 + 19 * degree
+
+
+def pair_velocity(
+    kernel: Kernel,
+    points: FloatArray,
+    weights: FloatArray | None,
+    normalized: bool,
+    targets: FloatArray | None,
+) -> FloatArray:
+    """Compiled for built-in kernels."""
+    if kernel.log_slope is None:
+        return pairs.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
+    return pairs.exponential_velocity_sphere(points, weights, kernel.log_slope, normalized, targets)

@@ -1,0 +1,114 @@
+"""Tokens in their own field: which engine moves them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields import engines
+from meanfield.fields.lost_digits import lost_share_at, sees_far
+from meanfield.fields.mean_field import Interaction, MeanField
+from meanfield.problem import Problem
+
+MOST_PAIRED = 10_000
+"""Tokens up to which sums over pairs stand in for a series of Z that loses its digits: 1e8 pairs, a
+second a velocity."""
+
+# The rounding of Z is 1e-15; equal weights keep Z above 1/n.
+_SMALLEST_PARTITION = 1e-9
+# Share of the tolerance that the rounding of Z may be before pairs are summed.
+_LOST_EARLY = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class TokenField:
+    """Velocity of weighted tokens in the field of all of them.
+
+    Few tokens are summed pair by pair, others through their moments, at a cost linear in their
+    number.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    felt : Interaction
+        Given. Degrees that move them.
+    weights : ndarray, shape (n,), or None
+        Given. None means equal.
+    tolerance : float
+        Given. What rounding of Z may do to velocities.
+    """
+
+    problem: Problem
+    felt: Interaction
+    weights: FloatArray | None
+    tolerance: float
+
+    @cached_property
+    def far(self) -> bool:
+        """Whether Z may be lost where tokens are."""
+        return sees_far(self.problem)
+
+    def field(self, points: FloatArray) -> MeanField:
+        """Mean field by moments."""
+        moments = self.problem.space.moments(points, self.weights, self.felt.degree)
+        return self.felt.field(moments)
+
+    def velocity(self, points: FloatArray) -> FloatArray:
+        """Velocity of every token."""
+        space, felt = self.problem.space, self.felt
+        if len(points) < engines.few_points(space, felt.degree):
+            return self._pair_velocity(points)
+        if not self.far and (self.weights is None or felt.attention_multipliers is None):
+            return engines.velocity(felt, points, self.weights)
+        field = self.field(points)
+        if self.far and len(points) <= MOST_PAIRED:
+            lost_share = lost_share_at(field, points, self.weights)
+            if lost_share > _LOST_EARLY * self.tolerance:
+                return self._pair_velocity(points)
+        velocity = field.velocity(points)
+        if field.partition is None or self.weights is None:
+            return velocity
+        # Far from all mass but their own, which is next to none, tokens see a quotient of two
+        # rounding errors. Sums over pairs keep both sums to relative accuracy.
+        lost = space.evaluate(field.partition, points) < _SMALLEST_PARTITION
+        if lost.any():
+            velocity[lost] = self._pair_velocity(points, points[lost])
+        return velocity
+
+    def lost_share(self, points: FloatArray) -> float:
+        """Mean relative error of velocities by the rounding of Z; 0 where pairs are summed."""
+        if not self.far or len(points) <= MOST_PAIRED:
+            return 0.0
+        return lost_share_at(self.field(points), points, self.weights)
+
+    def dissipation(self, points: FloatArray) -> float:
+        """Rate int Z |v|^2 dmu / strength at which the energy changes along the flow."""
+        normalized = self.felt.attention_multipliers is not None
+        partition = self.field(points).partition if normalized else None
+        velocity = self.velocity(points)
+        return dissipation(self.problem, self.felt, partition, points, self.weights, velocity)
+
+    def _pair_velocity(self, points: FloatArray, targets: FloatArray | None = None) -> FloatArray:
+        problem, flow = self.problem, self.problem.flow
+        return flow.strength * engines.pair_velocity(
+            problem.space, problem.kernel, points, self.weights, flow.normalized, targets
+        )
+
+
+def dissipation(
+    problem: Problem,
+    felt: Interaction,
+    partition: ModalArray | None,
+    points: FloatArray,
+    weights: FloatArray | None,
+    velocity: FloatArray,
+) -> float:
+    """Rate of energy int Z |v|^2 dmu / strength of weighted points; `partition` has Z's modes."""
+    space = problem.space
+    squared = space.squared_norm(velocity)
+    if partition is not None:
+        squared = squared * space.evaluate(partition, points)
+    mean = squared.mean() if weights is None else weights @ squared
+    return float(mean) / (problem.flow.strength * felt.scale)
