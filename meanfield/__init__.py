@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 # First, before what takes long to load: signals.
 from meanfield.commands import loading as _loading  # noqa: F401
+from meanfield.version import __version__ as __version__
 
 # Python refuses to load its pools of threads once the main thread has ended, and a thread of the
 # script may be the first to ask for a name below.
@@ -58,8 +59,6 @@ if TYPE_CHECKING:
     )
     from meanfield.theory.two_clusters import two_cluster_time
     from meanfield.transport import Bracket, sobolev_distance, wasserstein
-
-__version__ = "0.1.0"
 
 __all__ = [
     "SA",

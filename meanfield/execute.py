@@ -20,14 +20,15 @@ from meanfield.outputs.provenance import provenance
 from meanfield.outputs.reading import damage_told
 from meanfield.outputs.recorder import conclude, record
 from meanfield.outputs.run_file import load, read_checkpoint
-from meanfield.outputs.status import is_cut_short
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, hand_over_rule, represent
-from meanfield.run import RUNNING, Run, problem_attributes
+from meanfield.run import Run, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.status import RUNNING, is_cut_short
 from meanfield.theory.stability import growth_rates
 from meanfield.trajectory import trajectory
+from meanfield.version import __version__
 
 # Sections and keys in which a resumed run may differ from the one it continues.
 _FREE_KEYS = {"time": ("end", "save"), "output": None}
@@ -163,8 +164,6 @@ def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:
 
 
 def _attributes(config: Config) -> dict[str, Any]:
-    from meanfield import __version__
-
     return problem_attributes(config.problem) | {
         "meanfield_version": __version__,
         "config": config.text,

@@ -20,13 +20,12 @@ from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, observe
 from meanfield.problem import Problem
 from meanfield.snapshot import Snapshot
+from meanfield.status import COMPLETED
 from meanfield.theory.stability import growth_rate_max, growth_rates
 from meanfield.theory.time_units import paper_time_factor
 
 if TYPE_CHECKING:
     import xarray
-
-COMPLETED, RUNNING = "completed", "running"
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import meanfield
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    ["arrays", "compute", "errors", "events", "files", "flows"],
+    ["arrays", "compute", "errors", "events", "files", "flows", "status", "version"],
     ["kernels", "integrators"],
     ["manifolds"],
     ["measures", "positivity"],

@@ -26,7 +26,7 @@ from meanfield.files.replacing import OutputError
 from meanfield.outputs.comparison_file import load_comparison, record_comparison
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
-from meanfield.run import COMPLETED
+from meanfield.status import COMPLETED
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors.finished import finished

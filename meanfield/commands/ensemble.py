@@ -23,7 +23,7 @@ from meanfield.config.errors import located
 from meanfield.outputs.ensemble_file import load_ensemble, record_ensemble
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
-from meanfield.run import COMPLETED
+from meanfield.status import COMPLETED
 from meanfield.studies.cluster_runs import block_clusters
 from meanfield.studies.ensemble import EnsemblePlan, block_work, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, NoReturn
 
-from meanfield import __version__
 from meanfield.commands.arguments import ARGUMENTS, add_threads
 from meanfield.commands.interrupts import (
     interrupt_requested,
@@ -25,6 +24,7 @@ from meanfield.commands.interrupts import (
 from meanfield.commands.loading import leaves_on_signals
 from meanfield.commands.streams import drop, open_streams, say
 from meanfield.errors import SimulationError, one_line
+from meanfield.version import __version__
 
 COMMANDS = {
     "run": "evolve a measure as a run file says, into an HDF5 file",

@@ -82,7 +82,7 @@ def problem_source(config: Config) -> ProblemSource:
 
 def study_attributes(config: Config, stored: Mapping[str, Any] | None) -> dict[str, Any]:
     """Attributes of the output beyond the facts of the problem; `stored` are those it has."""
-    from meanfield import __version__
+    from meanfield.version import __version__
 
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {

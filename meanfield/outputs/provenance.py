@@ -25,6 +25,7 @@ from meanfield.outputs.reading import opened, plain_attributes
 from meanfield.outputs.result_hash import result_hash
 from meanfield.outputs.run_file import check_format, file_results
 from meanfield.outputs.study_file import study_kind
+from meanfield.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "numba", "rocket-fft", "ducc0", "pyshtools", "h5py")
 """Distributions that compute, or write, what a file holds."""
@@ -105,8 +106,6 @@ def _differences(stored: Mapping[str, Any], here: Mapping[str, Any]) -> list[str
 
 
 def _versions() -> dict[str, str]:
-    from meanfield import __version__
-
     found = {"meanfield": __version__, "python": platform.python_version()}
     for name in LIBRARIES:
         # Reading what is installed takes a millisecond or more each, asking a module nothing.

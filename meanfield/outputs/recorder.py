@@ -21,10 +21,9 @@ from meanfield.outputs.output_file import OutputFile, replace_file
 from meanfield.outputs.provenance import FACTS
 from meanfield.outputs.result_hash import result_hash
 from meanfield.outputs.run_file import file_results
-from meanfield.outputs.status import cut_short
 from meanfield.outputs.wall_time import WallTime
-from meanfield.run import COMPLETED, RUNNING
 from meanfield.snapshot import Snapshot
+from meanfield.status import COMPLETED, RUNNING, cut_short
 
 _FLUSH_SECONDS = 1.0
 _FLUSH_SHARE = 10.0

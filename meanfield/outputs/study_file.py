@@ -24,9 +24,8 @@ import numpy as np
 from meanfield.outputs.output_file import OutputFile, replace_file
 from meanfield.outputs.reading import FormatError, opened, plain_attributes
 from meanfield.outputs.result_hash import result_hash
-from meanfield.outputs.status import cut_short
 from meanfield.outputs.wall_time import WallTime
-from meanfield.run import COMPLETED, RUNNING
+from meanfield.status import COMPLETED, RUNNING, cut_short
 
 if TYPE_CHECKING:
     import h5py

@@ -128,7 +128,7 @@ def _facts(problem: Problem, measured: Ensemble) -> dict[str, Any]:
             f"the laws are those of uniform tokens, and the ensemble starts from "
             f'"{facts["initial"]}": use the initial law "uniform".'
         )
-    from meanfield import __version__
+    from meanfield.version import __version__
 
     return facts | {"meanfield_version": __version__}
 

@@ -147,7 +147,7 @@ def call(expected: str, data: bytes, *shared: Any) -> Any:
 
 def version() -> str:
     """Version of meanfield in this process."""
-    from meanfield import __version__
+    from meanfield.version import __version__
 
     return __version__
 

@@ -154,7 +154,7 @@ def test_versions_of_the_workers_are_asked_for(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cluster of another version would be used."""
-    monkeypatch.setattr("meanfield.__version__", "9.9")
+    monkeypatch.setattr("meanfield.version.__version__", "9.9")
     with (
         pytest.raises(ValueError, match=r"worker tcp://\S+ has meanfield \S+, expected 9.9"),
         scheduler_pool(cluster.address),

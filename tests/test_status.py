@@ -18,11 +18,11 @@ from meanfield.outputs import recorder
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.recorder import record
 from meanfield.outputs.run_file import load
-from meanfield.outputs.status import cut_short, is_cut_short
 from meanfield.outputs.study_file import taken_down
 from meanfield.outputs.wall_time import WallTime
-from meanfield.run import COMPLETED, RUNNING, problem_attributes
+from meanfield.run import problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.status import COMPLETED, RUNNING, cut_short, is_cut_short
 
 ATTRIBUTES = problem_attributes(mf.Problem(mf.Circle(), mf.linear())) | {"status": RUNNING}
 # What ends a file that is not all there -> how its status begins.

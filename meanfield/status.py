@@ -1,10 +1,10 @@
-"""How files say why they end where they do: the words of a status, written and read here alone."""
+"""How runs and files say why they end where they do: the words of a status, all of them."""
 
 from __future__ import annotations
 
 from meanfield.files.replacing import NOT_WRITTEN
-from meanfield.run import RUNNING
 
+COMPLETED, RUNNING = "completed", "running"
 _INTERRUPTED, _FAILED = "interrupted", "failed"
 
 
