@@ -5,12 +5,14 @@ Public names, listed one by one; each is loaded when it is first used, with what
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # First, before what takes long to load: signals.
 from meanfield.commands import loading as _loading  # noqa: F401
 from meanfield.version import __version__ as __version__
+from meanfield.views import VIEWS as _VIEWS
 
 # Python refuses to load its pools of threads once the main thread has ended, and a thread of the
 # script may be the first to ask for a name below.
@@ -144,6 +146,27 @@ _MODULES = {
     "transport": "Bracket sobolev_distance wasserstein",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+# What results ask for, and the function that makes it, as module:name.
+_MAKERS = {
+    "ClusterPrediction.plot": "outputs.plots.prediction:prediction_figure",
+    "ConvergenceStudy.plot": "outputs.plots.comparison:comparison_figure",
+    "Ensemble.plot": "outputs.plots.ensemble:ensemble_figure",
+    "Run.animate": "outputs.plots:animate",
+    "Run.plot": "outputs.plots:plot",
+    "Run.to_xarray": "outputs.dataset:to_xarray",
+}
+
+
+def _maker(place: str) -> Callable[..., Any]:
+    """Return the function of that place, loaded when it is called."""
+    module, name = place.split(":")
+    return lambda *given, **options: getattr(import_module(f"{__name__}.{module}"), name)(
+        *given, **options
+    )
+
+
+_VIEWS.update({wanted: _maker(place) for wanted, place in _MAKERS.items()})
 
 
 if not TYPE_CHECKING:  # Checkers would take any name for one of ours.

@@ -23,6 +23,7 @@ from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED
 from meanfield.theory.stability import growth_rate_max, growth_rates
 from meanfield.theory.time_units import paper_time_factor
+from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
     import xarray
@@ -95,21 +96,16 @@ class Run:
 
     def to_xarray(self) -> xarray.Dataset:
         """Dataset with time, moments, observables and diagnostics; needs xarray installed."""
-        from meanfield.outputs.dataset import to_xarray
-
-        return to_xarray(self)
+        dataset: xarray.Dataset = VIEWS["Run.to_xarray"](self)
+        return dataset
 
     def plot(self, kind: str = "overview", **options: Any) -> Any:
         """Figure of the run; kinds are listed in `meanfield.outputs.plots.PLOTS`."""
-        from meanfield.outputs.plots import plot
-
-        return plot(self, kind, **options)
+        return VIEWS["Run.plot"](self, kind, **options)
 
     def animate(self, path: str | os.PathLike[str]) -> None:
         """Film of the run, one frame a saved time, into a .gif or .mp4 file."""
-        from meanfield.outputs.plots import animate
-
-        animate(self, path)
+        VIEWS["Run.animate"](self, path)
 
     def __repr__(self) -> str:
         """One line: what, how much, how it ended."""

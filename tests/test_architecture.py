@@ -1,4 +1,4 @@
-"""The house: dependencies point downwards only, names are listed."""
+"""The house: imports point downwards only, without circles, and names are listed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ast
 import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ import meanfield
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    ["arrays", "compute", "errors", "events", "files", "flows", "status", "version"],
+    ["arrays", "compute", "errors", "events", "files", "flows", "status", "version", "views"],
     ["kernels", "integrators"],
     ["manifolds"],
     ["measures", "positivity"],
@@ -36,37 +38,114 @@ FLOORS = [
     ["__main__"],
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+FILES = sorted(PACKAGE.rglob("*.py"))
+Graph = dict[str, set[str]]
 
 
-def room(path: Path) -> str:
-    """Top-level module or package of a file."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def module(path: Path) -> str:
+    """Name under which a file is imported."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """Rooms that a file imports when it is loaded (not inside functions, not for types)."""
-    rooms = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.module is not None:
-            parts = node.module.split(".")
-            if parts[0] == "meanfield":
-                rooms |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
-        elif isinstance(node, ast.Import):
-            names = [name.name.split(".") for name in node.names]
-            # `import meanfield` would be everything.
-            rooms |= {(name + ["__main__"])[1] for name in names if name[0] == "meanfield"}
-    return rooms
+def floor(name: str) -> int:
+    """Floor of a module; the package itself lists everything, and commands use it as scripts do."""
+    return FLOOR[name.split(".")[1] if "." in name else "commands"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_downwards(path: Path) -> None:
-    """An import from a higher floor would let data flow back."""
-    own = room(path)
-    above = {
-        name for name in imported_rooms(path) - {own, "__version__"} if FLOOR[name] > FLOOR[own]
-    }
-    assert not above
+def text_known(argument: ast.expr, name: str) -> str:
+    """Text of an argument of a module of that name, as far as it is known before it runs."""
+    text = ""
+    for part in argument.values if isinstance(argument, ast.JoinedStr) else [argument]:
+        if isinstance(part, ast.Constant):
+            text += str(part.value)
+        elif isinstance(part, ast.FormattedValue) and ast.unparse(part.value) == "__name__":
+            text += name
+        else:
+            break
+    return text
+
+
+def imported(name: str, source: str, known: set[str]) -> set[str]:
+    """Modules that another one imports at any time, also in functions, but not for types alone."""
+    words: list[str] = []
+
+    class Imports(ast.NodeVisitor):
+        def visit_If(self, node: ast.If) -> None:
+            for_types = ast.unparse(node.test) == "TYPE_CHECKING"
+            for part in node.orelse if for_types else node.body + node.orelse:
+                self.visit(part)
+
+        def visit_Import(self, node: ast.Import) -> None:
+            words.extend(alias.name for alias in node.names)
+
+        def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+            assert not node.level, f"{name}: imports say the whole name"
+            words.extend(f"{node.module}.{alias.name}" for alias in node.names)
+
+        def visit_Call(self, node: ast.Call) -> None:
+            if ast.unparse(node.func).endswith("import_module"):
+                words.append(text_known(node.args[0], name).rstrip("."))
+            self.generic_visit(node)
+
+    Imports().visit(ast.parse(source))
+    # A name in a module is imported from that.
+    found = {word if word in known else word.rpartition(".")[0] for word in words}
+    return (found & known) - {name}
+
+
+def imports(sources: dict[str, str]) -> Graph:
+    """Modules by name, each with those that it imports."""
+    return {name: imported(name, text, set(sources)) for name, text in sources.items()}
+
+
+def upwards(graph: Graph) -> list[str]:
+    """Imports from a higher floor."""
+    return [
+        f"{name} imports {other}, which stands above it"
+        for name, others in graph.items()
+        for other in sorted(others)
+        if floor(other) > floor(name)
+    ]
+
+
+def circles(graph: Graph) -> list[str]:
+    """Circles of imports, until none is left without the last arrow of each."""
+    found, graph = [], {name: set(others) for name, others in graph.items()}
+    while True:
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            circle = error.args[1][::-1]
+            graph[circle[-2]].discard(circle[-1])
+            found.append(" -> ".join(circle))
+        else:
+            return found
+
+
+def test_imports_point_downwards_without_circles() -> None:
+    """An import from a higher floor, or in a circle, would let data flow back."""
+    graph = imports({module(path): path.read_text(encoding="utf-8") for path in FILES})
+    wrong = upwards(graph) + circles(graph)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_imports_that_hide_are_seen() -> None:
+    """An import in a function, or by a string, would lead upwards unseen; one for types may."""
+    hidden = "def f():\n    from meanfield.{} import x\n"
+    graph = imports(
+        {
+            "meanfield.run": hidden.format("outputs.plots"),
+            "meanfield.outputs.plots": "import meanfield.outputs.style",
+            "meanfield.outputs.style": hidden.format("outputs.plots"),
+            "meanfield.outputs.bounds": "import_module(f'meanfield.commands.{name}')",
+            "meanfield.commands": "if TYPE_CHECKING:\n    import meanfield.run",
+        }
+    )
+    above = ["run imports meanfield.outputs.plots", "outputs.bounds imports meanfield.commands"]
+    assert upwards(graph) == [f"meanfield.{told}, which stands above it" for told in above]
+    (circle,) = circles(graph)
+    assert set(circle.split(" -> ")) == {"meanfield.outputs.plots", "meanfield.outputs.style"}
 
 
 def test_design_page_names_the_rooms() -> None:
@@ -85,6 +164,19 @@ def test_public_names_are_listed() -> None:
     assert all(hasattr(meanfield, name) for name in meanfield.__all__)
     with pytest.raises(AttributeError, match="module 'meanfield' has no attribute 'simulat'"):
         _ = meanfield.simulat
+
+
+def test_what_results_ask_for_is_there() -> None:
+    """`.plot()` of a result would fail, or depend on what was imported before."""
+    asked = re.findall(
+        r'VIEWS\["(\w+)\.(\w+)"\]', "".join(path.read_text("utf-8") for path in FILES)
+    )
+    assert sorted(".".join(words) for words in asked) == sorted(meanfield._MAKERS)
+    for place in meanfield._MAKERS.values():
+        home, name = place.split(":")
+        assert callable(getattr(import_module(f"meanfield.{home}"), name))
+    code = "from meanfield.views import VIEWS\nassert 'Run.plot' in VIEWS"
+    assert not loaded(code) & {"numpy", "matplotlib", "meanfield.outputs"}
 
 
 def test_type_checkers_see_the_names_where_they_are() -> None:

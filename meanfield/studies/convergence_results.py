@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.studies.power_law import fit_power_law
+from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -133,9 +134,8 @@ class ConvergenceStudy:
 
     def plot(self) -> Figure:
         """Figure of the study: distances against time and against the number of tokens."""
-        from meanfield.outputs.plots.comparison import comparison_figure
-
-        return comparison_figure(self)
+        figure: Figure = VIEWS["ConvergenceStudy.plot"](self)
+        return figure
 
     def __repr__(self) -> str:
         """One line: what was measured and the headline."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.studies.count_law import CountLaw, law_of
+from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,9 +96,8 @@ class Ensemble:
 
     def plot(self) -> Figure:
         """Figure of the ensemble: mean counts against the number of tokens, distributions."""
-        from meanfield.outputs.plots.ensemble import ensemble_figure
-
-        return ensemble_figure(self)
+        figure: Figure = VIEWS["Ensemble.plot"](self)
+        return figure
 
     def __repr__(self) -> str:
         """One line: sizes, runs and the mean counts at the last time."""

@@ -33,6 +33,7 @@ from meanfield.theory.cluster_counts import (
 )
 from meanfield.theory.stability import dominant_degree, growth_rates, onset_time
 from meanfield.theory.token_prediction import TokenPrediction, predict_positions
+from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -125,9 +126,8 @@ class ClusterPrediction:
 
     def plot(self) -> Figure:
         """Figure: growth rates, the laws, and the potential of tokens that were given."""
-        from meanfield.outputs.plots.prediction import prediction_figure
-
-        return prediction_figure(self)
+        figure: Figure = VIEWS["ClusterPrediction.plot"](self)
+        return figure
 
     def __repr__(self) -> str:
         """One line: what is predicted for what."""

@@ -7,7 +7,7 @@ pyplot or any other global state, and matplotlib is imported when a figure is dr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from meanfield.outputs.plots.film_file import Progress
     from meanfield.run import Run
 
 DEFAULT_KIND = "overview"
 BOTH = ("circle", "sphere")
-Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,6 @@ PLOTS: dict[str, PlotKind] = {
     ]
 }
 """Kinds of figures, by the name that `meanfield plot --kind` takes."""
-
-
-FILM_SUFFIXES = (".mp4", ".gif")
-"""What a file name of a film ends in; other figures end in .png, .pdf or .svg."""
 
 
 def plot(run: Run, kind: str = DEFAULT_KIND, **options: Any) -> Figure:
@@ -199,7 +195,7 @@ def save_plot(
     ...
     ValueError: run.bmp: figures end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'.
     """
-    from meanfield.outputs.plots.figures import SUFFIXES, check_suffix, write_figure
+    from meanfield.outputs.plots.figures import FILM_SUFFIXES, SUFFIXES, check_suffix, write_figure
 
     if check_suffix(path, SUFFIXES + FILM_SUFFIXES) in FILM_SUFFIXES:
         if kind is not None:

@@ -16,7 +16,8 @@ from meanfield.outputs.locks import writer_lock
 from meanfield.outputs.plots.style import style
 from meanfield.outputs.recognised import check_figure_place
 
-SUFFIXES = (".png", ".pdf", ".svg")
+SUFFIXES, FILM_SUFFIXES = (".png", ".pdf", ".svg"), (".mp4", ".gif")
+"""What names of files end in: of figures, and of films."""
 
 # No dates: the same run gives the same file.
 _SAVE_OPTIONS: dict[str, dict[str, Any]] = {

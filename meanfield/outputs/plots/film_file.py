@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from meanfield.files.replacing import replacing
 from meanfield.outputs.locks import writer_lock
-from meanfield.outputs.plots import FILM_SUFFIXES, Progress, style
+from meanfield.outputs.plots import style
+from meanfield.outputs.plots.figures import FILM_SUFFIXES
 from meanfield.outputs.plots.film import Film
 from meanfield.outputs.recognised import check_figure_place
 
 Frames = Iterable[NDArray[np.uint8]]
+Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
 _LINE_COLOURS = (style.INK, style.MUTED, style.ENERGY, style.ORDER, style.COUNT)
 _SHADES, _PALE, _PAPER = 12, 24, 0.96
