@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from meanfield.commands.main import main as meanfield
-from meanfield.commands.studies import problem_source
 from meanfield.compute.threads import threads
 from meanfield.config import Config, load_config
 from meanfield.outputs.ensemble_file import load_ensemble
@@ -105,7 +104,7 @@ def all_points(grid: Grid, workers: int) -> list[LawPoint]:
                     continue
                 print(f"laws at beta = {beta}, {carrier}", file=sys.stderr)
                 points += law_points(
-                    problem_source(grid.config(beta)),
+                    grid.config(beta).problem,
                     grid.ensemble(beta, carrier),
                     samples=grid.samples,
                     corrected_samples=grid.corrected_samples,

@@ -13,7 +13,6 @@ from meanfield.commands.pools import pool
 from meanfield.commands.streams import say
 from meanfield.commands.studies import (
     check_adds,
-    problem_source,
     run_through,
     study_attributes,
     study_lock,
@@ -105,7 +104,6 @@ def _plan(config: Config) -> Comparison:
             config.problem,
             config.times,
             config.compare,
-            source=problem_source(config),
             tolerance=config.options.step_tolerance,
             max_degree=config.options.max_degree,
             step=config.options.step,

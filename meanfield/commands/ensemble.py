@@ -11,7 +11,6 @@ from meanfield.commands.pools import pool
 from meanfield.commands.streams import say
 from meanfield.commands.studies import (
     check_adds,
-    problem_source,
     run_through,
     study_attributes,
     study_lock,
@@ -95,9 +94,7 @@ def _plan(config: Config) -> EnsemblePlan:
     # Counts need less than the densities and tokens of a run, unless the run file says more.
     given = config.tables.get("representation", {}).get("tolerance", ENSEMBLE_TOLERANCE)
     with located(f"{config.source.name}:"):
-        return ensemble_plan(
-            config.problem, config.ensemble, source=problem_source(config), tolerance=float(given)
-        )
+        return ensemble_plan(config.problem, config.ensemble, tolerance=float(given))
 
 
 def _stored(config: Config, plan: EnsemblePlan, path: Path) -> Ensemble:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
@@ -37,11 +36,9 @@ def execute(options: argparse.Namespace) -> int:
         check_figure(options.plot)
     tokens = _tokens(problem, options)
     count = tokens if isinstance(tokens, int) else len(tokens)
-    # Other processes make the problem anew: a Problem cannot travel.
-    source = functools.partial(problem_of, _problem_options(options))
     with pool(options, _processes(problem, count, options), problem) as executor:
         prediction = predict_clusters(
-            source,
+            problem,
             tokens,
             samples=options.samples,
             seed=options.seed,
@@ -74,12 +71,6 @@ def _processes(problem: Problem, tokens: int, options: argparse.Namespace) -> in
 
 def _progress(chunks: Iterable[IntArray], samples: int, name: str) -> Iterable[IntArray]:
     return shown(chunks, samples, name, weight=len, first_line=_FIRST_LINE)
-
-
-def _problem_options(options: argparse.Namespace) -> argparse.Namespace:
-    """Those of `problem_of` alone: plain data."""
-    names = ("manifold", "beta", "kernel", "normalized", "strength", "diffusivity")
-    return argparse.Namespace(**{name: getattr(options, name) for name in names})
 
 
 def _tokens(problem: Problem, options: argparse.Namespace) -> int | FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -14,11 +13,9 @@ from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
 from meanfield.config import Config, ConfigError
 from meanfield.config.output import output_path
-from meanfield.config.sections import read_problem
 from meanfield.outputs.locks import check_welcome, writer_lock
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.provenance import provenance
-from meanfield.studies.sources import ProblemSource
 
 Task = TypeVar("Task")
 
@@ -62,22 +59,6 @@ def study_lock(path: Path, options: argparse.Namespace) -> Iterator[OutputFile]:
     with writer_lock(path) as output:
         check_welcome(path, resume=options.resume, overwrite=options.overwrite)
         yield output
-
-
-def problem_source(config: Config) -> ProblemSource:
-    """Plain data that make the problem anew: a Problem cannot travel to other processes."""
-    tables = config.tables
-    return functools.partial(
-        read_problem,
-        config.source.name,
-        # Workers may have another working directory.
-        config.source.parent.absolute(),
-        tables["problem"],
-        tables.get("initial", {"name": "uniform"}),
-        # The run file was accepted as it is, and what it executes was told.
-        anywhere=True,
-        announced=True,
-    )
 
 
 def study_attributes(config: Config, stored: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -15,6 +15,9 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,15 +28,13 @@ from meanfield.arrays import FloatArray
 from meanfield.config.errors import ConfigError
 from meanfield.errors import one_line
 
-KernelFunction = Callable[[FloatArray], FloatArray]
-
 # What everything else computes with: code that replaces a function in them breaks the run.
 _SHARED = (np, math, builtins)
 
 
 def kernel_function(
-    where: str, folder: Path, reference: str, *, anywhere: bool = False, announced: bool = False
-) -> KernelFunction:
+    where: str, folder: Path, reference: str, *, anywhere: bool = False
+) -> FileFunction:
     """Function `name` of a Python file, given as "file.py:name".
 
     Parameters
@@ -46,13 +47,10 @@ def kernel_function(
         "file.py:name".
     anywhere : bool
         Whether the file may lie outside the folder.
-    announced : bool
-        Whether the user has been told that it is executed, as before a study sends it to workers.
 
     Returns
     -------
-    callable
-        a(s), s in [-1, 1], with values of the shape of s.
+    FileFunction
 
     Raises
     ------
@@ -71,36 +69,75 @@ def kernel_function(
             f"{label} is Python outside the folder of the run file. Read it; then copy it there, "
             "or take --allow-code."
         )
-    if not announced:
-        print(one_line(f"meanfield: executing the Python of {path}"), file=sys.stderr, flush=True)
+    print(one_line(f"meanfield: executing the Python of {path}"), file=sys.stderr, flush=True)
     with _guarded(label):
-        function = getattr(_module(label, path), name)
-
-    def attention(s: FloatArray) -> FloatArray:
-        with _guarded(label):
-            values = np.asarray(function(s))
-        if values.shape != np.shape(s) or values.dtype.kind not in "fiu":
-            raise ConfigError(
-                f"{label} gave {values.dtype} of shape {values.shape} for similarities of shape "
-                f"{np.shape(s)}; expected as many real numbers."
-            )
-        if not np.all(np.isfinite(values)):
-            raise ConfigError(f"{label} gave values that are not finite on [-1, 1].")
-        return values.astype(np.float64)
-
+        attention = FileFunction(path.absolute(), name, path.read_bytes(), label)
     attention(np.linspace(-1.0, 1.0, 5))
     return attention
 
 
-def _module(label: str, path: Path) -> ModuleType:
+@dataclass(frozen=True)
+class FileFunction:
+    """Attention a(s) of a user's Python file: plain data that compares, hashes and pickles.
+
+    The file is executed as it was when it was accepted, in other processes too: it may change
+    meanwhile.
+
+    Attributes
+    ----------
+    path : Path
+        Given. The file.
+    name : str
+        Given. The function in it.
+    text : bytes
+        Given. What the file held.
+    label : str
+        Given. What errors begin with.
+    """
+
+    path: Path
+    name: str
+    text: bytes
+    label: str = field(compare=False)
+
+    def __call__(self, s: FloatArray) -> FloatArray:
+        """Values a(s), s in [-1, 1], of the shape of s.
+
+        Raises
+        ------
+        ConfigError
+            If the code fails, or gives anything but finite real numbers, one for each s.
+        """
+        function = _loaded(self)
+        with _guarded(self.label):
+            values = np.asarray(function(s))
+        if values.shape != np.shape(s) or values.dtype.kind not in "fiu":
+            raise ConfigError(
+                f"{self.label} gave {values.dtype} of shape {values.shape} for similarities of "
+                f"shape {np.shape(s)}; expected as many real numbers."
+            )
+        if not np.all(np.isfinite(values)):
+            raise ConfigError(f"{self.label} gave values that are not finite on [-1, 1].")
+        return values.astype(np.float64)
+
+    def __repr__(self) -> str:
+        """File and function."""
+        return f"{self.path.name}:{self.name}"
+
+
+@lru_cache(maxsize=8)
+def _loaded(function: FileFunction) -> Callable[[FloatArray], Any]:
+    """The user's function: the text is executed once in a process."""
+    path = function.path
     spec = importlib.util.spec_from_file_location(f"meanfield_kernel_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"{label} is no Python file.")
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
+        raise ConfigError(f"{function.label} is no Python file.")
     module = importlib.util.module_from_spec(spec)
     # Dataclasses and pickles look their module up by name.
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    with _guarded(function.label):
+        exec(spec.loader.source_to_code(function.text, str(path)), vars(module))
+        return getattr(module, function.name)  # type: ignore[no-any-return]
 
 
 class _StandardError(io.TextIOBase):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from meanfield.config.errors import ConfigError, located
 from meanfield.config.initial_files import last_state_of_run, tokens_from_file
-from meanfield.config.kernel_file import KernelFunction, kernel_function
+from meanfield.config.kernel_file import kernel_function
 from meanfield.config.tables import (
     Key,
     boolean,
@@ -67,7 +66,6 @@ def read_problem(
     initial: Any,
     *,
     anywhere: bool = False,
-    announced: bool = False,
 ) -> Problem:
     """Problem of the sections [problem] and [initial], its initial measure built and checked.
 
@@ -79,8 +77,8 @@ def read_problem(
         Paths inside the run file are relative to it.
     table, initial : object
         The two sections as TOML gave them.
-    anywhere, announced : bool
-        As `kernel_function` takes them.
+    anywhere : bool
+        Whether the kernel's Python may lie outside the folder.
 
     Raises
     ------
@@ -92,8 +90,7 @@ def read_problem(
     with located(section):
         flow = Flow(values["normalized"], values["strength"], values["diffusivity"])
         check_range(flow)
-        run = functools.partial(kernel_function, anywhere=anywhere, announced=announced)
-        kernel = _kernel(section, folder, values, run)
+        kernel = _kernel(section, folder, values, anywhere)
         bare = Problem(MANIFOLDS[values["manifold"]](), kernel, flow)
         # A user's function may turn out not to be smooth: find out before anything starts.
         _ = bare.kernel_degree
@@ -104,9 +101,7 @@ def read_problem(
     return problem
 
 
-def _kernel(
-    section: str, folder: Path, values: dict[str, Any], run: Callable[..., KernelFunction]
-) -> Kernel:
+def _kernel(section: str, folder: Path, values: dict[str, Any], anywhere: bool) -> Kernel:
     own = {key: values[key] for key in ("multipliers", "attention") if values[key] is not None}
     if values["kernel"] != "zonal":
         if own:
@@ -128,7 +123,7 @@ def _kernel(
         )
     if "multipliers" in own:
         return zonal(multipliers=own["multipliers"], beta=beta)
-    function = run(section, folder, own["attention"])
+    function = kernel_function(section, folder, own["attention"], anywhere=anywhere)
     return zonal(function, beta=beta, name=own["attention"])
 
 

@@ -28,7 +28,7 @@ from meanfield.problem import Problem
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.sampling import sample_tokens
 from meanfield.studies.cluster_table import ClusterTable, point_shape, table_of
-from meanfield.studies.sources import ProblemSource, initial_density, made, rng_of
+from meanfield.studies.sources import initial_density, rng_of
 from meanfield.trajectory import trajectory
 
 # Degree of the grid whose nodes carry a density, by dimension: per degree of the kernel, and at
@@ -43,8 +43,8 @@ class RunBlock:
 
     Attributes
     ----------
-    source : Problem or callable () -> Problem
-        Given. The callable must be picklable if another process is to run it.
+    problem : Problem
+        Given.
     tokens : int
         Given. How many are drawn from the initial law.
     runs : range
@@ -60,7 +60,7 @@ class RunBlock:
         Given. Of the time step.
     """
 
-    source: Problem | ProblemSource
+    problem: Problem
     tokens: int
     runs: range
     times: FloatArray
@@ -111,7 +111,7 @@ def block_clusters(block: RunBlock) -> ClusterTable:
     SimulationError
         If particles cannot go on.
     """
-    problem = made(block.source)
+    problem = block.problem
     carrier = CARRIERS[block.carrier]
     starts = (
         carrier(problem, run_tokens(problem, block.tokens, run, block.seed), block.tolerance)

@@ -8,7 +8,7 @@ times, amplified at most as fast as perturbations grow, about uniform like e^{la
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -29,13 +29,13 @@ from meanfield.studies.particle_systems import (
     density_reference,
     system_distances,
 )
-from meanfield.studies.sources import ProblemSource, check_travels, made
+from meanfield.studies.sources import made
 from meanfield.theory.stability import growth_rate_max, onset_time
 from meanfield.theory.time_units import time_unit
 
 
 def convergence_study(
-    problem: Problem | ProblemSource,
+    problem: Problem | Callable[[], Problem],
     until: float,
     *,
     save: int | Sequence[float] = 61,
@@ -54,9 +54,7 @@ def convergence_study(
     Parameters
     ----------
     problem : Problem or callable () -> Problem
-        With a density as its initial law. For an executor with other processes, a function
-        without arguments that makes the problem, defined at the top of a module: a Problem
-        holds functions and cannot travel.
+        With a density as its initial law, or what makes it.
     until, save, unit : float, int or sequence of float, str
         As in `simulate`; time 0 is always saved.
     tokens : sequence of int
@@ -83,7 +81,8 @@ def convergence_study(
     Raises
     ------
     TypeError
-        If the initial law gives points, or a Problem is to travel to other processes.
+        If the initial law gives points, or a function in the problem, such as a lambda, cannot be
+        sent to the processes of the executor.
     ValueError
         If a value is out of range.
     SimulationError
@@ -98,16 +97,14 @@ def convergence_study(
     >>> bool(abs(study.exponent + 0.5) < 0.1)
     True
     """
-    check_travels(problem, executor)
-    own = made(problem)
+    problem = made(problem)
     plan = comparison(
-        own,
-        scaled_times(own, until, save, unit),
+        problem,
+        scaled_times(problem, until, save, unit),
         StudyOptions(tuple(int(n) for n in tokens), repetitions, metric, seed),
-        source=problem,
         tolerance=tolerance,
         max_degree=max_degree,
-        step=None if step is None else step * time_unit(own, unit),
+        step=None if step is None else step * time_unit(problem, unit),
     )
     results = plan.empty()
     for system, row in finished(system_distances, plan.missing(results), executor):
@@ -123,8 +120,6 @@ class Comparison:
     ----------
     problem : Problem
         Given.
-    source : Problem or callable () -> Problem
-        Given. What particle systems make their problem from, see `System`.
     reference : Reference
         Given.
     options : StudyOptions
@@ -136,7 +131,6 @@ class Comparison:
     """
 
     problem: Problem
-    source: Problem | ProblemSource
     reference: Reference
     options: StudyOptions
     tolerance: float
@@ -158,7 +152,7 @@ class Comparison:
         """
         return [
             System(
-                self.source,
+                self.problem,
                 self.reference,
                 self.options.tokens[i],
                 repetition,
@@ -196,15 +190,13 @@ def comparison(
     times: FloatArray,
     options: StudyOptions,
     *,
-    source: Problem | ProblemSource,
     tolerance: float,
     max_degree: int | None,
     step: float | None = None,
 ) -> Comparison:
     """Run the density, and say which particle systems to run.
 
-    `times` are scaled times, `source` is what particle systems make their problem from; the
-    rest is as in `convergence_study`.
+    `times` are scaled times; the rest is as in `convergence_study`.
 
     Raises
     ------
@@ -217,4 +209,4 @@ def comparison(
     reference = density_reference(
         problem, times, tolerance=checked.step_tolerance, max_degree=checked.max_degree
     )
-    return Comparison(problem, source, reference, options, tolerance, step)
+    return Comparison(problem, reference, options, tolerance, step)

@@ -29,7 +29,7 @@ from meanfield.representations.step_limits import check_movable, check_no_diffus
 from meanfield.studies.cluster_runs import clusters_of_run
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.quiet_start import quiet_start
-from meanfield.studies.sources import ProblemSource, made, rng_of
+from meanfield.studies.sources import rng_of
 from meanfield.theory.stability import growth_rates, onset_time
 
 # Finer ones change the counts of one sample in fifty, and the mean by less than half a per cent:
@@ -66,8 +66,8 @@ class SampleBlock:
 
     Attributes
     ----------
-    source : Problem or callable () -> Problem
-        Given. The callable must be picklable if another process is to run it.
+    problem : Problem
+        Given.
     tokens : int
         Given.
     samples : range
@@ -76,7 +76,7 @@ class SampleBlock:
         Given.
     """
 
-    source: Problem | ProblemSource
+    problem: Problem
     tokens: int
     samples: range
     seed: int
@@ -128,7 +128,7 @@ def on_nodes(problem: Problem, tokens: int) -> bool:
 
 
 def corrected_counts(
-    problem: Problem | ProblemSource,
+    problem: Problem,
     tokens: int,
     samples: int,
     seed: int,
@@ -138,8 +138,8 @@ def corrected_counts(
 
     Parameters
     ----------
-    problem : Problem or callable () -> Problem
-        Its initial measure is not used; see `convergence_study` for the callable.
+    problem : Problem
+        Its initial measure is not used.
     tokens, samples, seed : int
         N, how many samples, and their seed.
     executor : concurrent.futures.Executor, optional
@@ -155,10 +155,9 @@ def corrected_counts(
     ValueError
         If the problem cannot be moved, as with diffusion.
     """
-    own = made(problem)
-    check_movable(own)
-    check_no_diffusion(own, "the runs of the corrected law", "Use 0.")
-    size = _BLOCK[own.manifold.dimension]
+    check_movable(problem)
+    check_no_diffusion(problem, "the runs of the corrected law", "Use 0.")
+    size = _BLOCK[problem.manifold.dimension]
     blocks = [
         SampleBlock(problem, tokens, range(first, min(first + size, samples)), seed)
         for first in range(0, samples, size)
@@ -169,8 +168,7 @@ def corrected_counts(
 
 def block_counts(block: SampleBlock) -> IntArray:
     """Numbers of clusters of a block of samples."""
-    problem = made(block.source)
-    sampler = _sampler(problem, block.tokens)
+    sampler = _sampler(block.problem, block.tokens)
     return np.array([_count(sampler, sample, block.seed) for sample in block.samples])
 
 

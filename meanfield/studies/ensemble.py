@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from meanfield.studies.cluster_table import NOT_RUN, ClusterTable, empty_table, 
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import ENSEMBLE_TOLERANCE, EnsembleOptions
-from meanfield.studies.sources import ProblemSource, check_travels, initial_density, made
+from meanfield.studies.sources import initial_density, made
 from meanfield.theory.cluster_counts import mean_clusters
 from meanfield.theory.stability import onset_time
 
@@ -31,7 +31,7 @@ _MOST_BLOCKED = 64
 
 
 def ensemble(
-    problem: Problem | ProblemSource,
+    problem: Problem | Callable[[], Problem],
     *,
     tokens: Sequence[int] | int = 1000,
     runs: int = 400,
@@ -46,9 +46,7 @@ def ensemble(
     Parameters
     ----------
     problem : Problem or callable () -> Problem
-        With a density as its initial law, uniform by default. For an executor with other
-        processes, a function without arguments that makes the problem, defined at the top of a
-        module: a Problem holds functions and cannot travel.
+        With a density as its initial law, uniform by default; or what makes it.
     tokens : int or sequence of int
         How many are drawn, or several such sizes, increasing.
     runs : int
@@ -73,7 +71,8 @@ def ensemble(
     Raises
     ------
     TypeError
-        If the initial law gives points, or a Problem is to travel to other processes.
+        If the initial law gives points, or a function in the problem, such as a lambda, cannot be
+        sent to the processes of the executor.
     ValueError
         If a value is out of range, nothing grows, or a density would be negative.
     SimulationError
@@ -91,12 +90,11 @@ def ensemble(
     >>> found.counts.shape, bool((found.counts > 0).all())
     ((1, 3, 2), True)
     """
-    check_travels(problem, executor)
     sizes = (tokens,) if isinstance(tokens, int | np.integer) else tokens
     options = EnsembleOptions(
         tuple(int(n) for n in sizes), runs, tuple(float(t) for t in times), carrier, seed
     )
-    plan = ensemble_plan(made(problem), options, source=problem, tolerance=tolerance)
+    plan = ensemble_plan(made(problem), options, tolerance=tolerance)
     found = plan.empty()
     for block, part in finished(block_clusters, plan.missing(found), executor):
         found = plan.placed(found, block, part)
@@ -111,8 +109,6 @@ class EnsemblePlan:
     ----------
     problem : Problem
         Given.
-    source : Problem or callable () -> Problem
-        Given. What runs make their problem from, see `RunBlock`.
     options : EnsembleOptions
         Given.
     tolerance : float
@@ -124,7 +120,6 @@ class EnsemblePlan:
     """
 
     problem: Problem
-    source: Problem | ProblemSource
     options: EnsembleOptions
     tolerance: float
     onset_times: FloatArray
@@ -158,7 +153,7 @@ class EnsemblePlan:
         times = np.array(self.options.times)
         return [
             RunBlock(
-                self.source,
+                self.problem,
                 -n,
                 part,
                 times * self.onset_times[i],
@@ -195,13 +190,7 @@ class EnsemblePlan:
         return min(max(share, 1), _MOST_BLOCKED)
 
 
-def ensemble_plan(
-    problem: Problem,
-    options: EnsembleOptions,
-    *,
-    source: Problem | ProblemSource,
-    tolerance: float,
-) -> EnsemblePlan:
+def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: float) -> EnsemblePlan:
     """Say which runs to make, after everything that could be wrong was looked at.
 
     Raises
@@ -221,7 +210,7 @@ def ensemble_plan(
     predicted = [
         mean_clusters(problem, n) if law.max_degree == 0 else np.nan for n in options.tokens
     ]
-    return EnsemblePlan(problem, source, options, tolerance, onset, np.array(predicted))
+    return EnsemblePlan(problem, options, tolerance, onset, np.array(predicted))
 
 
 def block_work(block: RunBlock) -> float:

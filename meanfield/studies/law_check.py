@@ -21,7 +21,6 @@ from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.law_point import LawPoint
 from meanfield.studies.law_store import stored_counts
 from meanfield.studies.linear_law import linear_counts
-from meanfield.studies.sources import ProblemSource, made
 from meanfield.theory.cluster_counts import mean_clusters
 from meanfield.theory.stability import dominant_degree
 
@@ -29,7 +28,7 @@ _DERIVED = ("paper_time_factor", "growth_rate_max")
 
 
 def law_points(
-    source: Problem | ProblemSource,
+    problem: Problem,
     measured: Ensemble,
     *,
     multiple: float = 2.0,
@@ -43,8 +42,8 @@ def law_points(
 
     Parameters
     ----------
-    source : Problem or callable () -> Problem
-        That of the ensemble; see `convergence_study` for the callable.
+    problem : Problem
+        That of the ensemble.
     measured : Ensemble
         Of uniform tokens.
     multiple : float
@@ -69,7 +68,6 @@ def law_points(
         If the ensemble is of another problem, its tokens are not uniform, its clusters were not
         counted then, or the store cannot be read.
     """
-    problem = made(source)
     facts, time = _facts(problem, measured), _index(measured, multiple)
     degree = dominant_degree(problem)
     if degree is None:
@@ -83,7 +81,7 @@ def law_points(
 
     def corrected(n: int) -> CountLaw:
         key = facts | {"law": "corrected", "tokens": n, "samples": corrected_samples, "seed": seed}
-        blocks = (source, n, corrected_samples, _seed(seed, n, 1), executor)
+        blocks = (problem, n, corrected_samples, _seed(seed, n, 1), executor)
         return law_of(
             stored_counts(
                 store,

@@ -21,7 +21,7 @@ from meanfield.problem import Problem
 from meanfield.representations import density, particles
 from meanfield.sampling import sample_tokens
 from meanfield.studies.metrics import METRICS
-from meanfield.studies.sources import ProblemSource, initial_density, made, rng_of
+from meanfield.studies.sources import initial_density, rng_of
 from meanfield.trajectory import trajectory
 
 
@@ -104,8 +104,8 @@ class System:
 
     Attributes
     ----------
-    source : Problem or callable () -> Problem
-        Given. The callable must be picklable if another process is to run it.
+    problem : Problem
+        Given.
     reference : Reference
         Given. What it is compared with.
     tokens : int
@@ -123,7 +123,7 @@ class System:
         Given. Time step of noisy tokens, scaled time.
     """
 
-    source: Problem | ProblemSource
+    problem: Problem
     reference: Reference
     tokens: int
     repetition: int
@@ -150,8 +150,7 @@ def system_distances(system: System) -> FloatArray:
     SimulationError
         If the particles cannot go on.
     """
-    source, reference = system.source, system.reference
-    problem = made(source)
+    problem, reference = system.problem, system.reference
     rng = system.rng()
     points = sample_tokens(reference.densities[0], system.tokens, rng)
     noise = int(rng.integers(2**63))

@@ -25,7 +25,7 @@ from meanfield.representations.step_limits import check_movable, check_no_diffus
 from meanfield.studies.corrected_law import corrected_counts, default_corrected_samples
 from meanfield.studies.count_law import CountLaw, law_of
 from meanfield.studies.linear_law import check_degree, default_samples, linear_counts
-from meanfield.studies.sources import ProblemSource, check_travels, made
+from meanfield.studies.sources import made
 from meanfield.theory.cluster_counts import (
     mean_clusters,
     potential_variances,
@@ -143,7 +143,7 @@ class ClusterPrediction:
 
 
 def predict_clusters(
-    problem: Problem | ProblemSource,
+    problem: Problem | Callable[[], Problem],
     tokens: int | FloatArray,
     *,
     samples: int | None = None,
@@ -158,8 +158,7 @@ def predict_clusters(
     Parameters
     ----------
     problem : Problem or callable () -> Problem
-        On the circle or the sphere; its initial measure is not used. For an executor with other
-        processes a function, as in `convergence_study`.
+        On the circle or the sphere, or what makes it; its initial measure is not used.
     tokens : int or array
         The number N of independent uniform tokens, at least 2; or the tokens themselves, angles
         (n,) or vectors (n, 3).
@@ -200,7 +199,6 @@ def predict_clusters(
     >>> abs(prediction.linear.mean - prediction.mean_clusters) < 0.02
     True
     """
-    check_travels(problem, executor)
     own = made(problem)
     if isinstance(own.manifold, Hypersphere):
         raise ValueError(
@@ -242,7 +240,7 @@ def predict_clusters(
     if corrected and _only_degree_one_grows(own):
         better, note = CountLaw({1: 1.0}, 1.0, 0.0), ""
     elif corrected and not note:
-        blocks = corrected_counts(problem, count, runs, seed, executor)
+        blocks = corrected_counts(own, count, runs, seed, executor)
         chunks = show((counts for _, counts in blocks), runs, "corrected law")
         try:
             better = law_of(np.concatenate(list(chunks)))

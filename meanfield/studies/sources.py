@@ -1,39 +1,18 @@
-"""What the runs of a study make their problem and their random numbers from."""
+"""What the runs of a study have in common: problem, law and random numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 
 import numpy as np
 
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 
-ProblemSource = Callable[[], Problem]
-"""Makes the problem anew. A Problem holds functions and cannot travel to another process."""
 
-
-def made(source: Problem | ProblemSource) -> Problem:
+def made(problem: Problem | Callable[[], Problem]) -> Problem:
     """The problem itself, or the one that the function makes."""
-    return source if isinstance(source, Problem) else source()
-
-
-def check_travels(source: Problem | ProblemSource, executor: Executor | None) -> None:
-    """Refuse to send a Problem to other processes.
-
-    Raises
-    ------
-    TypeError
-        With what to do instead.
-    """
-    from concurrent.futures import ProcessPoolExecutor
-
-    if isinstance(source, Problem) and isinstance(executor, ProcessPoolExecutor):
-        raise TypeError(
-            "a Problem cannot travel to other processes: got a ProcessPoolExecutor. Pass a "
-            "function that makes the problem, or use a ThreadPoolExecutor."
-        )
+    return problem if isinstance(problem, Problem) else problem()
 
 
 def initial_density(problem: Problem) -> Density:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from meanfield.config import ConfigError, load_config
+from meanfield.config import ConfigError, kernel_file, load_config
 from meanfield.config.kernel_file import kernel_function
+from meanfield.kernels import zonal
 
 HEADER = "import numpy as np\n"
 GOOD = HEADER + "def f(s):\n    return np.exp(s - 1)\n"
@@ -25,6 +27,20 @@ def test_good_kernel_is_the_users_function(tmp_path: Path) -> None:
     """The run would use another kernel than the user's."""
     s = np.linspace(-1, 1, 7).reshape(7, 1)
     assert np.array_equal(function(tmp_path, GOOD)(s), np.exp(s - 1))
+
+
+def test_kernel_is_plain_data(tmp_path: Path) -> None:
+    """Workers would execute a file that has changed since, or take equal kernels for two."""
+    kernel = zonal(function(tmp_path, GOOD))
+    sent = pickle.dumps(kernel)
+    (tmp_path / "k.py").write_text("raise RuntimeError('another file')")
+    sys.modules.pop("meanfield_kernel_k")
+    kernel_file._loaded.cache_clear()
+    there = pickle.loads(sent)
+    assert there.attention(np.zeros(1)) == np.exp(-1.0)
+    assert there == kernel and hash(there) == hash(kernel)
+    assert kernel != zonal(function(tmp_path, GOOD + "\n"))
+    assert repr(kernel) == "zonal(k.py:f, beta=1.0, name='zonal')"
 
 
 def test_integers_become_floats(tmp_path: Path) -> None:
@@ -106,8 +122,6 @@ def test_code_is_announced_before_it_runs(
     function(tmp_path, "print('running')\n" + GOOD)
     told = f"meanfield: executing the Python of {tmp_path / 'k.py'}\nrunning\n"
     assert capsys.readouterr().err == told
-    kernel_function("run.toml: [problem]", tmp_path, "k.py:f", announced=True)
-    assert capsys.readouterr().err == "running\n"
 
 
 @pytest.mark.parametrize("way", ["absolute", "above", "link"])

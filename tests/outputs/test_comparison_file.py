@@ -43,7 +43,6 @@ def plan() -> Comparison:
         PROBLEM,
         np.array([0.0, 1.0]),
         StudyOptions((5, 8), repetitions=2),
-        source=PROBLEM,
         tolerance=1e-6,
         max_degree=64,
     )

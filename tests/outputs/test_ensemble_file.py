@@ -37,7 +37,7 @@ def plan(request: pytest.FixtureRequest) -> EnsemblePlan:
     """Six small runs."""
     problem = mf.Problem(request.param, mf.exponential(3.0), mf.USA)
     options = EnsembleOptions((20, 40), runs=3, times=(1.0, 1.5))
-    return ensemble_plan(problem, options, source=problem, tolerance=1e-4)
+    return ensemble_plan(problem, options, tolerance=1e-4)
 
 
 @pytest.fixture(scope="module")

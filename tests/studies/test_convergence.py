@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,6 @@ from meanfield.studies.convergence_results import ConvergenceStudy
 LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
 REPULSIVE = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(strength=-1.0), LAW)
-
-
-def make_problem() -> mf.Problem:
-    """The same problem, for other processes."""
-    return mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
 
 
 def small(problem: Any = PROBLEM, until: float = 2.0, **options: Any) -> ConvergenceStudy:
@@ -88,18 +84,26 @@ def test_threads_change_nothing() -> None:
     np.testing.assert_array_equal(study.distances, small().distances)
 
 
-def test_function_makes_the_problem() -> None:
-    """Executors with other processes could not be used."""
-    np.testing.assert_array_equal(small(make_problem).distances, small().distances)
+def test_function_may_make_the_problem() -> None:
+    """Scripts that pass a function instead of a Problem would stop working."""
+    np.testing.assert_array_equal(small(lambda: PROBLEM).distances, small().distances)
 
 
-def test_problem_cannot_travel() -> None:
-    """The user would read about lambdas that cannot be pickled."""
+def test_problem_reaches_other_processes() -> None:
+    """The study would need one executor only, or depend on which it is."""
+    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
+        study = small(executor=executor)
+    np.testing.assert_array_equal(study.distances, small().distances)
+
+
+def test_lambda_is_kept_from_other_processes() -> None:
+    """The user would read an error of pickle's, after the pool broke."""
+    kernel = mf.zonal(lambda s: np.exp(5.0 * (s - 1.0)), beta=5.0)
     with (
         ProcessPoolExecutor(1) as executor,
-        pytest.raises(TypeError, match="Problem cannot travel to other processes"),
+        pytest.raises(TypeError, match=r"cannot be sent to other processes \(.*lambda"),
     ):
-        small(executor=executor)
+        small(mf.Problem(mf.Circle(), kernel, mf.USA, LAW), executor=executor)
 
 
 def test_time_unit_is_converted() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
 
 def plan(tokens: tuple[int, ...] = (20, 60), runs: int = 3) -> EnsemblePlan:
     """Small ensemble."""
-    return ensemble_plan(PROBLEM, EnsembleOptions(tokens, runs), source=PROBLEM, tolerance=1e-6)
+    return ensemble_plan(PROBLEM, EnsembleOptions(tokens, runs), tolerance=1e-6)
 
 
 def assert_equal(first: Ensemble, second: Ensemble) -> None:
@@ -118,12 +118,6 @@ def test_density_runs_count_as_particles_do() -> None:
     # The same tokens: most runs agree, and the means to a few of those that do not.
     assert np.mean(particles.counts == density.counts) > 0.9
     assert abs(float(particles.mean_count[0, 0] - density.mean_count[0, 0])) < 0.1
-
-
-def test_a_problem_cannot_travel() -> None:
-    """Pickling would fail far away, with an error about lambdas."""
-    with ProcessPoolExecutor(1) as executor, pytest.raises(TypeError, match="cannot travel"):
-        mf.ensemble(PROBLEM, tokens=20, runs=1, executor=executor)
 
 
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])

@@ -188,15 +188,6 @@ def test_what_cannot_run_has_a_note() -> None:
     assert large.corrected is None and "would take long" in large.note
 
 
-def test_problem_may_be_made_anew() -> None:
-    """A Problem cannot travel to other processes, what makes it can."""
-    five = problem("circle", 5.0)
-    made = predict_clusters(lambda: five, 100, samples=10, corrected=False)
-    assert (
-        made.distribution == predict_clusters(five, 100, samples=10, corrected=False).distribution
-    )
-
-
 def test_one_sample_has_no_standard_error() -> None:
     """One count tells nothing of the error of the mean, 0 least of all."""
     found = predict_clusters(problem("circle", 5.0), 20, samples=1, corrected=False)

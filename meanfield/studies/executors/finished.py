@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from itertools import islice
 from queue import SimpleQueue
 from typing import TypeVar
@@ -27,7 +28,8 @@ def finished(
     Parameters
     ----------
     function : callable (task) -> result
-        For an executor with other processes, defined at the top of a module.
+        For an executor with other processes, defined at the top of a module, as every function
+        in the tasks.
     tasks : iterable
         Started in this order.
     executor : concurrent.futures.Executor, optional
@@ -39,6 +41,8 @@ def finished(
 
     Raises
     ------
+    TypeError
+        If a task holds a function that cannot be sent to other processes, such as a lambda.
     Exception
         What the function raises; the first one ends the iteration.
 
@@ -57,6 +61,8 @@ def finished(
 
     def submit(count: int) -> None:
         for task in islice(remaining, count):
+            if not begun and isinstance(executor, ProcessPoolExecutor):
+                _check_sendable(task)
             future = executor.submit(function, task)
             begun[future] = task
             future.add_done_callback(done.put)
@@ -70,3 +76,15 @@ def finished(
     finally:
         for future in begun:
             future.cancel()
+
+
+def _check_sendable(task: object) -> None:
+    """Refuse what does not pickle, before a process pool says so in its own words."""
+    try:
+        pickle.dumps(task)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise TypeError(
+            f"what is to be run cannot be sent to other processes ({error}): got a "
+            "ProcessPoolExecutor. Define its functions at the top of a module instead of by "
+            "lambda, or use a ThreadPoolExecutor."
+        ) from None

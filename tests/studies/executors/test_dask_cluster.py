@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import operator
 import os
 import sys
@@ -11,14 +10,14 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import meanfield as mf
 from meanfield.compute.threads import set_threads, threads
-from meanfield.config.sections import read_problem
 from meanfield.problem import Problem
 from meanfield.studies import convergence
 from meanfield.studies.convergence import convergence_study
@@ -29,21 +28,15 @@ from meanfield.studies.executors.finished import finished
 from meanfield.studies.executors.sharing import packed
 from meanfield.studies.particle_systems import density_reference, system_distances
 
-PROBLEM = {"manifold": "circle", "beta": 5.0}
-LAW = {"name": "perturbed_uniform", "modes": [[3, 0.0, 0.2]]}
-SOURCE = functools.partial(read_problem, "run.toml", Path(), PROBLEM, LAW)
+LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
 
 
-def study(executor: Any = None, source: Any = SOURCE) -> ConvergenceStudy:
+def study(executor: Any = None, problem: Problem = PROBLEM) -> ConvergenceStudy:
     """Twenty-four systems, of some hundredths of a second each."""
     return convergence_study(
-        source, 6.0, save=4, tokens=(50, 400, 2000), repetitions=8, executor=executor
+        problem, 6.0, save=4, tokens=(50, 400, 2000), repetitions=8, executor=executor
     )
-
-
-def make_problem() -> Problem:
-    """Problem of a module that the workers cannot import."""
-    return SOURCE()
 
 
 def test_study_survives_a_killed_worker(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,18 +87,18 @@ def test_client_s_own_executor_will_do(cluster: Any) -> None:
 
 
 @pytest.mark.slow
-def test_function_of_the_main_script_travels(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A problem made in a script or a notebook could not be studied on a cluster."""
-    monkeypatch.setattr(make_problem, "__module__", "__main__")
+def test_lambda_of_the_main_script_reaches_workers(cluster: Any) -> None:
+    """A kernel made in a script or a notebook could not be studied on a cluster."""
+    own = replace(PROBLEM, kernel=mf.zonal(lambda s: np.exp(5.0 * (s - 1.0)), beta=5.0))
     with scheduler_pool(cluster.address) as executor:
-        found = study(executor, make_problem).distances
-    np.testing.assert_array_equal(found, study().distances)
+        found = study(executor, own).distances
+    np.testing.assert_array_equal(found, study(None, own).distances)
 
 
 def test_density_travels_once() -> None:
     """Megabytes of densities would travel, and wait at the scheduler, with every task."""
-    reference = density_reference(SOURCE(), np.arange(9.0), tolerance=1e-8, max_degree=256)
-    plan = convergence.Comparison(SOURCE(), SOURCE, reference, convergence.StudyOptions(), 1e-8)
+    reference = density_reference(PROBLEM, np.arange(9.0), tolerance=1e-8, max_degree=256)
+    plan = convergence.Comparison(PROBLEM, reference, convergence.StudyOptions(), 1e-8)
     task = plan.missing(plan.empty())[0]
     data, shared = packed((system_distances, (task,), {}))
     assert shared == [reference]
@@ -115,7 +108,7 @@ def test_density_travels_once() -> None:
 @pytest.mark.slow
 def test_shared_object_is_sent_once(cluster: Any) -> None:
     """The scheduler would hold as many copies as there are tasks."""
-    reference = density_reference(SOURCE(), np.arange(9.0), tolerance=1e-8, max_degree=256)
+    reference = density_reference(PROBLEM, np.arange(9.0), tolerance=1e-8, max_degree=256)
     with scheduler_pool(cluster.address) as executor:
         futures = [executor.submit(operator.attrgetter("note"), reference) for _ in range(20)]
         assert [future.result() for future in futures] == [""] * 20
