@@ -18,6 +18,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import reporting
@@ -196,6 +197,40 @@ MUTATIONS = [
 ]
 
 
+def to_mend(mutation: Mutation) -> list[str]:
+    """What became of its line and its test, if they are not where it says; a line for each."""
+    lines = []
+    source = _sources("meanfield").get(mutation.file, "")
+    if source.count(mutation.text) != 1:
+        lines.append(
+            f"{mutation.file} holds {mutation.text!r} {source.count(mutation.text)} times, "
+            f"expected once; {_holding('meanfield', mutation.text)}."
+        )
+    else:
+        try:
+            compile(source.replace(mutation.text, mutation.wrong), mutation.file, "exec")
+        except SyntaxError as error:
+            lines.append(f"{mutation.file} does not compile with {mutation.wrong!r}: {error}.")
+    file, _, name = mutation.tests.partition("::")
+    definition = f"def {name}(" if name else "def test_"
+    if definition not in _sources("tests").get(file.removeprefix("tests/"), ""):
+        lines.append(f"{file} has no {definition!r}; {_holding('tests', definition)}.")
+    return [f"{mutation.what}: {line}" for line in lines]
+
+
+@cache
+def _sources(folder: str) -> dict[str, str]:
+    """Texts of the Python files below a folder, by their paths in it."""
+    top = ROOT / folder
+    return {p.relative_to(top).as_posix(): p.read_text("utf-8") for p in top.rglob("*.py")}
+
+
+def _holding(folder: str, text: str) -> str:
+    """Where a text stands now."""
+    files = [file for file, source in _sources(folder).items() if text.strip() in source]
+    return f"it stands in {', '.join(files)}" if files else f"no file of {folder} holds it"
+
+
 def copy_of(place: Path) -> None:
     """Package and tests in a folder, without compiled kernels: their cache would hide mistakes."""
     for name in ("meanfield", "tests"):
@@ -239,18 +274,13 @@ def caught_by(mutation: Mutation) -> str:
     Raises
     ------
     ValueError
-        If the text to replace is not there exactly once, or the tests cannot be run.
+        If the tests cannot be run.
     """
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         copy_of(place)
         file = place / "meanfield" / mutation.file
         source = file.read_text(encoding="utf-8")
-        if source.count(mutation.text) != 1:
-            raise ValueError(
-                f"{mutation.file} holds {mutation.text!r} {source.count(mutation.text)} times, "
-                "expected once: change the mutation with the code."
-            )
         file.write_text(source.replace(mutation.text, mutation.wrong), encoding="utf-8")
         done = run(place, [mutation.tests])
     if done.returncode not in (0, 1):
@@ -265,6 +295,8 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="only mutations with one of these words")
     options = parser.parse_args()
     chosen = [m for m in MUTATIONS if not options.words or any(w in m.what for w in options.words)]
+    if mend := [line for mutation in chosen for line in to_mend(mutation)]:
+        sys.exit("\n".join(["mutations to mend, as the code has moved:", *mend]))
     check_copy(sorted({mutation.tests for mutation in chosen}))
     unseen = 0
     # Each is a process of its own, which mostly compiles, on one core.
