@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from parameters import each
 
 MOMENTS = """\
 import hashlib
@@ -67,10 +68,7 @@ def test_moments_of_tokens(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("carrier", CARRIERS)
-@pytest.mark.parametrize(
-    ("manifold", "mode"), [("circle", "[3, 0.1, 0.0]"), ("sphere", "[3, 0, 0.1]")]
-)
+@each("manifold, mode", [("circle", "[3, 0.1, 0.0]"), ("sphere", "[3, 0, 0.1]")], carrier=CARRIERS)
 def test_result_hash(tmp_path: Path, manifold: str, mode: str, carrier: str) -> None:
     """The first run after an installation would not be the one that all others repeat."""
     representation, problem, end = CARRIERS[carrier]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from parameters import each
 
 from meanfield.compute import threads
 
@@ -101,8 +102,7 @@ def test_set_threads_refuses_what_is_no_integer(wrong: object) -> None:
         threads.set_threads(wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 17])
-@pytest.mark.parametrize("number", [1, 2, 5])
+@each("number", [1, 2, 5], count=[0, 1, 2, 3, 17])
 def test_results_are_in_the_order_of_the_chunks(count: int, number: int) -> None:
     """Sums over chunks are reproducible only in a fixed order."""
     threads.set_threads(number)

@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 import pytest
 from contents import changed, changes, put
+from parameters import each
 from readers import DEAR, WHAT, Reader
 
 
@@ -87,8 +88,7 @@ def elsewhere(kind: str, content: bytes, folder: Path) -> bytes:
     return changed(content, change, folder / "changed.h5")
 
 
-@pytest.mark.parametrize("kind", ["link", "virtual", "raw"])
-@pytest.mark.parametrize("name", ["density", "comparison"])
+@each("name", ["density", "comparison"], kind=["link", "virtual", "raw"])
 def test_numbers_of_another_file_are_refused(
     name: str, kind: str, reader: Callable[..., Reader], survived: Any
 ) -> None:
@@ -158,8 +158,11 @@ def test_what_is_no_file_of_ours_is_refused(
     survived("wrong contents", "no file of the package", cases, refused=cases)
 
 
-@pytest.mark.parametrize("name", ["density", "comparison", "ensemble"])
-@pytest.mark.parametrize("version", [0, 99, -1, 2**62, "2", np.arange(2), 2.5])
+@each(
+    "version",
+    [0, 99, -1, 2**62, "2", np.arange(2), 2.5],
+    name=["density", "comparison", "ensemble"],
+)
 def test_other_format_is_refused_and_named(
     name: str, version: Any, reader: Callable[..., Reader]
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from parameters import each
 
 from meanfield.outputs.run_file import load
 
@@ -117,8 +118,11 @@ def test_every_command_bears_odd_streams(streams: str, folder: Path, survived: A
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("streams", ["full output", "output that nobody reads", "no stream"])
-@pytest.mark.parametrize("command", ["info", "info --csv", "stability --json", "--help", "run"])
+@each(
+    "command",
+    ["info", "info --csv", "stability --json", "--help", "run"],
+    streams=["full output", "output that nobody reads", "no stream"],
+)
 def test_buffers_make_no_difference(
     command: str, streams: str, folder: Path, survived: Any
 ) -> None:

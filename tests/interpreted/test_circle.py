@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 Agree = Callable[..., None]
 POINTS = "manifolds.circle.points"
@@ -51,9 +52,8 @@ def test_values_by_cells(agree: Agree, count: int, depth: int, tokens: int) -> N
     agree(f"{POINTS}.cells:evaluate", *args, atol=1e-14)
 
 
-@pytest.mark.parametrize("beta", [5.0, -5.0, 2e4])
-@pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("targets", [None, np.array([0.5, 3.0])])
+@each("beta", [5.0, -5.0, 2e4], normalized=[False, True])
 def test_pairs(agree: Agree, beta: float, normalized: bool, targets: np.ndarray | None) -> None:
     """Tokens would be met twice or not at all; beta = 2e4 takes the way around underflow."""
     args = (_angles(6), _weights(6), beta, normalized, targets)

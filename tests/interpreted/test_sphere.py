@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 Agree = Callable[..., None]
 ROOM = "manifolds.sphere"
@@ -18,9 +19,8 @@ def _weights(count: int) -> np.ndarray:
     return np.random.default_rng(count).dirichlet(np.ones(count))
 
 
-@pytest.mark.parametrize("beta", [5.0, -5.0, 900.0, -900.0])
-@pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("targets", [None, _unit(2, 1)])
+@each("beta", [5.0, -5.0, 900.0, -900.0], normalized=[False, True])
 def test_pairs(agree: Agree, beta: float, normalized: bool, targets: np.ndarray | None) -> None:
     """Tokens would be met twice or not at all; beta = 900 takes the way around underflow."""
     args = (_unit(3), _weights(3), beta, normalized, targets)
@@ -74,8 +74,7 @@ def _states() -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("state", _states())
-@pytest.mark.parametrize("radius", [0.02, 0.3, 1.2])
+@each("radius", [0.02, 0.3, 1.2], state=_states())
 def test_neighbourhoods(agree: Agree, state: str, radius: float) -> None:
     """A box would be split that has no parts, or a pile read above its top."""
     points = _states()[state]

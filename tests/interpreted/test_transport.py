@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 Agree = Callable[..., None]
 
@@ -98,8 +99,7 @@ def _transform(first: tuple, second: tuple, duals: np.ndarray, geodesic: bool, p
     return transform(Tangents(*first), Tangents(*second), duals, geodesic, p)
 
 
-@pytest.mark.parametrize(("geodesic", "p"), [(True, 1), (False, 2)])
-@pytest.mark.parametrize("reaches", [(0.0, 0.0), (0.1, 0.0), (0.0, 0.2)])
+@each("geodesic, p", [(True, 1), (False, 2)], reaches=[(0.0, 0.0), (0.1, 0.0), (0.0, 0.2)])
 def test_transform(agree: Agree, geodesic: bool, p: int, reaches: tuple[float, float]) -> None:
     """A run of neighbours would be left out, or looked for beyond the tree."""
     first, second = _tangents(5, reaches[0]), _tangents(40, reaches[1])

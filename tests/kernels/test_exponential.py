@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from parameters import each
 
 from meanfield import exponential
 from meanfield.kernels.exponential import bessel_ratio, scaled_bessel
@@ -22,9 +23,7 @@ def reference(d: int, beta: float, degree: int) -> mpmath.mpf:
         return mpmath.exp(-b) * value * (-1 if beta < 0 and degree % 2 else 1)
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("d", [2, 3, 4, 8, 64, 1000])
+@each("d", [2, 3, 4, 8, 64, 1000], beta=BETAS, sign=[1.0, -1.0])
 def test_multipliers_equal_mpmath(d: int, beta: float, sign: float) -> None:
     """Cancellation, overflow or a recurrence that starts too late would cost digits."""
     found = exponential(sign * beta).attention_multipliers(d - 1, DEGREES[-1])
@@ -36,8 +35,7 @@ def test_multipliers_equal_mpmath(d: int, beta: float, sign: float) -> None:
             assert abs(float(mpmath.mpf(found[degree]) / expected - 1)) < 1e-13, degree
 
 
-@pytest.mark.parametrize("beta", [-30.0, -1.0, 1e-3, 1.0, 10.0, 300.0])
-@pytest.mark.parametrize("dimension", [1, 2, 3, 7, 63])
+@each("dimension", [1, 2, 3, 7, 63], beta=[-30.0, -1.0, 1e-3, 1.0, 10.0, 300.0])
 def test_multipliers_equal_quadrature(dimension: int, beta: float) -> None:
     """The definition itself, with no Bessel function in it; measured 2e-15 or better."""
     kernel = exponential(beta)
@@ -46,8 +44,7 @@ def test_multipliers_equal_quadrature(dimension: int, beta: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-14 * abs(expected).max())
 
 
-@pytest.mark.parametrize("beta", [-30.0, -1.0, 1e-3, 1.0, 10.0, 300.0])
-@pytest.mark.parametrize("dimension", [1, 2, 7])
+@each("dimension", [1, 2, 7], beta=[-30.0, -1.0, 1e-3, 1.0, 10.0, 300.0])
 def test_potential_multipliers_are_those_of_the_potential(dimension: int, beta: float) -> None:
     """A missing factor 1 / beta, or its sign, would scale every velocity."""
     kernel = exponential(beta)
@@ -72,8 +69,7 @@ def test_attention_has_largest_value_one(beta: float) -> None:
     assert exponential(beta).attention(s).max() == 1.0
 
 
-@pytest.mark.parametrize("dimension", [1, 2])
-@pytest.mark.parametrize("beta", [0.3, 5.0, 100.0])
+@each("beta", [0.3, 5.0, 100.0], dimension=[1, 2])
 def test_negative_beta_mirrors_the_kernel(dimension: int, beta: float) -> None:
     """a(-beta; s) = a(beta; -s): odd degrees change sign, even ones do not."""
     positive = exponential(beta).attention_multipliers(dimension, 9)
@@ -102,8 +98,7 @@ def test_multipliers_returned_are_not_shared() -> None:
     assert np.array_equal(exponential(3.0).attention_multipliers(1, 5), kept)
 
 
-@pytest.mark.parametrize("order", [0.5, 1.0, 12.0, 500.5])
-@pytest.mark.parametrize("beta", [1e-3, 1.0, 30.0, 1e4])
+@each("beta", [1e-3, 1.0, 30.0, 1e4], order=[0.5, 1.0, 12.0, 500.5])
 def test_bessel_ratio_equals_mpmath(order: float, beta: float) -> None:
     """Thresholds are its roots: what it lacks in digits they lack too."""
     with mpmath.workdps(40):

@@ -5,20 +5,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 from meanfield import Kernel, exponential, linear, zonal
 from meanfield.kernels import KERNELS
 from meanfield.kernels.exponential import Exponential
 
 
-@pytest.mark.parametrize("beta", [-25.0, 1e-9, 1.0, 5.0, 25.0, 100.0, 1e4])
-@pytest.mark.parametrize("dimension", [1, 2, 7])
-@pytest.mark.parametrize("name", KERNELS)
-def test_degree_cuts_where_multipliers_are_negligible(
-    name: str, dimension: int, beta: float
-) -> None:
+@each("beta", [-25.0, 1e-9, 1.0, 5.0, 25.0, 100.0, 1e4], dimension=[1, 2, 7])
+def test_degree_cuts_where_multipliers_are_negligible(dimension: int, beta: float) -> None:
     """Size of the velocity of degree l is l w_l: below 1e-16 of the largest it is nothing."""
-    kernel = KERNELS[name](beta)
+    kernel = exponential(beta)
     degree = kernel.degree(dimension)
     l = np.arange(4 * degree + 8)
     size = l * np.abs(kernel.potential_multipliers(dimension, len(l) - 1))
@@ -86,8 +83,7 @@ def test_degree_outlives_the_underflow_of_multipliers() -> None:
     assert ratios[degree] > 1e-16 * ratios.max() >= ratios[degree + 1]
 
 
-@pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("dimension", [1, 2, 7])
+@each("dimension", [1, 2, 7], name=KERNELS)
 def test_normalized_multipliers_are_the_quotient(dimension: int, name: str) -> None:
     """What a softmax flow feels near uniform: w_l / a_0, where nothing underflows."""
     for kernel in (KERNELS[name](4.0), KERNELS[name](-4.0), zonal(lambda s: np.exp(4 * s))):

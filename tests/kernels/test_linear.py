@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import each
 
 from meanfield import exponential, linear
 from meanfield.kernels import KERNELS
@@ -20,8 +21,7 @@ def test_multipliers_equal_quadrature(dimension: int) -> None:
         np.testing.assert_allclose(multipliers(dimension, 5), expected, rtol=0, atol=2e-15)
 
 
-@pytest.mark.parametrize("beta", [1e-4, 1e-6, 1e-8, -1e-6])
-@pytest.mark.parametrize("dimension", [1, 2, 7, 63])
+@each("dimension", [1, 2, 7, 63], beta=[1e-4, 1e-6, 1e-8, -1e-6])
 def test_exponential_tends_to_linear(dimension: int, beta: float) -> None:
     """The limit is of first order in beta; degree 0 of W only adds a constant."""
     found = exponential(beta).potential_multipliers(dimension, 6)[1:]

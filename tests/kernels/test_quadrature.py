@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.special import comb, eval_gegenbauer
 
 from meanfield.kernels.quadrature import zonal_multipliers
@@ -24,8 +25,7 @@ def gegenbauer(dimension: int, degree: int, s: np.ndarray) -> np.ndarray:
     return eval_gegenbauer(degree, order, s) / eval_gegenbauer(degree, order, 1.0)
 
 
-@pytest.mark.parametrize("dimension", DIMENSIONS)
-@pytest.mark.parametrize("degree", [0, 1, 2, 5, 12])
+@each("degree", [0, 1, 2, 5, 12], dimension=DIMENSIONS)
 def test_zonal_polynomial_has_one_multiplier(dimension: int, degree: int) -> None:
     """By the addition theorem it is 1 / N_l at its own degree and 0 elsewhere."""
     found = zonal_multipliers(lambda s: gegenbauer(dimension, degree, s), dimension, 16)

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from parameters import each
 
 from meanfield import exponential, zonal
 from meanfield.kernels.quadrature import zonal_multipliers
 
 
-@pytest.mark.parametrize("beta", [-6.0, pytest.param(1.0, marks=pytest.mark.slow), 40.0])
-@pytest.mark.parametrize("dimension", [1, 2, 7])
+@each("dimension", [1, 2, 7], beta=[-6.0, pytest.param(1.0, marks=pytest.mark.slow), 40.0])
 def test_zonal_of_the_exponential_is_the_exponential_kernel(dimension: int, beta: float) -> None:
     """Quadrature and the recurrence w_l from a_l against the closed form."""
     expected = exponential(beta)

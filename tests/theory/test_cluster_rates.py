@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -63,9 +64,8 @@ def jacobian(measure: mf.Measure, beta: float, flow: mf.Flow) -> np.ndarray:
     return np.array(columns).T
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", [-3.0, 0.0, 2.0, 8.0])
 @pytest.mark.parametrize("manifold", CLUSTERS)
+@each("beta", [-3.0, 0.0, 2.0, 8.0], flow=FLOWS)
 def test_escape_rates_are_eigenvalues_of_the_jacobian(
     manifold: str, beta: float, flow: mf.Flow
 ) -> None:
@@ -97,9 +97,8 @@ def test_modes_are_tangent_vectors_that_grow_at_their_rate(manifold: str, flow: 
     np.testing.assert_allclose(pushed, rates.escape[:, None] * flat, rtol=0, atol=2e-14)
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", [-3.0, 0.0, 8.0])
 @pytest.mark.parametrize("manifold", CLUSTERS)
+@each("beta", [-3.0, 0.0, 8.0], flow=FLOWS)
 def test_contraction_is_the_slowest_fall_of_a_test_particle(
     manifold: str, beta: float, flow: mf.Flow
 ) -> None:
@@ -126,8 +125,7 @@ def test_drift_is_the_largest_speed(manifold: str) -> None:
         assert found == pytest.approx(np.linalg.norm(speeds, axis=1).max(), rel=1e-14)
 
 
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-@pytest.mark.parametrize("k, beta", [(2, 5.0), (3, -2.0), (5, 9.0), (12, 3.0)])
+@each("k, beta", [(2, 5.0), (3, -2.0), (5, 9.0), (12, 3.0)], flow=[mf.USA, mf.SA])
 def test_polygons_are_the_special_case(k: int, beta: float, flow: mf.Flow) -> None:
     """Two ways to the eigenvalues of one matrix: a solver, and the modes of a circulant."""
     polygon = mf.Measure(CIRCLE, 0.3 + 2 * np.pi * np.arange(k) / k)
@@ -187,14 +185,14 @@ def test_moving_clusters_may_have_complex_rates_under_sa_only() -> None:
     )
 
 
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-@pytest.mark.parametrize(
+@each(
     "points, weights",
     [
         (2 * np.pi * np.arange(4) / 4, None),
         (2 * np.pi * np.arange(5) / 5, None),
         ([0.0, np.pi], [0.2, 0.8]),
     ],
+    flow=[mf.USA, mf.SA],
 )
 def test_atoms_leave_along_the_leading_mode_at_its_rate(
     points: list[float], weights: list[float] | None, flow: mf.Flow

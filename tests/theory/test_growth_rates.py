@@ -5,6 +5,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
+from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
@@ -73,8 +74,7 @@ def test_normalized_rates_equal_the_table(dimension: int, beta: int) -> None:
         assert printed_units(rate, text) <= 0.6, text
 
 
-@pytest.mark.parametrize("d", [2, 3, 4, 8, 64])
-@pytest.mark.parametrize("beta", [-5.0, 0.01, 5.0, 200.0])
+@each("beta", [-5.0, 0.01, 5.0, 200.0], d=[2, 3, 4, 8, 64])
 def test_rates_equal_bessel_functions_in_forty_digits(
     d: int, beta: float, verified: Callable
 ) -> None:
@@ -93,9 +93,7 @@ def test_rates_equal_bessel_functions_in_forty_digits(
             verified("exact solutions", what, errors, 1e-14)
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("dimension", [1, 2, 6])
-@pytest.mark.parametrize("name", KERNELS)
+@each("name", KERNELS, dimension=[1, 2, 6], flow=FLOWS)
 def test_rates_follow_from_the_multipliers(name: str, dimension: int, flow: mf.Flow) -> None:
     """Strength, normalisation and diffusivity enter as l(l+d-2)(strength w_l/z - D)."""
     kernel = KERNELS[name](3.0)
@@ -106,8 +104,7 @@ def test_rates_follow_from_the_multipliers(name: str, dimension: int, flow: mf.F
     np.testing.assert_allclose(rates, expected, rtol=1e-15, atol=1e-16)
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 7])
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+@each("flow", [mf.USA, mf.SA], dimension=[1, 2, 3, 7])
 def test_rates_tend_to_kuramoto(dimension: int, flow: mf.Flow) -> None:
     """As beta -> 0 lambda_1 -> (d-1)/d and the others vanish; linear() is there already."""
     d = dimension + 1

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -52,14 +53,14 @@ def first_meeting(measure: mf.Measure, beta: float, normalized: bool, until: flo
     return float(run.t_events[0][0])
 
 
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-@pytest.mark.parametrize(
+@each(
     "points, weights",
     [
         ([0.0, 0.9, 2.4, 4.2], [0.25, 0.25, 0.25, 0.25]),
         ([5.9, 4.3, 0.4, 2.5], [0.1, 0.4, 0.2, 0.3]),
         ([0.1, 1.5, 3.4, 4.0, 5.2], [0.3, 0.1, 0.05, 0.25, 0.3]),
     ],
+    flow=[mf.USA, mf.SA],
 )
 def test_estimate_is_what_separated_atoms_do_on_the_circle(
     points: list[float], weights: list[float], flow: mf.Flow

@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.theory.pair_attention import attention_and_slope, log_attention
@@ -20,8 +21,7 @@ def test_log_attention_is_right_to_rounding(beta: float) -> None:
             assert abs(value - exact) <= 1e-15 * abs(exact) + 1e-300
 
 
-@pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("beta", [-3.0, 0.5, 12.0])
+@each("beta", [-3.0, 0.5, 12.0], normalized=[False, True])
 def test_a_function_gives_the_slope_of_the_closed_form(beta: float, normalized: bool) -> None:
     """The Chebyshev series of a kernel, differentiated, against a' = beta a."""
     angles, masses = np.array([ANGLES, ANGLES[::-1]]), np.full(7, 1 / 7)

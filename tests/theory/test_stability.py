@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.theory.stability import growth_rate_max
@@ -14,7 +15,7 @@ def circle(kernel: mf.Kernel, flow: mf.Flow = mf.USA) -> mf.Problem:
     return mf.Problem(mf.Circle(), kernel, flow)
 
 
-@pytest.mark.parametrize(
+@each(
     "beta, degree",
     [
         (1, 1),
@@ -29,8 +30,8 @@ def circle(kernel: mf.Kernel, flow: mf.Flow = mf.USA) -> mf.Problem:
         (50, 10),
         (100, 14),
     ],
+    flow=[mf.USA, mf.SA],
 )
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_dominant_degree_equals_the_table(beta: float, degree: int, flow: mf.Flow) -> None:
     """k_max of theory, table 1.7; both flows share it."""
     assert mf.dominant_degree(circle(mf.exponential(beta), flow)) == degree

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 
@@ -37,8 +38,7 @@ def test_threshold_equals_the_table(d: int, degree: int, text: str, verified: Ca
     verified("exact solutions", what, found - float(text), slack)
 
 
-@pytest.mark.parametrize("d, degree", [(2, 1), (2, 4), (3, 3), (8, 2), (64, 1)])
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+@each("d, degree", [(2, 1), (2, 4), (3, 3), (8, 2), (64, 1)], flow=[mf.USA, mf.SA])
 def test_dominant_degree_switches_at_the_threshold(d: int, degree: int, flow: mf.Flow) -> None:
     """Rates and thresholds are computed apart; USA and SA must switch at the same beta."""
     manifold = mf.Hypersphere(d - 1)

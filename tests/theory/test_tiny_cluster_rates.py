@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.theory.cluster_rates import cluster_rates
@@ -57,8 +58,7 @@ def test_several_tiny_rates_equal_those_with_more_digits() -> None:
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-13 * exact[0])
 
 
-@pytest.mark.parametrize("first", [0.5, 0.9])
-@pytest.mark.parametrize("beta", [-2.0, 5.0, 81.0])
+@each("beta", [-2.0, 5.0, 81.0], first=[0.5, 0.9])
 def test_opposite_clusters_of_any_masses_have_the_closed_form(beta: float, first: float) -> None:
     """A pair at pi: a (USA), a [m_2 / Z_1 + m_1 / Z_2] (SA), with a = e^{-2 beta}."""
     own = np.exp(min(0.0, 2 * beta))  # a(1)

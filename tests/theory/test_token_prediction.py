@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.problem import Problem
@@ -18,8 +19,7 @@ def circle(beta: float, flow: mf.Flow = mf.USA) -> Problem:
     return Problem(mf.Circle(), mf.exponential(beta), flow)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("beta", [2.0, 9.0])
+@each("beta", [2.0, 9.0], k=[1, 2, 3, 5, 8])
 def test_polygon_stays_where_it_is(k: int, beta: float) -> None:
     """The potential of a k-gon of clusters has its maxima there, by symmetry."""
     corners = 0.3 + 2 * np.pi * np.arange(k) / k

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
+from parameters import each
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -67,8 +68,11 @@ def test_time_of_any_split_is_the_printed_one(
         verified("exact solutions", what, time - printed, 5.1e-11)
 
 
-@pytest.mark.parametrize("beta", [1e-6, 0.3, 1.0, 5.0, 25.0, 100.0, 350.0, 1e3, 1e4])
-@pytest.mark.parametrize("angle", [0.2, 1.0, 2.0, 3.0, math.pi - 1e-6])
+@each(
+    "angle",
+    [0.2, 1.0, 2.0, 3.0, math.pi - 1e-6],
+    beta=[1e-6, 0.3, 1.0, 5.0, 25.0, 100.0, 350.0, 1e3, 1e4],
+)
 def test_usa_time_is_a_difference_of_exponential_integrals(beta: float, angle: float) -> None:
     """To rounding, from nearby angles to far ones, and up to 1e300."""
     with mpmath.workdps(60):
@@ -83,8 +87,7 @@ def test_usa_time_is_a_difference_of_exponential_integrals(beta: float, angle: f
                 assert found == math.inf
 
 
-@pytest.mark.parametrize("masses", SPLITS)
-@pytest.mark.parametrize("beta", [-60.0, 5.0, *MORE])
+@each("beta", [-60.0, 5.0, *MORE], masses=SPLITS)
 def test_sa_time_is_the_integral_of_its_definition(
     beta: float, masses: tuple[float, float]
 ) -> None:
@@ -94,9 +97,7 @@ def test_sa_time_is_the_integral_of_its_definition(
         assert found == pytest.approx(by_quadrature(beta, angle, until, masses), rel=1e-12)
 
 
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-@pytest.mark.parametrize("beta", [0.0, 1.0, 8.0, -2.0])
-@pytest.mark.parametrize("masses", [(0.5, 0.5), (0.2, 0.8)])
+@each("masses", [(0.5, 0.5), (0.2, 0.8)], beta=[0.0, 1.0, 8.0, -2.0], flow=[mf.USA, mf.SA])
 def test_atoms_take_that_time(beta: float, flow: mf.Flow, masses: tuple[float, float]) -> None:
     """Integrating the velocity of particles for the time given ends at the angle given."""
     angle, until, weights = 2.0, 0.3, np.array(masses)
@@ -139,8 +140,7 @@ def test_linear_kernel_takes_the_logarithm_of_tangents(flow: mf.Flow) -> None:
     assert found == pytest.approx(expected, rel=1e-14)
 
 
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-@pytest.mark.parametrize("beta", [-3.0, 1.0, 60.0])
+@each("beta", [-3.0, 1.0, 60.0], flow=[mf.USA, mf.SA])
 def test_a_kernel_given_as_a_function_takes_the_same_time(beta: float, flow: mf.Flow) -> None:
     """Other kernels have no closed form, and the same formula."""
     own = mf.Problem(mf.Sphere(), mf.zonal(lambda s: np.exp(beta * s - abs(beta))), flow)
@@ -167,8 +167,7 @@ def test_a_steep_kernel_given_as_a_function_gets_finer_panels(angle: float) -> N
     assert found == pytest.approx(two_cluster_time(problem(600.0), angle, 0.5), rel=1e-12)
 
 
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-@pytest.mark.parametrize("beta", [-8.0, 3.0, 81.0])
+@each("beta", [-8.0, 3.0, 81.0], flow=[mf.USA, mf.SA])
 def test_times_add_up_along_the_way(beta: float, flow: mf.Flow) -> None:
     """From 2.5 to 1.1 and on to 1e-5."""
     first, second, whole = (

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.transport import WASSERSTEIN, wasserstein
@@ -33,9 +34,8 @@ def test_w2_of_polygon_to_uniform(corners: int) -> None:
     assert abs(wasserstein(polygon(corners), UNIFORM, p=2) - expected) < TOLERANCE
 
 
-@pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("first", [polygon(3), UNIFORM])
-@pytest.mark.parametrize("second", [polygon(2), mf.Density(mf.Circle(), np.array([1.0, 0.2j]))])
+@each("second", [polygon(2), mf.Density(mf.Circle(), np.array([1.0, 0.2j]))], p=[1, 2])
 def test_distance_is_symmetric(first: Any, second: Any, p: int) -> None:
     """The order of the arguments would matter."""
     assert abs(wasserstein(first, second, p) - wasserstein(second, first, p)) < 1e-12

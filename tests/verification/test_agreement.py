@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.fields import engines
@@ -43,8 +44,7 @@ def quadrature(problem: mf.Problem, nodes: Callable) -> mf.Measure:
     return mf.Measure(problem.space, points, mass / mass.sum())
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("kernel", KERNELS)
+@each("kernel", KERNELS, flow=FLOWS)
 @pytest.mark.parametrize(
     "space", [CIRCLE, pytest.param(SPHERE, marks=pytest.mark.slow)], ids=["circle", "sphere"]
 )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.fields import engines
@@ -25,9 +26,7 @@ def plain_velocity(x: np.ndarray, w: np.ndarray, beta: float, flow: mf.Flow) -> 
     return drift / a.sum(axis=1) if flow.normalized else drift
 
 
-@pytest.mark.parametrize("count", [2, 5, 37, 1000])
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=BETAS, count=[2, 5, 37, 1000])
 def test_mean_field_on_atoms_is_the_particle_velocity(
     flow: str, beta: float, count: int, verified: Callable
 ) -> None:
@@ -46,8 +45,7 @@ def test_mean_field_on_atoms_is_the_particle_velocity(
     verified("independent methods", what, found - expected, slack + 1e-14)
 
 
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=BETAS)
 def test_particle_velocity_does_not_depend_on_how_it_is_summed(
     flow: str, beta: float, verified: Callable
 ) -> None:

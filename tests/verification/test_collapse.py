@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 
@@ -27,9 +28,8 @@ def spread(measure: mf.Measure) -> float:
     return math.sqrt(measure.mass @ space.distance(measure.points, centre) ** 2)
 
 
-@pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("manifold", MANIFOLDS)
-@pytest.mark.parametrize("beta", [0.0, 2.0, 9.0])
+@each("beta", [0.0, 2.0, 9.0], flow=FLOWS)
 def test_spread_of_one_cluster_decays_at_rate_one(
     manifold, flow: mf.Flow, beta: float, verified: Callable
 ) -> None:
@@ -75,9 +75,8 @@ def test_orthogonal_tokens_close_in_at_rate_two(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("manifold", MANIFOLDS)
-@pytest.mark.parametrize("beta", [12.0, 20.0])
+@each("beta", [12.0, 20.0], flow=FLOWS)
 def test_separated_caps_stay_in_their_doubled_caps(
     manifold, flow: mf.Flow, beta: float, verified: Callable
 ) -> None:
@@ -112,9 +111,8 @@ def test_separated_caps_stay_in_their_doubled_caps(
     assert len(run.measures[-1].points) < k
 
 
-@pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("manifold", MANIFOLDS)
-@pytest.mark.parametrize("beta", [0.5, 6.0])
+@each("beta", [0.5, 6.0], flow=FLOWS)
 def test_measures_in_a_hemisphere_collapse_to_a_dirac(
     manifold, flow: mf.Flow, beta, verified: Callable
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.representations.density import DensityRepresentation
@@ -45,9 +46,7 @@ def test_concentrated_run_keeps_its_degree(beta: float) -> None:
     assert run.diagnostics["degree"].max() < 600
 
 
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
-@pytest.mark.parametrize("beta", [9.0, 100.0])
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+@each("value", [np.nan, np.inf], beta=[9.0, 100.0], flow=[mf.USA, mf.SA])
 def test_states_that_are_not_finite_have_no_finite_rates(
     flow: mf.Flow, beta: float, value: float
 ) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.kernels import KERNELS
@@ -18,8 +18,7 @@ FLOWS = {
 LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)])
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 100.0])
+@each("beta", [-4.0, 0.0, 5.0, 100.0], flow=FLOWS)
 def test_mass_of_a_density_is_exactly_one(flow: str, beta: float, verified: Callable) -> None:
     """The coefficient of degree 0 never changes, not by one bit, also when degrees double."""
     problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow], LAW)
@@ -30,8 +29,7 @@ def test_mass_of_a_density_is_exactly_one(flow: str, beta: float, verified: Call
     verified("invariants", what, run.moments[:, 0] - 1.0, 0.0)
 
 
-@pytest.mark.parametrize("count", [60, 2000])
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, count=[60, 2000])
 def test_mass_of_particles_is_one(flow: str, count: int, verified: Callable) -> None:
     """Weights are carried, not evolved."""
     rng = np.random.default_rng(0)
@@ -42,9 +40,12 @@ def test_mass_of_particles_is_one(flow: str, count: int, verified: Callable) -> 
     verified("invariants", what, run.moments[:, 0] - 1.0, 1e-14)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("count", [60, 2000])
-@pytest.mark.parametrize("beta, strength", [(-4.0, 1.0), (0.0, 1.0), (5.0, 1.0), (5.0, -1.0)])
+@each(
+    "beta, strength",
+    [(-4.0, 1.0), (0.0, 1.0), (5.0, 1.0), (5.0, -1.0)],
+    count=[60, 2000],
+    weighted=[False, True],
+)
 def test_unnormalized_flow_keeps_the_mean_lifted_angle(
     beta: float, strength: float, count: int, weighted: bool, verified: Callable
 ) -> None:
@@ -71,8 +72,7 @@ def test_normalized_flow_moves_the_mean_lifted_angle() -> None:
     assert abs(run.measures[-1].points.mean() - angles.mean()) > 1e-2
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta, fold", [(5.0, 2), (5.0, 3), (10.0, 4), (100.0, 3)])
+@each("beta, fold", [(5.0, 2), (5.0, 3), (10.0, 4), (100.0, 3)], flow=FLOWS)
 def test_fold_symmetry_is_kept(flow: str, beta: float, fold: int, verified: Callable) -> None:
     """c_m = 0 unless k divides m, although other modes would grow if they were there."""
     law = mf.perturbed_uniform([[fold, 0.2, 0.1], [2 * fold, 0.0, 0.1]])
@@ -86,9 +86,7 @@ def test_fold_symmetry_is_kept(flow: str, beta: float, fold: int, verified: Call
     assert np.abs(run.moments[-1, fold] - run.moments[0, fold]) > 1e-3
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 40.0])
-@pytest.mark.parametrize("k", [1, 2, 3, 7, 64, 500])
+@each("k", [1, 2, 3, 7, 64, 500], beta=[-4.0, 0.0, 5.0, 40.0], flow=FLOWS)
 def test_regular_polygon_is_stationary(k: int, beta: float, flow: str, verified: Callable) -> None:
     """Every regular polygon is an equilibrium of both flows, few tokens or many."""
     angles = 0.1 + 2 * np.pi * np.arange(k) / k

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
@@ -38,8 +39,7 @@ def test_energy_of_uniform_equals_the_printed_values(
     verified("exact solutions", what, found * np.exp(beta) / (2 * beta * printed) - 1, 4e-10)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 7])
-@pytest.mark.parametrize("beta", [1.0, 5.0, 300.0])
+@each("beta", [1.0, 5.0, 300.0], k=[1, 2, 3, 7])
 def test_energy_of_polygons_is_a_sum_of_bessel_functions(
     k: int, beta: float, verified: Callable
 ) -> None:
@@ -69,8 +69,7 @@ def derivative_of_energy(beta: float, flow: mf.Flow) -> tuple[float, float, dict
     return balance, float(np.mean(f * z * v**2)) / flow.strength, carrier.diagnostics(0.0, c)
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 100.0])
+@each("beta", [-4.0, 0.0, 5.0, 100.0], flow=FLOWS)
 def test_energy_grows_at_the_rate_of_dissipation(
     flow: str, beta: float, verified: Callable
 ) -> None:
@@ -81,9 +80,7 @@ def test_energy_grows_at_the_rate_of_dissipation(
     verified("invariants", what, found / dissipation - 1, 1e-12)
 
 
-@pytest.mark.parametrize("count", [37, 1000])
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 100.0])
+@each("beta", [-4.0, 0.0, 5.0, 100.0], flow=FLOWS, count=[37, 1000])
 def test_dissipation_of_particles_equals_plain_sums(
     flow: str, beta: float, count: int, verified: Callable
 ) -> None:
@@ -102,8 +99,7 @@ def test_dissipation_of_particles_equals_plain_sums(
     verified("invariants", what, found / expected - 1, 1e-11)
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 100.0])
+@each("beta", [-4.0, 0.0, 5.0, 100.0], flow=FLOWS)
 def test_energy_is_monotone_along_a_density_run(flow: str, beta: float, verified: Callable) -> None:
     """Attraction never lowers it, repulsion never raises it, not even by rounding's tenfold."""
     problem = on_circle(beta, FLOWS[flow])
@@ -116,8 +112,7 @@ def test_energy_is_monotone_along_a_density_run(flow: str, beta: float, verified
     assert change.max() > 1e-6
 
 
-@pytest.mark.parametrize("flow", ["USA", "SA", "repulsive USA"])
-@pytest.mark.parametrize("count", [50, 300])
+@each("count", [50, 300], flow=["USA", "SA", "repulsive USA"])
 def test_energy_is_monotone_along_a_particle_run(flow: str, count: int, verified: Callable) -> None:
     """From 50 or 300 tokens through the collapse to clusters."""
     points = np.random.default_rng(5).uniform(0, 2 * np.pi, count)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -34,10 +35,8 @@ def exact_cosine(n: int, beta: float, normalized: bool, end: float) -> float:
     return float(solution.y[0, -1])
 
 
-@pytest.mark.parametrize("carrier", ["particles", "atoms"])
-@pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("beta", [-1.0, 2.0, 4.0])
 @pytest.mark.parametrize("name", STARTS)
+@each("beta", [-1.0, 2.0, 4.0], normalized=[False, True], carrier=["particles", "atoms"])
 def test_orthogonal_tokens_keep_one_cosine(
     name: str, beta: float, normalized: bool, carrier: str, verified: Callable
 ) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.kernels import KERNELS
@@ -26,8 +26,7 @@ def moments_of(beta: float, flow: str, law: mf.Law) -> np.ndarray:
     return mf.simulate(problem, until=until, save=4, tolerance=1e-13).moments
 
 
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=BETAS)
 def test_rotated_density_stays_rotated(flow: str, beta: float, verified: Callable) -> None:
     """Moments turn by e^{-ik angle}: the grid must not be a preferred direction."""
     turn = np.exp(-1j * np.arange(5) * ANGLE)
@@ -39,8 +38,7 @@ def test_rotated_density_stays_rotated(flow: str, beta: float, verified: Callabl
     assert np.abs(plain[-1] - plain[0]).max() > 0.01
 
 
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=BETAS)
 def test_reflected_density_stays_reflected(flow: str, beta: float, verified: Callable) -> None:
     """Moments are conjugated; convolving with the mirrored density would fail here."""
     plain = moments_of(beta, flow, mf.from_density(COEFFICIENTS))
@@ -49,8 +47,7 @@ def test_reflected_density_stays_reflected(flow: str, beta: float, verified: Cal
     verified("symmetry", what, mirrored - np.conj(plain), 1e-12)
 
 
-@pytest.mark.parametrize("count", [40, 700])
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, count=[40, 700])
 def test_moved_tokens_stay_moved(flow: str, count: int, verified: Callable) -> None:
     """Rotation, reflection and windings of tokens, pair sums and moments alike."""
     points = np.random.default_rng(1).uniform(0, 2 * np.pi, count)
@@ -69,9 +66,7 @@ def test_moved_tokens_stay_moved(flow: str, count: int, verified: Callable) -> N
         verified("symmetry", what, found - expected, 1e-11)
 
 
-@pytest.mark.parametrize("count", [40, 700])
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=BETAS, count=[40, 700])
 def test_velocity_of_moved_tokens_is_the_moved_velocity(flow: str, beta: float, count: int) -> None:
     """The same without time steps, to rounding."""
     points = np.random.default_rng(1).uniform(0, 2 * np.pi, count)

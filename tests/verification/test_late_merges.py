@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.observables.clusters import cluster_radius
@@ -15,15 +16,15 @@ def first_merge(problem: mf.Problem, until: float, tolerance: float) -> float:
     return next(event.time for event in run.events if event.kind == "merge")
 
 
-@pytest.mark.parametrize("gap", [1.0, 1e-3, 1e-6])
-@pytest.mark.parametrize(
-    ("name", "flow", "mass"),
+@each(
+    "name, flow, mass",
     [
         ("circle", mf.USA, 0.5),
         ("circle", mf.USA, 1e-6),
         ("circle", mf.SA, 1e-3),
         ("sphere", mf.SA, 1e-6),
     ],
+    gap=[1.0, 1e-3, 1e-6],
 )
 def test_nearly_opposite_atoms_meet_at_the_time_of_the_formula(
     name: str, flow: mf.Flow, mass: float, gap: float

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.integrators import INTEGRATORS, runge_kutta
@@ -37,9 +38,7 @@ def fitted_rate(problem: mf.Problem, mode: int, rate: float, method: str = "DOP8
     return np.log(sizes[-1] / sizes[9]) / (times[-1] - times[9])
 
 
-@pytest.mark.parametrize("method", INTEGRATORS)
-@pytest.mark.parametrize("mode", [1, 2, 3, 4, 6])
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, mode=[1, 2, 3, 4, 6], method=INTEGRATORS)
 def test_mode_grows_at_its_rate(flow: str, mode: int, method: str, verified: Callable) -> None:
     """The right-hand side linearised by hand, beta = 5; asked are 1e-8, reached 1e-13."""
     law = mf.perturbed_uniform([[mode, 6e-9, 8e-9]])
@@ -52,8 +51,7 @@ def test_mode_grows_at_its_rate(flow: str, mode: int, method: str, verified: Cal
     verified("exact solutions", what, found / rate - 1, tolerance)
 
 
-@pytest.mark.parametrize("beta", [-3.0, 0.0, 1.0, 25.0, 100.0])
-@pytest.mark.parametrize("normalized", [False, True])
+@each("normalized", [False, True], beta=[-3.0, 0.0, 1.0, 25.0, 100.0])
 def test_dominant_mode_grows_at_its_rate(beta: float, normalized: bool, verified: Callable) -> None:
     """The same for every temperature, through every way of computing the product."""
     kernel, flow = KERNELS["exponential"](beta), mf.Flow(normalized)
@@ -95,8 +93,7 @@ def test_repulsion_smooths_like_heat(mode: int, ratio: float, verified: Callable
     verified("exact solutions", what, rate * 50.0 / (-ratio * mode**2) - 1, 6e-7)
 
 
-@pytest.mark.parametrize("mode", [1, 3, 4])
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, mode=[1, 3, 4])
 def test_default_run_resolves_a_perturbation_below_its_tolerance(flow: str, mode: int) -> None:
     """An absolute tolerance of 1e-10 does not see 5e-9: steps of two e-folds were 3 % wrong."""
     law = mf.perturbed_uniform([[mode, 1e-8, 0.0]])
@@ -120,8 +117,7 @@ def test_second_order_contamination_is_what_theory_says() -> None:
     assert 1e-7 < abs(found[0]) < 1e-4
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", [-5.0, 0.0, 5.0, 100.0])
+@each("beta", [-5.0, 0.0, 5.0, 100.0], flow=FLOWS)
 def test_uniform_is_stationary_to_the_bit(flow: str, beta: float) -> None:
     """Rounding would grow into clusters that nobody put there."""
     problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow])

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -38,9 +39,9 @@ def merges(run) -> list:
     return [event for event in run.events if event.kind == "merge"]
 
 
-@pytest.mark.parametrize("beta", [1.0, slow(5.0), slow(25.0), 100.0])
-@pytest.mark.parametrize("mass", [0.5, 0.9, 1.0 - 1e-6])
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+@each(
+    "flow", [mf.USA, mf.SA], mass=[0.5, 0.9, 1.0 - 1e-6], beta=[1.0, slow(5.0), slow(25.0), 100.0]
+)
 def test_two_atoms_meet_at_the_time_of_the_closed_form(
     beta: float, mass: float, flow: mf.Flow, verified: Callable
 ) -> None:
@@ -99,8 +100,7 @@ def test_kinetic_figure(verified: Callable) -> None:
         assert np.abs(cosines - 0.999).min() < 2e-6  # times are given to three digits
 
 
-@pytest.mark.parametrize("beta", [500.0, *map(slow, [1000.0, 1500.0, 2000.0, 3000.0]), 4000.0])
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+@each("flow", [mf.USA, mf.SA], beta=[500.0, *map(slow, [1000.0, 1500.0, 2000.0, 3000.0]), 4000.0])
 def test_staircase_figure(beta: float, flow: mf.Flow, verified: Callable) -> None:
     """Plateaus 0.28 (not at 500), 0.44, 0.52, 1 and the printed first energies."""
     run = run_of(tuple(STAIRCASE), beta, flow, 1e150)

@@ -14,6 +14,7 @@ from math import gamma
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
@@ -142,9 +143,7 @@ def held(problem: mf.Problem, state: np.ndarray) -> DensityRepresentation:
     return DensityRepresentation(problem, np.ascontiguousarray(state), 1.0, degree)
 
 
-@pytest.mark.parametrize("diffusivity", [0.0, 0.3])
-@pytest.mark.parametrize("beta", [-4.0, 5.0, 20.0])
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=[-4.0, 5.0, 20.0], diffusivity=[0.0, 0.3])
 def test_right_hand_side_of_the_bumps_is_the_closed_form(
     flow: str, beta: float, diffusivity: float, projected: tuple, verified: Callable
 ) -> None:
@@ -205,8 +204,7 @@ ORDERS = INTEGRATORS | {"exponential": 4}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", STEPS)
-@pytest.mark.parametrize("flow", ["USA", "SA"])
+@each("flow", ["USA", "SA"], method=STEPS)
 def test_steps_have_their_order_on_the_bumps(
     flow: str, method: str, projected: tuple, verified: Callable
 ) -> None:
@@ -222,8 +220,7 @@ def test_steps_have_their_order_on_the_bumps(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("diffusivity", [0.0, 0.1])
-@pytest.mark.parametrize("flow", ["USA", "SA"])
+@each("flow", ["USA", "SA"], diffusivity=[0.0, 0.1])
 def test_error_falls_faster_than_any_power_of_the_degree(
     flow: str, diffusivity: float, projected: tuple, verified: Callable
 ) -> None:

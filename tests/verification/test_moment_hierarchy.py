@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
@@ -56,8 +57,7 @@ def relative(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
     return (found - expected) / np.abs(expected).max()
 
 
-@pytest.mark.parametrize("strength", [1.0, -0.5])
-@pytest.mark.parametrize("beta", BETAS)
+@each("beta", BETAS, strength=[1.0, -0.5])
 def test_density_satisfies_the_hierarchy(beta: float, strength: float, verified: Callable) -> None:
     """Every coefficient of the right-hand side, the highest degree included."""
     c = random_density(3)
@@ -72,9 +72,7 @@ def test_density_satisfies_the_hierarchy(beta: float, strength: float, verified:
     verified("exact solutions", what, error, RELATIVE)
 
 
-@pytest.mark.parametrize("count", [1, 2, 37, 1000])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("beta", BETAS)
+@each("beta", BETAS, weighted=[False, True], count=[1, 2, 37, 1000])
 def test_particles_satisfy_the_hierarchy(
     beta: float, weighted: bool, count: int, verified: Callable
 ) -> None:
@@ -95,8 +93,7 @@ def test_particles_satisfy_the_hierarchy(
     verified("exact solutions", what, (found - expected) / size, RELATIVE)
 
 
-@pytest.mark.parametrize("strength", [1.0, -1.0])
-@pytest.mark.parametrize("beta", BETAS)
+@each("beta", BETAS, strength=[1.0, -1.0])
 def test_normalized_density_follows_plain_sums(
     beta: float, strength: float, verified: Callable
 ) -> None:

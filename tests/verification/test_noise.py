@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.kernels import KERNELS
@@ -68,9 +69,12 @@ def assert_heat(problem: mf.Problem, until: float, verified: Callable) -> None:
         verified("exact solutions", what, (found - expected) / (share.real + 1e-290), 1.0)
 
 
-@pytest.mark.parametrize("diffusivity, until", [(0.05, 1.0), (1e-3, 30.0), (1e3, 1e-3)])
-@pytest.mark.parametrize("flow", ["SA", "repulsive"])
-@pytest.mark.parametrize("name", MANIFOLDS)
+@each(
+    "diffusivity, until",
+    [(0.05, 1.0), (1e-3, 30.0), (1e3, 1e-3)],
+    name=MANIFOLDS,
+    flow=["SA", "repulsive"],
+)
 def test_modes_that_nobody_feels_decay_like_heat(
     name: str, flow: str, diffusivity: float, until: float, verified: Callable
 ) -> None:
@@ -79,9 +83,7 @@ def test_modes_that_nobody_feels_decay_like_heat(
     assert_heat(posed(name, 0.0, flow, diffusivity, law), until, verified)
 
 
-@pytest.mark.parametrize("diffusivity, until", [(0.02, 1.0), (1e3, 1e-3)])
-@pytest.mark.parametrize("flow", ["USA", "rSA"])
-@pytest.mark.parametrize("name", MANIFOLDS)
+@each("diffusivity, until", [(0.02, 1.0), (1e3, 1e-3)], name=MANIFOLDS, flow=["USA", "rSA"])
 def test_modes_above_the_degree_of_the_kernel_decay_like_heat(
     name: str, flow: str, diffusivity: float, until: float, verified: Callable
 ) -> None:
@@ -102,9 +104,8 @@ def test_without_strength_everything_decays_like_heat(
     assert_heat(problem, 2.0, verified)
 
 
-@pytest.mark.parametrize("degree", [1, 4])
-@pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("name", MANIFOLDS)
+@each("flow", FLOWS, degree=[1, 4])
 def test_small_modes_grow_at_their_rates(
     name: str, flow: str, degree: int, verified: Callable
 ) -> None:
@@ -130,9 +131,12 @@ def test_small_modes_grow_at_their_rates(
     verified("exact solutions", what, found / rate - 1, 2e-11)
 
 
-@pytest.mark.parametrize("start", ["concentrated", "perturbed", "bumps"])
-@pytest.mark.parametrize("beta, flow", [(5.0, "USA"), (0.0, "SA"), (-3.0, "repulsive")])
 @pytest.mark.parametrize("name", MANIFOLDS)
+@each(
+    "beta, flow",
+    [(5.0, "USA"), (0.0, "SA"), (-3.0, "repulsive")],
+    start=["concentrated", "perturbed", "bumps"],
+)
 def test_free_energy_never_increases(
     name: str, beta: float, flow: str, start: str, verified: Callable
 ) -> None:
@@ -150,8 +154,7 @@ def test_free_energy_never_increases(
     assert values[0] - values[-1] > 1e-5 * np.abs(values).max()
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("name", MANIFOLDS)
+@each("name", MANIFOLDS, flow=FLOWS)
 def test_mass_is_exactly_one_and_the_energy_balances(
     name: str, flow: str, verified: Callable
 ) -> None:
@@ -186,8 +189,7 @@ def test_unnormalised_flow_has_no_mean_velocity(flow: str) -> None:
     assert (abs(mean) < 1e-15) == (not FLOWS[flow][0])
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("fold", [2, 3])
+@each("fold", [2, 3], flow=FLOWS)
 def test_fold_symmetry_is_kept(flow: str, fold: int, verified: Callable) -> None:
     """c_m = 0 unless k divides m, although mode 1 would grow if it were there."""
     law = mf.perturbed_uniform([[fold, 0.2, 0.1], [2 * fold, 0.0, 0.1]])
@@ -212,9 +214,8 @@ def test_mirror_symmetry_is_kept(flow: str, verified: Callable) -> None:
     assert abs(turned[1].real - 0.3) > 1e-3
 
 
-@pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("beta", [0.0, 5.0])
 @pytest.mark.parametrize("name", MANIFOLDS)
+@each("beta", [0.0, 5.0], normalized=[False, True])
 def test_uniform_stays_uniform_to_the_bit(name: str, beta: float, normalized: bool) -> None:
     """Also at the critical diffusivity, where every rate of the linear kernel vanishes."""
     bare = mf.Problem(MANIFOLDS[name], KERNELS["exponential"](beta), mf.Flow(normalized))
@@ -226,9 +227,7 @@ def test_uniform_stays_uniform_to_the_bit(name: str, beta: float, normalized: bo
 
 
 @pytest.mark.parametrize("beta", [1e-3, 400.0])
-@pytest.mark.parametrize("diffusivity", [1e-6, 0.05, 1e3])
-@pytest.mark.parametrize("strength", [1.0, -3.0])
-@pytest.mark.parametrize("normalized", [False, True])
+@each("diffusivity", [1e-6, 0.05, 1e3], strength=[1.0, -3.0], normalized=[False, True])
 def test_extremes_need_few_steps(
     normalized: bool, strength: float, diffusivity: float, beta: float
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.transport.circle.wasserstein import wasserstein_circle
@@ -22,8 +23,7 @@ def test_w1_of_a_regular_polygon_to_uniform(corners: int) -> None:
     assert found == pytest.approx(np.pi / (2 * corners), abs=1e-15, rel=1e-14)
 
 
-@pytest.mark.parametrize("corners", [1, 2, 3, 10, 1000])
-@pytest.mark.parametrize("weighted", [False, True])
+@each("weighted", [False, True], corners=[1, 2, 3, 10, 1000])
 def test_w2_of_a_regular_polygon_to_uniform(
     corners: int, weighted: bool, verified: Callable
 ) -> None:
@@ -84,8 +84,7 @@ def test_distance_does_not_depend_on_the_order_of_its_arguments(p: int) -> None:
     assert wasserstein_circle(measure, density, p) == wasserstein_circle(density, measure, p)
 
 
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("kind", ["points", "density", "uniform"])
+@each("kind", ["points", "density", "uniform"], p=[1, 2])
 def test_distance_to_itself_is_zero(p: int, kind: str) -> None:
     """Rounding left in a square root would be 1e-8."""
     rng = np.random.default_rng(1)

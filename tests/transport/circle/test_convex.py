@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from parameters import each
 
 from meanfield.transport.circle.convex import minimise_convex
 
@@ -25,8 +26,7 @@ def test_minimise_convex_lands_on_a_kink(start: float) -> None:
     assert found.value == pytest.approx(0.8 + 0.51, abs=4e-16)
 
 
-@pytest.mark.parametrize("minimum", [-(2**40), -5, 0, 3, 2**40])
-@pytest.mark.parametrize("start", [-(2**40), 0, 17, 2**40])
+@each("start", [-(2**40), 0, 17, 2**40], minimum=[-(2**40), -5, 0, 3, 2**40])
 def test_minimise_convex_is_exact_on_integers(minimum: int, start: int) -> None:
     """An end of the bracket, or the neighbour of one, would be skipped."""
     found = minimise_convex(

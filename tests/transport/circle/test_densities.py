@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ive, ndtri
 
@@ -189,8 +190,7 @@ def test_distance_of_equal_densities_is_zero(p: int) -> None:
     assert wasserstein_circle(first, second, p) == 0.0
 
 
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("seed", range(8))
+@each("seed", range(8), p=[1, 2])
 def test_distance_is_invariant_under_rotation(p: int, seed: int) -> None:
     """Cells, cut and starting points of every search lie elsewhere after a rotation.
 

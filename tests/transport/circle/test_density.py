@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.integrate import quad
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ive
@@ -152,8 +153,7 @@ def test_w2_of_points_and_density_equals_the_oracle(case: str) -> None:
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("concentration", [0.5, 10.0, 1000.0])
+@each("concentration", [0.5, 10.0, 1000.0], p=[1, 2])
 def test_distance_of_a_dirac_to_a_density_is_its_mean_cost(p: int, concentration: float) -> None:
     """All mass goes to one point: the Fourier series of d(0, theta)^p gives W_p^p.
 

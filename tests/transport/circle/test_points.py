@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parameters import each
 
 import meanfield as mf
 from meanfield.transport.circle.wasserstein import wasserstein_circle
@@ -127,8 +128,7 @@ def test_distance_to_the_same_points_in_another_order_is_zero(measure, order, la
     assert wasserstein_circle(measure, shuffled, 2) <= (1e-14 if weights is None else 5e-8)
 
 
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("angle", [1e-12, 1e-6, 0.1, 1.0])
+@each("angle", [1e-12, 1e-6, 0.1, 1.0], p=[1, 2])
 def test_rotating_clustered_points_costs_the_angle(p: int, angle: float) -> None:
     """On an arc shorter than pi the circle is a line; small distances must keep their digits."""
     rng = np.random.default_rng(8)

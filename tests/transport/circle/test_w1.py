@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.transport.circle.cdf import local_polynomials
@@ -13,9 +14,12 @@ CIRCLE = mf.Circle()
 TURN = 2.0 * np.pi
 
 
-@pytest.mark.parametrize("degree", [1, 3])
-@pytest.mark.parametrize("phase", [0.0, 0.3, 1.2])
-@pytest.mark.parametrize("share", [-1.2, -1 + 1e-12, -1 + 1e-6, -0.99, 0.0, 0.4, 0.999, 1 - 1e-10])
+@each(
+    "share",
+    [-1.2, -1 + 1e-12, -1 + 1e-6, -0.99, 0.0, 0.4, 0.999, 1 - 1e-10],
+    phase=[0.0, 0.3, 1.2],
+    degree=[1, 3],
+)
 def test_integral_of_a_sine_above_a_level_is_exact(degree: int, phase: float, share: float) -> None:
     """A piece in which D turns back beyond the level and crosses it twice would be missed.
 

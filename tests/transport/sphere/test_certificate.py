@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parameters import each
 
 from meanfield.transport.sphere.cells import Cells
 from meanfield.transport.sphere.certificate import upper_bound
@@ -35,10 +36,8 @@ def only_pair() -> Plan:
     return Plan(**(names | {"source": index, "sink": index, "flow": np.array([2**20])}))
 
 
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("geodesic", [True, False])
-@pytest.mark.parametrize("distance", [0.0, 0.5, 1.0, 1.9])
 @pytest.mark.parametrize("skewed", ["first", "second", "both"])
+@each("distance", [0.0, 0.5, 1.0, 1.9], geodesic=[True, False], p=[1, 2])
 def test_upper_bound_is_above_the_product_coupling(
     p: int, geodesic: bool, distance: float, skewed: str
 ) -> None:

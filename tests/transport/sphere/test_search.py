@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.transport.sphere.cells import grouped, integer_masses, level_starts
@@ -53,8 +54,7 @@ def test_nearest_are_those_of_all_pairs(geodesic: bool, p: int) -> None:
     np.testing.assert_array_equal(np.take_along_axis(all_values, index, 1), values)
 
 
-@pytest.mark.parametrize(("geodesic", "p"), CASES)
-@pytest.mark.parametrize("levels", LEVELS)
+@each("geodesic, p", CASES, levels=LEVELS)
 def test_transform_is_that_of_all_pairs(geodesic: bool, p: int, levels: tuple[int, int]) -> None:
     """Potentials would be called feasible that are not: the lower bound would be none."""
     first, second = cells(400, levels[0], 1), cells(500, levels[1], 2)

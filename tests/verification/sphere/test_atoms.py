@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.fields import engines
@@ -27,9 +28,7 @@ def atoms(count: int) -> tuple[np.ndarray, np.ndarray]:
     return SPHERE.check_points(x), rng.dirichlet(np.ones(count))
 
 
-@pytest.mark.parametrize("count", [4, 37, 1000])
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=BETAS, count=[4, 37, 1000])
 def test_mean_field_on_atoms_is_the_particle_velocity(
     flow: str, beta: float, count: int, velocity: Callable, field: Callable, verified: Callable
 ) -> None:
@@ -46,8 +45,7 @@ def test_mean_field_on_atoms_is_the_particle_velocity(
     verified("independent methods", what, error * partition, 3e-15)
 
 
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=BETAS)
 def test_particle_velocity_does_not_depend_on_how_it_is_summed(
     flow: str, beta: float, velocity: Callable, verified: Callable
 ) -> None:
@@ -67,8 +65,7 @@ def test_particle_velocity_does_not_depend_on_how_it_is_summed(
         verified("independent methods", what, found - expected, 1e-15 * max(abs(beta), 1.0))
 
 
-@pytest.mark.parametrize("beta", [1.0, 25.0, 100.0])
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=[1.0, 25.0, 100.0])
 def test_field_away_from_the_atoms_is_the_plain_one(
     flow: str, beta: float, velocity: Callable, field: Callable
 ) -> None:

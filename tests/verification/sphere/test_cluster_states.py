@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.fields.mean_field import interaction
@@ -98,8 +99,7 @@ def rates_by_differences(name: str, beta: float, flow: mf.Flow, by_moments: bool
     return np.sort(found.real)[::-1]
 
 
-@pytest.mark.parametrize("beta", [-4.0, 1.0, 5.0, 10.0, 81.0])
-@pytest.mark.parametrize("name", SPECTRA)
+@each("name", SPECTRA, beta=[-4.0, 1.0, 5.0, 10.0, 81.0])
 def test_escape_rates_are_the_closed_forms(name: str, beta: float, verified: Callable) -> None:
     """Every rate and its multiplicity, relative to the largest, down to 1e-70."""
     for flow, spectrum in spectra(name, beta):
@@ -110,9 +110,7 @@ def test_escape_rates_are_the_closed_forms(name: str, beta: float, verified: Cal
         verified("exact solutions", what, (found - spectrum) / size, 2e-15 * (2 + abs(beta)))
 
 
-@pytest.mark.parametrize("by_moments", [False, True])
-@pytest.mark.parametrize("beta", [-4.0, 1.0, 5.0, 10.0])
-@pytest.mark.parametrize("name", SPECTRA)
+@each("name", SPECTRA, beta=[-4.0, 1.0, 5.0, 10.0], by_moments=[False, True])
 def test_velocity_of_runs_has_these_rates(
     name: str, beta: float, by_moments: bool, verified: Callable
 ) -> None:
@@ -125,15 +123,15 @@ def test_velocity_of_runs_has_these_rates(
         verified("exact solutions", what, found - spectrum, slack)
 
 
-@pytest.mark.parametrize(
+@each(
     "name, printed, count",
     [
         ("pair", lambda b: np.exp(-b), 2),
         ("tetrahedron", lambda b: 2 * b / 3 * np.exp(-b / 3), 2),
         ("octahedron", lambda b: 2 * b / 3, 3),
     ],
+    beta=[5.0, 10.0],
 )
-@pytest.mark.parametrize("beta", [5.0, 10.0])
 def test_largest_escape_rate_is_the_printed_one(
     name: str, printed: Callable, count: int, beta: float
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.spatial.transform import Rotation
 
 import meanfield as mf
@@ -35,8 +36,7 @@ ORBITS = {
 }
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 100.0])
+@each("beta", [-4.0, 0.0, 5.0, 100.0], flow=FLOWS)
 def test_mass_of_a_density_is_exactly_one(flow: str, beta: float, verified: Callable) -> None:
     """The coefficient of degree 0 never changes, not by one bit, also when degrees double."""
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow], LAW)
@@ -48,8 +48,7 @@ def test_mass_of_a_density_is_exactly_one(flow: str, beta: float, verified: Call
         assert snapshot.measure.coefficients[0] == 1.0
 
 
-@pytest.mark.parametrize("count", [60, 1000])
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, count=[60, 1000])
 def test_mass_of_particles_is_one(flow: str, count: int, verified: Callable) -> None:
     """Weights are carried, not evolved."""
     rng = np.random.default_rng(0)
@@ -61,8 +60,7 @@ def test_mass_of_particles_is_one(flow: str, count: int, verified: Callable) -> 
         verified("invariants", what, snapshot.moments[0] - 1.0, 1e-14)
 
 
-@pytest.mark.parametrize("count", [2, 60, 2000])
-@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 60.0])
+@each("beta", [-4.0, 0.0, 5.0, 60.0], count=[2, 60, 2000])
 def test_unnormalized_tokens_exert_no_torque(beta: float, count: int, verified: Callable) -> None:
     """Forces between two tokens are opposite: int x wedge v dmu = 0; asked are 1e-12."""
     rng = np.random.default_rng(count)
@@ -115,8 +113,7 @@ SYMMETRIES: dict[str, tuple[list, Callable]] = {
 }
 
 
-@pytest.mark.parametrize("flow", ["USA", "SA"])
-@pytest.mark.parametrize("symmetry", SYMMETRIES)
+@each("symmetry", SYMMETRIES, flow=["USA", "SA"])
 def test_symmetry_is_kept(flow: str, symmetry: str, verified: Callable) -> None:
     """Forbidden coefficients stay 0, although they would grow if they were there."""
     modes, allowed = SYMMETRIES[symmetry]
@@ -130,8 +127,7 @@ def test_symmetry_is_kept(flow: str, symmetry: str, verified: Callable) -> None:
     assert np.abs(moments[-1] - moments[0]).max() > 0.05
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("fold", [3, 7])
+@each("fold", [3, 7], flow=FLOWS)
 def test_symmetry_of_tokens_is_kept(flow: str, fold: int, verified: Callable) -> None:
     """Ten random tokens and their images under turns about a generic axis."""
     axis = np.array([0.48, -0.6, 0.64])
@@ -149,9 +145,7 @@ def test_symmetry_of_tokens_is_kept(flow: str, fold: int, verified: Callable) ->
     assert np.abs(found[0] - first).max() > 0.05
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 40.0])
-@pytest.mark.parametrize("copies", [1, 200])
+@each("copies", [1, 200], beta=[-4.0, 0.0, 5.0, 40.0], flow=FLOWS)
 def test_orbits_are_stationary(copies: int, beta: float, flow: str, verified: Callable) -> None:
     """Orbits of groups without a fixed direction balance, in any position, few tokens or many."""
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.kernels import KERNELS
@@ -70,8 +71,7 @@ def test_energy_of_polytopes_is_a_sum_over_pairs(beta: float, verified: Callable
         verified("exact solutions", what, found / expected - 1, 5e-14)
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", BETAS)
+@each("beta", BETAS, flow=FLOWS)
 def test_energy_grows_at_the_rate_of_dissipation(
     flow: str,
     beta: float,
@@ -107,9 +107,7 @@ def values(coefficients: np.ndarray, points: np.ndarray, harmonics: Callable) ->
     return (harmonics(points, degree) @ (twice * coefficients)).real
 
 
-@pytest.mark.parametrize("count", [37, 1000])
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", BETAS)
+@each("beta", BETAS, flow=FLOWS, count=[37, 1000])
 def test_dissipation_of_particles_equals_plain_sums(
     flow: str, beta: float, count: int, field: Callable, verified: Callable
 ) -> None:
@@ -150,8 +148,7 @@ def test_energy_is_monotone_along_a_density_run(flow: str, beta: float, verified
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flow", ["USA", "SA", "repulsive USA"])
-@pytest.mark.parametrize("count", [50, 900])
+@each("count", [50, 900], flow=["USA", "SA", "repulsive USA"])
 def test_energy_is_monotone_along_a_particle_run(flow: str, count: int, verified: Callable) -> None:
     """From 50 or 900 tokens into clusters, pair sums and moments."""
     points = SPHERE.random_points(count, np.random.default_rng(5))
@@ -166,8 +163,7 @@ def test_energy_is_monotone_along_a_particle_run(flow: str, count: int, verified
     assert abs(change).max() > 1e-4
 
 
-@pytest.mark.parametrize("kind", ["density", "particles"])
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, kind=["density", "particles"])
 def test_slope_of_the_energy_is_the_dissipation(flow: str, kind: str, verified: Callable) -> None:
     """Differences of observed energies in time against the diagnostic, along a run."""
     law = LAW

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.spatial.transform import Rotation
 
 import meanfield as mf
@@ -35,8 +36,7 @@ def bumps(move: np.ndarray) -> mf.Law:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=BETAS)
 def test_moved_density_stays_moved(
     flow: str, beta: float, nodes: Callable, harmonics: Callable, verified: Callable
 ) -> None:
@@ -69,8 +69,7 @@ def test_mirrored_density_stays_mirrored(verified: Callable) -> None:
     assert np.abs(plain.moments.imag).max() > 0.1
 
 
-@pytest.mark.parametrize("count", [40, 900])
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, count=[40, 900])
 def test_moved_tokens_stay_moved(flow: str, count: int, verified: Callable) -> None:
     """Every token, by pair sums and by moments, turned, mirrored, or in another order."""
     points = SPHERE.random_points(count, np.random.default_rng(1))
@@ -85,9 +84,7 @@ def test_moved_tokens_stay_moved(flow: str, count: int, verified: Callable) -> N
     np.testing.assert_allclose(found, plain[::-1], rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("move", MOVES)
-@pytest.mark.parametrize("count", [40, 900])
-@pytest.mark.parametrize("beta", BETAS)
+@each("beta", BETAS, count=[40, 900], move=MOVES)
 def test_velocity_of_moved_tokens_is_the_moved_velocity(beta: float, count: int, move: str) -> None:
     """The same without time steps, to rounding, tokens moved onto the poles included."""
     matrix = MOVES[move]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.integrators import runge_kutta
@@ -75,8 +76,7 @@ def test_every_order_of_a_degree_grows_at_the_printed_rate(
     verified("exact solutions", what, paper / PRINTED[normalized, degree] - 1, 1e-8)
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, degree=[1, 2, 3, 4, 5])
 def test_any_shape_of_a_degree_grows_at_one_rate(
     flow: str, degree: int, verified: Callable
 ) -> None:
@@ -88,8 +88,7 @@ def test_any_shape_of_a_degree_grows_at_one_rate(
     verified("exact solutions", what, found / mf.growth_rates(problem)[degree] - 1, 1e-14)
 
 
-@pytest.mark.parametrize("beta", [-3.0, 0.0, 25.0, 100.0])
-@pytest.mark.parametrize("normalized", [False, True])
+@each("normalized", [False, True], beta=[-3.0, 0.0, 25.0, 100.0])
 def test_dominant_degree_grows_at_its_rate(
     beta: float, normalized: bool, verified: Callable
 ) -> None:
@@ -117,8 +116,7 @@ def test_nonlinear_contamination_is_what_theory_says(degree: int, power: int) ->
     assert abs(errors[0]) > 1e-8
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("beta", [-5.0, 0.0, 5.0, 100.0])
+@each("beta", [-5.0, 0.0, 5.0, 100.0], flow=FLOWS)
 def test_uniform_is_stationary_to_the_bit(flow: str, beta: float) -> None:
     """Rounding would grow into clusters that nobody put there."""
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow])

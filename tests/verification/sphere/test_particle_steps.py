@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.integrators import INTEGRATORS, runge_kutta
@@ -78,8 +79,7 @@ def test_lengths_drift_and_do_not_matter(flow: str) -> None:
     assert 1e-14 < drift < 1e-4
 
 
-@pytest.mark.parametrize("tolerance", [1e-6, 1e-9, 1e-12])
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, tolerance=[1e-6, 1e-9, 1e-12])
 def test_error_follows_the_tolerance(flow: str, tolerance: float) -> None:
     """Adaptive steps: the error at the end is of the size of the tolerance, not a hundredfold."""
     carrier = tokens(flow)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.kernels import KERNELS
@@ -38,9 +39,7 @@ def rates(x: np.ndarray, v: np.ndarray, mass: np.ndarray, degree: int, harmonics
     return (f - a - 9 * (e - b) + 45 * (d - c)) / (60 * h)
 
 
-@pytest.mark.parametrize("count", [2, 37, 1000])
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=BETAS, count=[2, 37, 1000])
 def test_moments_of_tokens_move_with_their_velocity(
     flow: str, beta: float, count: int, velocity: Callable, harmonics: Callable, verified: Callable
 ) -> None:
@@ -55,8 +54,7 @@ def test_moments_of_tokens_move_with_their_velocity(
     verified("independent methods", what, error, 2e-12)
 
 
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("flow", FLOWS)
+@each("flow", FLOWS, beta=BETAS)
 def test_density_moves_with_its_velocity(
     flow: str,
     beta: float,
