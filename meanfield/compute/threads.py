@@ -22,6 +22,8 @@ _Result = TypeVar("_Result")
 
 # More of them only wait for each other, and systems refuse to start very many.
 MOST_THREADS = 1024
+MOST_CHUNKS = 16
+"""Chunks into which work on many points is cut: sums do not depend on the number of threads."""
 
 _chosen: int | None = None
 _pool: ThreadPoolExecutor | None = None
@@ -151,6 +153,17 @@ def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
         if error is not None:
             raise error
     return [results[i] for i in range(count)]
+
+
+def chunk_bounds(size: int, chunks: int) -> list[int]:
+    """Where chunks of `size` items begin and end, of equal length to one.
+
+    Examples
+    --------
+    >>> chunk_bounds(10, 3)
+    [0, 3, 6, 10]
+    """
+    return [size * i // chunks for i in range(chunks + 1)]
 
 
 def _submit(work: Callable[[], None], count: int, futures: list[Future[None]]) -> None:

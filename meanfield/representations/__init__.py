@@ -19,12 +19,12 @@ from meanfield.representations.automatic import (
 from meanfield.representations.characteristics import (
     CharacteristicsRepresentation,
     characteristics,
+    resumed_characteristics,
 )
 from meanfield.representations.density import DensityRepresentation, density
 from meanfield.representations.options import Options, usual_degree
 from meanfield.representations.particles import ParticleRepresentation, particles
 from meanfield.representations.representation import Representation
-from meanfield.representations.resumed_characteristics import resumed_characteristics
 
 __all__ = [
     "REPRESENTATIONS",

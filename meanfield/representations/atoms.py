@@ -21,7 +21,7 @@ from meanfield.integrators import Stepper
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius
 from meanfield.problem import Problem
-from meanfield.representations.meeting import SAME, gathered, groups, reach
+from meanfield.representations.meeting import SAME, gathered, groups_of, reach
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.step_limits import (
     LINEAR,
@@ -142,9 +142,9 @@ class AtomRepresentation:
         if self._at_rest(time, state, measure):
             return replace(self, state=state, resting=True)
         numbers = _joined(self.numbers, self._meeting_clusters(measure))
-        found = groups(self.problem, measure, reach(self.problem, self.tolerance))
-        if found.met.any():
-            points, weights, source = gathered(measure, found)
+        groups = groups_of(self.problem, measure, reach(self.problem, self.tolerance))
+        if groups.met.any():
+            points, weights, source = gathered(measure, groups)
             return replace(self, state=points.ravel(), weights=weights, numbers=numbers[source])
         if np.array_equal(numbers, self.numbers):
             return None
@@ -201,9 +201,9 @@ class AtomRepresentation:
             # Most steps end here: every atom near another one is of its cluster.
             if len(np.unique(np.column_stack([group, self.numbers]), axis=0)) == group.max() + 1:
                 break
-            found = groups(self.problem, measure, extent, chains=extent == radius)
-            for near in np.flatnonzero(found.met):
-                chain = np.unique(self.numbers[found.number == near])
+            groups = groups_of(self.problem, measure, extent, chains=extent == radius)
+            for near in np.flatnonzero(groups.met):
+                chain = np.unique(self.numbers[groups.number == near])
                 pairs += [(int(a), int(b)) for a, b in pairwise(chain)]
         return list(dict.fromkeys(pairs))
 
@@ -250,12 +250,12 @@ def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> 
             "it into atoms once clusters have formed."
         )
     check_movable(problem)
-    found = groups(problem, measure, SAME)
-    points, weights, _ = gathered(measure, found)
+    groups = groups_of(problem, measure, SAME)
+    points, weights, _ = gathered(measure, groups)
     notes = [
-        f"atoms {', '.join(map(str, np.flatnonzero(found.number == group)))} start in one place: "
+        f"atoms {', '.join(map(str, np.flatnonzero(groups.number == group)))} start in one place: "
         "they are one atom"
-        for group in np.flatnonzero(found.met)
+        for group in np.flatnonzero(groups.met)
     ]
     alone = np.arange(len(weights))
     begun = AtomRepresentation(problem, points.ravel(), weights, alone, tolerance, tuple(notes))

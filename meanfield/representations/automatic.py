@@ -27,7 +27,7 @@ from meanfield.representations.characteristics import (
     characteristics,
 )
 from meanfield.representations.density import DensityRepresentation
-from meanfield.representations.meeting import gathered, groups, narrow_groups, reach
+from meanfield.representations.meeting import gathered, groups_of, narrow_groups, reach
 from meanfield.representations.options import Options, usual_degree
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.representation import Representation
@@ -136,25 +136,25 @@ def _from_characteristics(
     extent = reach(problem, here.tolerance)
     why = f"no longer than {extent:.1e}"
     if problem.space.dimension == 1 or sees_far(problem):
-        found = groups(problem, measure, extent)
+        groups = groups_of(problem, measure, extent)
     else:
-        found = narrow_groups(problem, measure, here.tolerance)
+        groups = narrow_groups(problem, measure, here.tolerance)
         why = f"of mean width below {0.5 * extent:.1e}"
     # Groups so light that together they weigh less than the tolerance lie between the clusters,
     # as do nodes that have met nobody; their mass goes to the nearest atom.
-    order = np.argsort(found.mass)
-    light = np.zeros(found.count, dtype=bool)
+    order = np.argsort(groups.mass)
+    light = np.zeros(groups.count, dtype=bool)
     if not sees_far(problem):
         # Else next to no mass may move all of it.
-        light[order] = np.cumsum(found.mass[order]) <= here.tolerance
-    heavy = found.met & ~light
+        light[order] = np.cumsum(groups.mass[order]) <= here.tolerance
+    heavy = groups.met & ~light
     if sees_far(problem) and not heavy.all():
         return None
-    if not heavy.any() or found.mass[~heavy].sum() > here.tolerance:
+    if not heavy.any() or groups.mass[~heavy].sum() > here.tolerance:
         return None
-    number, mass = found.number, measure.mass
-    centres = problem.space.mean_points(measure.points, mass, number, found.count)[heavy]
-    weights = found.mass[heavy]
+    number, mass = groups.number, measure.mass
+    centres = problem.space.mean_points(measure.points, mass, number, groups.count)[heavy]
+    weights = groups.mass[heavy]
     for i in np.flatnonzero(~heavy[number]):
         nearest = np.argmin(problem.space.distance(measure.points[i], centres))
         weights[nearest] += mass[i]
@@ -172,15 +172,15 @@ def _from_particles(
     extent = reach(problem, options.step_tolerance)
     if problem.space.linked(measure.points, extent).max() >= few:
         return None
-    found = groups(problem, measure, extent)
-    if found.size[~found.met].sum() + found.met.sum() > few:
+    groups = groups_of(problem, measure, extent)
+    if groups.size[~groups.met].sum() + groups.met.sum() > few:
         return None
     # Tokens still on their way to a cluster are no clusters yet, unless they hardly move.
-    if found.mass[found.met].sum() < 0.5:
+    if groups.mass[groups.met].sum() < 0.5:
         moved = here.largest_step(time, state) * np.abs(here.rhs(time, state)).max()
         if moved > _AT_REST * cluster_radius(problem.kernel.beta):
             return None
-    points, weights, _ = gathered(measure, found)
+    points, weights, _ = gathered(measure, groups)
     why = f"{len(measure.points)} tokens have met in {len(weights)} places"
     met = Measure(problem.space, points, weights)
     return _as_atoms(options, here, state, met, why, options.step_tolerance)

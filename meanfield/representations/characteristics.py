@@ -310,3 +310,38 @@ def characteristics(
     return CharacteristicsRepresentation(
         problem, here.state(), here.cells, measure, tolerance, max_nodes, enough
     )
+
+
+def resumed_characteristics(
+    problem: Problem,
+    state: State,
+    fixed: FixedArrays,
+    *,
+    tolerance: float,
+    max_nodes: int = MOST_NODES,
+    enough: float = 0.0,
+) -> CharacteristicsRepresentation:
+    """Characteristics in a later state, from what `fixed` gave.
+
+    Raises
+    ------
+    ValueError
+        If the problem cannot be carried, or the state does not fit the cells.
+    """
+    check_movable(problem)
+    check_no_diffusion(problem, "characteristics", NOISY)
+    space = problem.space
+    cells = space.cells_of(fixed["bounds"])
+    expected = cells.points.size + len(cells.weights)
+    if state.shape != (expected,):
+        raise ValueError(
+            f"state has shape {state.shape}, expected ({expected},) for {len(cells.bounds)} cells."
+        )
+    initial = Density(space, fixed["initial"])
+    # The law's own density, which may know its values better than the coefficients do.
+    law = problem.initial_measure()
+    if isinstance(law, Density) and np.array_equal(law.coefficients, initial.coefficients):
+        initial = law
+    return CharacteristicsRepresentation(
+        problem, state, cells, initial, tolerance, max_nodes, enough
+    )

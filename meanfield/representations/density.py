@@ -23,13 +23,13 @@ from meanfield.fields.lost_digits import lost_share_of_density
 from meanfield.fields.mean_field import Interaction, Transport, floored, interaction
 from meanfield.integrators import Stepper
 from meanfield.manifolds.grid import Grid
+from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density, Measure
 from meanfield.observables.resolution import Resolution, watch
 from meanfield.problem import Problem
 from meanfield.representations import step_limits
-from meanfield.representations.linear_part import LinearPart, linear_part
 from meanfield.representations.options import usual_degree
-from meanfield.theory.stability import growth_rate_max
+from meanfield.theory.stability import couplings, growth_rate_max
 
 _FIRST_DEGREE = 64
 # Degrees of an initial density this small are rounding of its mass.
@@ -235,6 +235,46 @@ class DensityRepresentation:
         """Longest exponential step, by what grows about uniform."""
         rate = growth_rate_max(self.problem)
         return _EFOLDS / rate if rate > 0 else np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPart:
+    """Rates about uniform, one for each coefficient of a density.
+
+        d_t f_lm = l(l + d - 2) (A_l - diffusivity) f_lm + what is quadratic
+
+    with A_l = strength w_l / z.
+
+    Attributes
+    ----------
+    transport : ndarray
+        Derived. l(l + d - 2) A_l, up to the degree that is felt. Complex as the state is: NumPy
+        multiplies real by complex numbers through a buffer.
+    diffusion : ndarray
+        Derived. l(l + d - 2) times the diffusivity, complex.
+    """
+
+    transport: ModalArray
+    diffusion: ModalArray
+
+    @property
+    def rates(self) -> FloatArray:
+        """Both together, real: growth rates of the uniform state."""
+        return np.asarray((self.transport - self.diffusion).real)
+
+
+def linear_part(problem: Problem, felt: Interaction, max_degree: int) -> LinearPart:
+    """Linear part for densities of a degree."""
+    space = problem.space
+    eigenvalues = laplacian_eigenvalues(space.dimension, max_degree)
+    transport = eigenvalues * couplings(problem, max_degree)
+    # What the transport does not feel would not cancel.
+    transport[felt.degree + 1 :] = 0.0
+    ones = np.ones_like(space.resize(space.from_modes([]), max_degree))
+    return LinearPart(
+        space.convolve(transport, ones),
+        space.convolve(eigenvalues * problem.flow.diffusivity, ones),
+    )
 
 
 def density(

@@ -84,7 +84,7 @@ def reach(problem: Problem, tolerance: float) -> float:
     return min(resolved, _WITHIN * cluster_radius(problem.kernel.beta))
 
 
-def groups(problem: Problem, measure: Measure, extent: float, *, chains: bool = False) -> Groups:
+def groups_of(problem: Problem, measure: Measure, extent: float, *, chains: bool = False) -> Groups:
     """Groups of points linked by gaps below `extent`, and which of them have met.
 
     With `chains` only the gaps must be below `extent`, else the whole group.
@@ -93,10 +93,10 @@ def groups(problem: Problem, measure: Measure, extent: float, *, chains: bool = 
     number = space.linked(points, extent)
     size = np.bincount(number)
     total = _sums(number, mass)
-    found = Groups(number, size, total, np.zeros(len(size), dtype=bool))
+    groups = Groups(number, size, total, np.zeros(len(size), dtype=bool))
     several = size > 1
     if not several.any():
-        return found
+        return groups
     # Extent from the first point of each group: exactly zero where all are in one place.
     first = np.zeros(len(size), dtype=np.int64)
     first[number[::-1]] = np.arange(len(points))[::-1]
@@ -104,7 +104,7 @@ def groups(problem: Problem, measure: Measure, extent: float, *, chains: bool = 
     np.maximum.at(longest, number, space.distance(points, points[first[number]]))
     candidates = several & (chains | (longest < extent))
     if not candidates.any():
-        return found
+        return groups
     felt = interaction(problem)
     field = felt.field(measure.moments(felt.degree))
     own = _own_rates(problem, felt.scale, field, points[first], total)
@@ -138,17 +138,17 @@ def narrow_groups(problem: Problem, measure: Measure, tolerance: float) -> Group
         everything = np.zeros(len(mass), dtype=np.int64)
         return Groups(everything, np.array([len(mass)]), np.ones(1), np.array([False]))
     part = Measure(space, points[inside], mass[inside] / mass[inside].sum())
-    found = groups(problem, part, radius, chains=True)
-    width = math.sqrt(_variances(space, part.points, part.mass, found.number).sum())
-    met = found.met & (width <= 0.5 * reach(problem, tolerance))
-    number = np.full(len(mass), found.count)
-    number[inside] = found.number
-    size = np.append(found.size, len(mass) - inside.sum())
-    total = np.append(_sums(found.number, mass[inside]), mass[~inside].sum())
+    groups = groups_of(problem, part, radius, chains=True)
+    width = math.sqrt(_variances(space, part.points, part.mass, groups.number).sum())
+    met = groups.met & (width <= 0.5 * reach(problem, tolerance))
+    number = np.full(len(mass), groups.count)
+    number[inside] = groups.number
+    size = np.append(groups.size, len(mass) - inside.sum())
+    total = np.append(_sums(groups.number, mass[inside]), mass[~inside].sum())
     return Groups(number, size, total, np.append(met, False))
 
 
-def gathered(measure: Measure, found: Groups) -> tuple[FloatArray, FloatArray, IntArray]:
+def gathered(measure: Measure, groups: Groups) -> tuple[FloatArray, FloatArray, IntArray]:
     """Points with each group that has met replaced by its mass at its mean point.
 
     Returns
@@ -159,22 +159,22 @@ def gathered(measure: Measure, found: Groups) -> tuple[FloatArray, FloatArray, I
         For every new point the old one (the heaviest of its group).
     """
     mass = measure.mass
-    joined = found.met[found.number]
+    joined = groups.met[groups.number]
     # The heaviest of each group that has met stands for it.
     order = np.lexsort((np.arange(len(mass)), -mass))
-    _, place = np.unique(found.number[order], return_index=True)
+    _, place = np.unique(groups.number[order], return_index=True)
     heaviest = order[place]
     stays = ~joined
-    stays[heaviest[found.met]] = True
+    stays[heaviest[groups.met]] = True
     source = np.flatnonzero(stays)
     points, weights = measure.points[source].copy(), mass[source].copy()
     replaced = joined[source]
     if replaced.any():
-        centres = measure.manifold.mean_points(measure.points, mass, found.number, found.count)
-        centres = centres[found.number[source[replaced]]]
+        centres = measure.manifold.mean_points(measure.points, mass, groups.number, groups.count)
+        centres = centres[groups.number[source[replaced]]]
         # Points of no mass have no mean.
         points[replaced] = np.where(np.isfinite(centres), centres, points[replaced])
-        weights[replaced] = found.mass[found.number[source[replaced]]]
+        weights[replaced] = groups.mass[groups.number[source[replaced]]]
     return points, weights, source
 
 

@@ -12,7 +12,7 @@ import scipy.special
 import meanfield as mf
 from meanfield.fields.positive_sums import mean_velocity, noise_share
 from meanfield.representations import Options, represent
-from meanfield.representations.resumed_characteristics import resumed_characteristics
+from meanfield.representations.characteristics import resumed_characteristics
 from meanfield.trajectory import SimulationError
 
 TOLERANCE = 1e-10

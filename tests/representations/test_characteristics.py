@@ -10,8 +10,8 @@ import meanfield as mf
 from meanfield.representations.characteristics import (
     CharacteristicsRepresentation,
     characteristics,
+    resumed_characteristics,
 )
-from meanfield.representations.resumed_characteristics import resumed_characteristics
 from meanfield.trajectory import trajectory
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}

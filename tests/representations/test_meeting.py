@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import brentq
 
 import meanfield as mf
-from meanfield.representations.meeting import gathered, groups, narrow_groups, reach
+from meanfield.representations.meeting import gathered, groups_of, narrow_groups, reach
 
 
 def problem_of(beta: float) -> mf.Problem:
@@ -23,7 +23,7 @@ def test_groups_that_have_met_are_replaced_by_their_mass_at_their_mean() -> None
     angles = np.array([1.0, 3.0, 1.0 + 1e-8, 0.1 + 0.2])
     weights = np.array([0.1, 0.4, 0.3, 0.2])
     measure = mf.Measure(mf.Circle(), angles, weights)
-    found = groups(problem_of(25.0), measure, 1e-6)
+    found = groups_of(problem_of(25.0), measure, 1e-6)
     points, mass, source = gathered(measure, found)
     assert source.tolist() == [1, 2, 3]
     assert points[[0, 2]].tolist() == angles[[1, 3]].tolist()
@@ -43,7 +43,7 @@ def test_points_meet_by_at_least_half_of_their_own_attraction(share: float, toge
     extent = 0.5 * reach(problem_of(9.0), 1e-10)
     weights = np.array([0.49, 0.49, 0.01, 0.01])
     measure = mf.Measure(mf.Circle(), [-place, place, -0.5 * extent, 0.5 * extent], weights)
-    assert groups(problem_of(9.0), measure, 2.0 * extent).met.any() == together
+    assert groups_of(problem_of(9.0), measure, 2.0 * extent).met.any() == together
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_clusters_on_the_sphere_meet_while_a_thin_curve_links_them(
     assert found.mass.sum() == pytest.approx(1.0, abs=1e-14)
     if met:
         assert found.mass[found.met].sum() > 1.0 - tolerance
-        assert not groups(problem, measure, extent).met.any()
+        assert not groups_of(problem, measure, extent).met.any()

@@ -140,7 +140,7 @@ MUTATIONS = [
     ),
     Mutation(
         "exponential steps take half the diffusivity",
-        "representations/linear_part.py",
+        "representations/density.py",
         "(self.transport - self.diffusion).real",
         "(self.transport - 0.5 * self.diffusion).real",
         HERE + "test_noise.py::test_modes_that_nobody_feels_decay_like_heat",

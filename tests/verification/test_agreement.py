@@ -13,7 +13,7 @@ from parameters import each
 import meanfield as mf
 from meanfield.fields import engines
 from meanfield.representations import atoms, characteristics, density, particles
-from meanfield.representations.resumed_characteristics import resumed_characteristics
+from meanfield.representations.characteristics import resumed_characteristics
 from meanfield.trajectory import trajectory
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()

@@ -10,8 +10,8 @@ from meanfield.representations import characteristics, density
 from meanfield.representations import label_refinement as refinement
 from meanfield.representations.characteristics import (
     CharacteristicsRepresentation,
+    resumed_characteristics,
 )
-from meanfield.representations.resumed_characteristics import resumed_characteristics
 from meanfield.snapshot import Snapshot
 from meanfield.theory.exact import poisson_radius
 from meanfield.trajectory import trajectory

@@ -13,7 +13,7 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.compute.rows import ROW, empty_rows
-from meanfield.compute.threads import map_chunks
+from meanfield.compute.threads import MOST_CHUNKS, chunk_bounds, map_chunks
 from meanfield.manifolds.sphere import solid_kernels as kernels
 from meanfield.manifolds.sphere.coefficients import degree_of, resize
 from meanfield.manifolds.sphere.scratch import Scratch
@@ -41,7 +41,6 @@ _CROSSOVERS = (
     (64, 1_500, 1_000),
 )
 # A chunk must outweigh handing it to a thread: about 0.2 ms.
-_MOST_CHUNKS = 16
 _CHUNK_PRODUCTS = 1 << 19
 
 
@@ -200,5 +199,5 @@ def _work() -> FloatArray:
 def _bounds(size: int, max_degree: int) -> list[int]:
     """Where chunks begin and end: as many as the points pay for, whatever the threads."""
     products = size * (max_degree + 1) * (max_degree + 2) // 2
-    chunks = min(_MOST_CHUNKS, max(1, products // _CHUNK_PRODUCTS))
-    return [size * i // chunks for i in range(chunks + 1)]
+    chunks = min(MOST_CHUNKS, max(1, products // _CHUNK_PRODUCTS))
+    return chunk_bounds(size, chunks)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray
-from meanfield.compute.threads import map_chunks
+from meanfield.compute.threads import chunk_bounds, map_chunks
 from meanfield.manifolds.sphere.angles import angles_of, tangent_vectors
 from meanfield.manifolds.sphere.coefficients import count_of, degree_of, resize
 from meanfield.manifolds.sphere.margin import arguments, with_margin, without_margin
@@ -139,7 +139,7 @@ def _chunk_bounds(count: int, degree: int) -> list[int]:
     dear = _LEAST_CHUNK_PER_COEFFICIENT * count_of(degree)
     few = min(count // max(_LEAST_CHUNK, dear), _ENOUGH_CHUNKS)
     chunks = max(few, -(-count // max(_LARGEST_CHUNK, dear)))
-    return [count * i // chunks for i in range(chunks + 1)]
+    return chunk_bounds(count, chunks)
 
 
 def _scalar(coefficients: ComplexArray) -> tuple[int, ComplexArray]:

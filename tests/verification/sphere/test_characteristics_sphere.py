@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 import meanfield as mf
 from meanfield.representations import characteristics, density
-from meanfield.representations.resumed_characteristics import resumed_characteristics
+from meanfield.representations.characteristics import resumed_characteristics
 from meanfield.snapshot import Snapshot
 from meanfield.theory.exact import hyperbolic_poisson_moments, hyperbolic_poisson_radius
 from meanfield.trajectory import trajectory

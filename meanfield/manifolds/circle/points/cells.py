@@ -24,12 +24,11 @@ import scipy.special
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.compute.rows import ROW, empty_rows
-from meanfield.compute.threads import map_chunks
+from meanfield.compute.threads import MOST_CHUNKS, chunk_bounds, map_chunks
 from meanfield.manifolds.circle.points import cell_kernels
 
 _TRUNCATION = 1e-15
 # A chunk of tokens must outweigh handing it to a thread, and adding up its table.
-_MOST_CHUNKS = 16
 _CHUNK_TOKENS = 1 << 15
 _CHUNK_TOKENS_PER_CELL = 48
 # Tokens per cell of J = 8 from which its longer transforms are made up for.
@@ -109,8 +108,8 @@ def evaluate(
 
 def _chunks(size: int, least: int) -> tuple[int, list[int]]:
     """Split into a power of two of chunks, no smaller than `least`: number and bounds."""
-    chunks = min(_MOST_CHUNKS, 1 << max(0, (size // least).bit_length() - 1))
-    return chunks, [size * i // chunks for i in range(chunks + 1)]
+    chunks = min(MOST_CHUNKS, 1 << max(0, (size // least).bit_length() - 1))
+    return chunks, chunk_bounds(size, chunks)
 
 
 @lru_cache(maxsize=8)

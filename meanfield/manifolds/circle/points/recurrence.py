@@ -16,11 +16,10 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
-from meanfield.compute.threads import map_chunks
+from meanfield.compute.threads import MOST_CHUNKS, chunk_bounds, map_chunks
 from meanfield.manifolds.circle.points import recurrence_kernels as kernels
 
 # A chunk must outweigh handing it to a thread: about 0.1 ms.
-_MOST_CHUNKS = 16
 _CHUNK_PRODUCTS = 1 << 18
 # What kernels take for an array that is not given.
 _NONE = np.empty(0)
@@ -88,10 +87,10 @@ def own_velocity(
 
 def _chunks(size: int, max_degree: int) -> tuple[int, list[int]]:
     chunks = _chunk_count(size, max_degree)
-    return chunks, [size * i // chunks for i in range(chunks + 1)]
+    return chunks, chunk_bounds(size, chunks)
 
 
 def _chunk_count(size: int, max_degree: int) -> int:
     # Sines and cosines cost as much as 16 degrees.
     products = size * (max_degree + 16)
-    return min(_MOST_CHUNKS, 1 << max(0, (products // _CHUNK_PRODUCTS).bit_length() - 1))
+    return min(MOST_CHUNKS, 1 << max(0, (products // _CHUNK_PRODUCTS).bit_length() - 1))
