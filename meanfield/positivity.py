@@ -31,7 +31,9 @@ def positive_bound(density: Density, remedy: str) -> float:
     ValueError
         As `checked_positive`.
     """
-    lowest, where, bound = density.manifold.extremes(density.coefficients)
+    from meanfield.manifolds.extremes import extremes
+
+    lowest, where, bound = extremes(density.manifold, density.coefficients)
     if lowest < -max(_NEGATIVE_TOLERANCE, _ROUNDING_OF_PEAK * bound):
         raise ValueError(f"density is negative: {lowest:.4g} at {np.round(where, 4)}. {remedy}.")
     return bound

@@ -8,6 +8,7 @@ from scipy.special import ive
 from scipy.stats import chi2
 
 import meanfield as mf
+from meanfield.manifolds.extremes import extremes
 from meanfield.sampling import drawing_bytes
 from meanfield.sampling.sphere import sphere_tokens
 
@@ -117,7 +118,7 @@ def test_tokens_near_uniform_are_what_rejection_gives() -> None:
     """Runs that were made with a seed would begin with other tokens."""
     density = LAWS["perturbed"].build(CIRCLE)
     found = mf.sample_tokens(density, 20, np.random.default_rng(8))
-    rng, bound = np.random.default_rng(8), CIRCLE.extremes(density.coefficients)[2]
+    rng, bound = np.random.default_rng(8), extremes(CIRCLE, density.coefficients)[2]
     proposals = 2.0 * np.pi * rng.random(int(1.1 * 20 * bound) + 64)
     kept = bound * rng.random(len(proposals)) < CIRCLE.evaluate(density.coefficients, proposals)
     assert np.array_equal(found, proposals[kept][:20])

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-
-Carry = Callable[[FloatArray], FloatArray]
-"""Values (n, k) at the old nodes -> values (n', k) at the new ones."""
+from meanfield.manifolds.circle.panels import Panels, panels
+from meanfield.manifolds.legendre import Carry
+from meanfield.manifolds.manifold import Manifold, of_space
+from meanfield.manifolds.sphere import label_cells as sphere
 
 
 class LabelCells(Protocol):
@@ -83,3 +84,27 @@ class LabelCells(Protocol):
         `slack`, (cells,), is the error of the points: folds that are less deep are none.
         """
         ...
+
+
+_CELLS: dict[str, Callable[[float], LabelCells]] = {"circle": panels, "sphere": sphere.tiling}
+_AGAIN: dict[str, Callable[[FloatArray], LabelCells]] = {
+    "circle": Panels,
+    "sphere": sphere.cells_of,
+}
+
+
+def label_cells(space: Manifold, length: float) -> LabelCells:
+    """Label space cut into equal cells with sides of at most that length in radians.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> len(label_cells(mf.Circle(), 1.0).bounds), len(label_cells(mf.Sphere(), 1.0).bounds)
+    (7, 24)
+    """
+    return of_space(_CELLS, space, "label space")(length)
+
+
+def cells_of(space: Manifold, bounds: FloatArray) -> LabelCells:
+    """The cells that had these `bounds`."""
+    return of_space(_AGAIN, space, "label space")(bounds)

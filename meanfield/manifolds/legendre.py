@@ -7,11 +7,15 @@ intervals at once. The nodes resolve polynomials of degree p - 1 and integrate t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
+
+Carry = Callable[[FloatArray], FloatArray]
+"""Values (n, k) at the old nodes -> values (n', k) at the new ones."""
 
 
 @lru_cache(maxsize=8)

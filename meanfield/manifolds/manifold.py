@@ -9,15 +9,15 @@ likes; `spread` gives them one axis an index, as files and users see them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from meanfield.arrays import FloatArray, IntArray, ModalArray
+from meanfield.arrays import FloatArray, ModalArray
 from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.label_cells import LabelCells
+
+_T = TypeVar("_T")
 
 # How far the mass of a density that users give may be from 1.
 MASS_TOLERANCE = 1e-9
@@ -86,10 +86,6 @@ class Manifold(RoundSphere, Protocol):
 
     def packed(self, array: ModalArray) -> ModalArray:
         """Inverse of `spread`."""
-        ...
-
-    def extremes(self, coefficients: ModalArray) -> tuple[float, FloatArray | float, float]:
-        """Lowest value on a fine grid, where it is, and a bound above all values."""
         ...
 
     def degree_of(self, coefficients: ModalArray) -> int:
@@ -173,50 +169,19 @@ class Manifold(RoundSphere, Protocol):
         """
         ...
 
-    def dense(
-        self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
-    ) -> npt.NDArray[np.bool_]:
-        """Whether the mass within `radius` of each point reaches the threshold."""
-        ...
 
-    def linked(self, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
-        """Group number of every point; points closer than `radius` share a group."""
-        ...
+def of_space(table: Mapping[str, _T], space: RoundSphere, what: str) -> _T:
+    """What a table has for a space, by its name.
 
-    def mean_points(
-        self, points: FloatArray, mass: FloatArray, group: npt.NDArray[np.int64], count: int
-    ) -> FloatArray:
-        """Mean point of each of `count` groups; NaN where the mean vector is rounding."""
-        ...
-
-    def gaussian_fields(
-        self, variances: FloatArray, count: int, rng: np.random.Generator
-    ) -> ModalArray:
-        """Independent real isotropic Gaussian fields (count, ...), variances[l] of degree l > 0.
-
-        Degree 0 is 0.
-        """
-        ...
-
-    def count_maxima(self, fields: ModalArray) -> IntArray:
-        """Exact number of local maxima of each field, (count, ...) to (count,)."""
-        ...
-
-    def maxima(self, field: ModalArray) -> FloatArray:
-        """All local maxima of a field, highest first."""
-        ...
-
-    def basins(self, field: ModalArray, points: FloatArray) -> IntArray:
-        """Index into `maxima(field)` of the end of the gradient ascent from each point."""
-        ...
-
-    def label_cells(self, length: float) -> LabelCells:
-        """Label space cut into equal cells of at most that length."""
-        ...
-
-    def cells_of(self, bounds: FloatArray) -> LabelCells:
-        """The cells that had these `bounds`."""
-        ...
+    Raises
+    ------
+    ValueError
+        If it has nothing, and what it knows.
+    """
+    if space.name not in table:
+        known = ", ".join(sorted(table))
+        raise ValueError(f"no {what} is known on the {space.name}. Known: {known}.")
+    return table[space.name]
 
 
 def laplacian_eigenvalues(dimension: int, max_degree: int) -> FloatArray:

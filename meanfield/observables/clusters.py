@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.manifolds import neighbourhoods
 from meanfield.measures import Density, Measure
 
 _RADIUS = 0.25
@@ -123,19 +124,20 @@ def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = No
     if tokens is not None:
         least = max(_LEAST_MASS, LEAST_TOKENS / tokens)
     threshold = _SPARSE * _uniform_mass(space.dimension, radius)
-    dense = space.dense(points, mass, radius, threshold)
+    dense = neighbourhoods.dense(space, points, mass, radius, threshold)
     weights = np.full(len(points), 1.0 / len(points)) if mass is None else mass
     points, weights = points[dense], weights[dense]
     # A density has many nodes: nothing is kept twice while they are linked.
     del mass, dense
     if len(points) == 0:
         return Clusters(np.zeros(0), np.zeros((0, *points.shape[1:])))
-    group = space.linked(points, radius)
+    group = neighbourhoods.linked(space, points, radius)
     total = np.asarray(np.bincount(group, weights), dtype=np.float64)
     # The last comparison allows the rounding of a sum of equal weights.
     kept = np.flatnonzero(total >= least * (1.0 - 1e-12))
     kept = kept[np.argsort(-total[kept], kind="stable")]
-    return Clusters(total[kept], space.mean_points(points, weights, group, len(total))[kept])
+    centres = neighbourhoods.mean_points(space, points, weights, group, len(total))
+    return Clusters(total[kept], centres[kept])
 
 
 def _uniform_mass(dimension: int, radius: float) -> float:

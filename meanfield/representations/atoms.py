@@ -18,6 +18,7 @@ import numpy as np
 from meanfield.arrays import FixedArrays, FloatArray, IntArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.integrators import Stepper
+from meanfield.manifolds.neighbourhoods import linked
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius
 from meanfield.problem import Problem
@@ -197,7 +198,7 @@ class AtomRepresentation:
         radius = cluster_radius(self.problem.kernel.beta)
         # A light one may become one with another while their cluster is still too long to be one.
         for extent in (radius, reach(self.problem, self.tolerance)):
-            group = self.problem.space.linked(measure.points, extent)
+            group = linked(self.problem.space, measure.points, extent)
             # Most steps end here: every atom near another one is of its cluster.
             if len(np.unique(np.column_stack([group, self.numbers]), axis=0)) == group.max() + 1:
                 break

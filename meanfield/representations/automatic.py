@@ -18,6 +18,7 @@ from meanfield.arrays import State
 from meanfield.fields.engines import few_points
 from meanfield.fields.lost_digits import sees_far
 from meanfield.fields.positive_sums import sums_pairs
+from meanfield.manifolds.neighbourhoods import linked, mean_points
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius
 from meanfield.problem import Problem
@@ -153,7 +154,7 @@ def _from_characteristics(
     if not heavy.any() or groups.mass[~heavy].sum() > here.tolerance:
         return None
     number, mass = groups.number, measure.mass
-    centres = problem.space.mean_points(measure.points, mass, number, groups.count)[heavy]
+    centres = mean_points(problem.space, measure.points, mass, number, groups.count)[heavy]
     weights = groups.mass[heavy]
     for i in np.flatnonzero(~heavy[number]):
         nearest = np.argmin(problem.space.distance(measure.points[i], centres))
@@ -170,7 +171,7 @@ def _from_particles(
     problem, measure = here.problem, here.measure(state)
     few = few_points(problem.space, problem.kernel_degree)
     extent = reach(problem, options.step_tolerance)
-    if problem.space.linked(measure.points, extent).max() >= few:
+    if linked(problem.space, measure.points, extent).max() >= few:
         return None
     groups = groups_of(problem, measure, extent)
     if groups.size[~groups.met].sum() + groups.met.sum() > few:

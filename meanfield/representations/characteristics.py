@@ -22,7 +22,7 @@ from meanfield.fields.mean_field import Interaction, MeanField, interaction
 from meanfield.fields.positive_sums import mean_velocity, noise_share, sums_pairs, velocity
 from meanfield.fields.tokens import dissipation
 from meanfield.integrators import Stepper
-from meanfield.manifolds.label_cells import LabelCells
+from meanfield.manifolds.label_cells import LabelCells, cells_of
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.label_refinement import LabelMap, beginning, halved, joined
@@ -331,7 +331,7 @@ def resumed_characteristics(
     check_movable(problem)
     check_no_diffusion(problem, "characteristics", NOISY)
     space = problem.space
-    cells = space.cells_of(fixed["bounds"])
+    cells = cells_of(space, fixed["bounds"])
     expected = cells.points.size + len(cells.weights)
     if state.shape != (expected,):
         raise ValueError(

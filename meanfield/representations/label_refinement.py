@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds.label_cells import Carry, LabelCells
+from meanfield.manifolds.label_cells import LabelCells, label_cells
+from meanfield.manifolds.legendre import Carry
 from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density
 
@@ -162,7 +163,7 @@ def beginning(
         If that takes more than max_nodes.
     """
     exact = initial.moments(degree)
-    length = min(_LONGEST_CELL, space.label_cells(_LONGEST_CELL).order / degree)
+    length = min(_LONGEST_CELL, label_cells(space, _LONGEST_CELL).order / degree)
     while True:
         here = _resolved(space, initial, tolerance, degree, max_nodes, length, everywhere)
         seen = space.moments(here.points, here.base * here.cells.weights, degree)
@@ -182,7 +183,7 @@ def _resolved(
     everywhere: bool,
 ) -> LabelMap:
     """Nodes at their labels, on cells of at most a length that split where they see a need."""
-    cells = space.label_cells(length)
+    cells = label_cells(space, length)
     while True:
         base = initial.at(cells.points)
         here = LabelMap(space, cells, base, cells.points, np.zeros(len(base)), everywhere)

@@ -22,6 +22,7 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.fields.mean_field import MeanField, interaction
 from meanfield.fields.positive_sums import velocity
 from meanfield.manifolds import Manifold
+from meanfield.manifolds.neighbourhoods import dense, linked, mean_points
 from meanfield.measures import Measure
 from meanfield.observables.clusters import cluster_radius
 from meanfield.problem import Problem
@@ -90,7 +91,7 @@ def groups_of(problem: Problem, measure: Measure, extent: float, *, chains: bool
     With `chains` only the gaps must be below `extent`, else the whole group.
     """
     space, points, mass = measure.manifold, measure.points, measure.mass
-    number = space.linked(points, extent)
+    number = linked(space, points, extent)
     size = np.bincount(number)
     total = _sums(number, mass)
     groups = Groups(number, size, total, np.zeros(len(size), dtype=bool))
@@ -133,7 +134,7 @@ def narrow_groups(problem: Problem, measure: Measure, tolerance: float) -> Group
     """
     space, points, mass = measure.manifold, measure.points, measure.mass
     radius = cluster_radius(problem.kernel.beta)
-    inside = space.dense(points, mass, radius, tolerance)
+    inside = dense(space, points, mass, radius, tolerance)
     if mass[~inside].sum() > tolerance:
         everything = np.zeros(len(mass), dtype=np.int64)
         return Groups(everything, np.array([len(mass)]), np.ones(1), np.array([False]))
@@ -170,7 +171,7 @@ def gathered(measure: Measure, groups: Groups) -> tuple[FloatArray, FloatArray, 
     points, weights = measure.points[source].copy(), mass[source].copy()
     replaced = joined[source]
     if replaced.any():
-        centres = measure.manifold.mean_points(measure.points, mass, groups.number, groups.count)
+        centres = mean_points(measure.manifold, measure.points, mass, groups.number, groups.count)
         centres = centres[groups.number[source[replaced]]]
         # Points of no mass have no mean.
         points[replaced] = np.where(np.isfinite(centres), centres, points[replaced])
@@ -210,7 +211,7 @@ def _variances(
 ) -> FloatArray:
     """Mass times mean square distance from its mean point, of each group."""
     count = int(number.max()) + 1
-    centres = space.mean_points(points, mass, number, count)
+    centres = mean_points(space, points, mass, number, count)
     return _sums(number, mass * space.distance(points, centres[number]) ** 2)
 
 

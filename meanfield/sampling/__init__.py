@@ -1,7 +1,7 @@
 """Tokens drawn from a density: independent, exact in law, decided by the generator alone.
 
 Near uniform by rejection: a uniform proposal x is kept with probability f(x) / bound, the bound
-being proven (`Manifold.extremes`). Else by inversion of cumulative distributions, which costs the
+being proven (`manifolds.extremes`). Else by inversion of cumulative distributions, which costs the
 same however sharp the density is: `circle`, `sphere`, and `mixtures` where components are known.
 """
 

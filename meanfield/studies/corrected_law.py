@@ -204,7 +204,9 @@ def _count(sampler: _Sampler, sample: int, seed: int) -> int:
         own = np.random.default_rng(rng.integers(2**63))
         measure, start = Measure(space, space.random_points(tokens, own)), 0.0
     else:
-        moments = space.gaussian_fields(sampler.variances, 1, rng)[0]
+        from meanfield.manifolds.maxima import gaussian_fields
+
+        moments = gaussian_fields(space, sampler.variances, 1, rng)[0]
         measure = quiet_start(space, moments, sampler.grid_degree)
     times = np.array([sampler.end - start])
     return clusters_of_run(problem, measure, times, tokens, _TOLERANCE)[0].count

@@ -54,11 +54,13 @@ def linear_counts(problem: Problem, tokens: int, samples: int, seed: int) -> Ite
     """Numbers of maxima of samples of the potential at the onset time, chunk by chunk."""
     space, variances = problem.space, potential_variances(problem, tokens)
     # Only the shape counts; the size may be near the smallest numbers there are.
+    from meanfield.manifolds.maxima import count_maxima, gaussian_fields
+
     variances = variances / variances.max()
     coefficients = len(space.resize(space.from_modes([]), len(variances) - 1))
     # The chunks are part of the result: they depend on the problem and on nothing else.
     chunk = min(_SAMPLES_AT_ONCE, max(1, _COEFFICIENTS_AT_ONCE // coefficients))
     rng = np.random.default_rng(seed)
     for start in range(0, samples, chunk):
-        fields = space.gaussian_fields(variances, min(chunk, samples - start), rng)
-        yield space.count_maxima(fields)
+        fields = gaussian_fields(space, variances, min(chunk, samples - start), rng)
+        yield count_maxima(space, fields)

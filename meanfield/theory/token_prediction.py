@@ -91,10 +91,12 @@ def predict_positions(problem: Problem, points: FloatArray) -> TokenPrediction:
     >>> predict_positions(problem, square).masses
     array([0.25, 0.25, 0.25, 0.25])
     """
+    from meanfield.manifolds.maxima import basins, maxima
+
     space, n = problem.space, len(points)
     potential = _potential(problem, points)
-    positions = space.maxima(potential)
-    labels = space.basins(potential, points)
+    positions = maxima(space, potential)
+    labels = basins(space, potential, points)
     counts = np.bincount(labels, minlength=len(positions))
     # A maximum that no token climbs to makes no cluster.
     peopled = counts > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from meanfield.manifolds.manifold import of_space
 from meanfield.measures import Density, Measure, shared_manifold
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.circle.wasserstein import wasserstein_circle
@@ -73,8 +74,5 @@ def wasserstein(
     >>> round(wasserstein(square, uniform) / (np.pi / 8), 12)
     1.0
     """
-    manifold = shared_manifold(first, second).name
-    if manifold not in WASSERSTEIN:
-        known = ", ".join(sorted(WASSERSTEIN))
-        raise ValueError(f"no Wasserstein distance is known on the {manifold}. Known: {known}.")
-    return WASSERSTEIN[manifold](first, second, p, cost=cost, tolerance=tolerance)
+    distance = of_space(WASSERSTEIN, shared_manifold(first, second), "Wasserstein distance")
+    return distance(first, second, p, cost=cost, tolerance=tolerance)

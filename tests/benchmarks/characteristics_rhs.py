@@ -13,6 +13,7 @@ import numpy as np
 from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
+from meanfield.manifolds.label_cells import label_cells
 from meanfield.representations.characteristics import CharacteristicsRepresentation
 
 BETAS = {"circle": (1.0, 9.0, 81.0), "sphere": (2.0, 6.0, 25.0)}
@@ -24,10 +25,10 @@ def carrier(problem: mf.Problem, nodes: int) -> CharacteristicsRepresentation:
     """Characteristics on equal cells, about so many nodes, moved for a while."""
     space = problem.space
     length = 1.0
-    cells = space.label_cells(length)
+    cells = label_cells(space, length)
     while len(cells.weights) < nodes:
         length *= 0.97
-        cells = space.label_cells(length)
+        cells = label_cells(space, length)
     state = np.concatenate([np.ravel(cells.points), np.zeros(len(cells.weights))])
     measure = problem.initial_measure()
     assert isinstance(measure, mf.Density)

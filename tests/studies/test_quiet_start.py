@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.manifolds.maxima import gaussian_fields
 from meanfield.studies.quiet_start import quiet_start
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
@@ -15,7 +16,7 @@ def perturbation(space: mf.Circle | mf.Sphere, degree: int) -> np.ndarray:
     """A field of all degrees up to one."""
     variances = np.full(degree + 1, 1.0)
     variances[0] = 0.0
-    return space.gaussian_fields(variances, 1, np.random.default_rng(5))[0]
+    return gaussian_fields(space, variances, 1, np.random.default_rng(5))[0]
 
 
 @pytest.mark.parametrize("name", SPACES)

@@ -7,6 +7,7 @@ import pytest
 from parameters import each
 
 import meanfield as mf
+from meanfield.manifolds.maxima import maxima
 from meanfield.problem import Problem
 from meanfield.studies.prediction import predict_clusters
 from meanfield.theory.token_prediction import TokenPrediction, predict_positions
@@ -105,7 +106,7 @@ def test_maxima_without_tokens_are_no_clusters() -> None:
     """Ripples far from all tokens would be listed as clusters of mass 0."""
     found = predict_positions(circle(9.0), np.array([0.1, 0.1, 0.2]))
     assert found.masses == pytest.approx([1.0]) and list(found.labels) == [0, 0, 0]
-    assert len(mf.Circle().maxima(found.potential)) > 1
+    assert len(maxima(mf.Circle(), found.potential)) > 1
 
 
 def test_octahedron_stays_where_it_is() -> None:

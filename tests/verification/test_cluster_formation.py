@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import fisher_exact
 
 import meanfield as mf
+from meanfield.manifolds.maxima import maxima
 from meanfield.observables.clusters import cluster_radius, clusters
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.studies.cluster_runs import CARRIERS, run_tokens
@@ -89,7 +90,7 @@ def formation(beta: float, time: float, runs: int) -> Iterator[tuple[np.ndarray,
         formed, last = (snapshot.measure for snapshot in stream)
         centres = clusters(last, beta).centre
         near = arcs(formed.points, centres) < 2.0 * cluster_radius(beta)
-        wells = CIRCLE.maxima(potential * formed.moments(degree))
+        wells = maxima(CIRCLE, potential * formed.moments(degree))
         yield points, wells, formed.weights[near].sum(), centres
 
 

@@ -17,6 +17,7 @@ from scipy.stats import chi2_contingency
 
 import meanfield as mf
 from meanfield.manifolds.manifold import Manifold
+from meanfield.manifolds.maxima import count_maxima, gaussian_fields
 from meanfield.studies.ensemble_results import Ensemble
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
@@ -204,7 +205,7 @@ def test_random_spherical_harmonics(
     degree: int, mean: float, draws: int, verified: Callable
 ) -> None:
     """Kac-Rice and counted maxima of fields of one degree are two ways to one number."""
-    counts = SPHERE.count_maxima(harmonics(degree, draws))
+    counts = count_maxima(SPHERE, harmonics(degree, draws))
     error = counts.std(ddof=1) / math.sqrt(draws)
     what = "maxima of random harmonics against Kac-Rice, sphere, in standard errors"
     verified("statistics", what, (counts.mean() - mean) / error, 3.0)
@@ -213,11 +214,11 @@ def test_random_spherical_harmonics(
 @pytest.mark.parametrize("degree", [1, 2])
 def test_lowest_spherical_harmonics_draw_by_draw(degree: int) -> None:
     """A dipole has one maximum and a quadrupole two, whatever was drawn."""
-    assert (SPHERE.count_maxima(harmonics(degree, 500)) == degree).all()
+    assert (count_maxima(SPHERE, harmonics(degree, 500)) == degree).all()
 
 
 def harmonics(degree: int, draws: int) -> np.ndarray:
     """Random spherical harmonics of one degree."""
     variances = np.zeros(degree + 1)
     variances[degree] = 1.0
-    return SPHERE.gaussian_fields(variances, draws, np.random.default_rng(degree))
+    return gaussian_fields(SPHERE, variances, draws, np.random.default_rng(degree))

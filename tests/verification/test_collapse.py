@@ -8,6 +8,7 @@ import pytest
 from parameters import each
 
 import meanfield as mf
+from meanfield.manifolds.neighbourhoods import mean_points
 
 FLOWS = [pytest.param(mf.USA, id="USA"), pytest.param(mf.SA, id="SA")]
 MANIFOLDS = [pytest.param(mf.Circle(), id="circle"), pytest.param(mf.Sphere(), id="sphere")]
@@ -24,7 +25,7 @@ def similarities(measure: mf.Measure, direction: np.ndarray) -> np.ndarray:
 def spread(measure: mf.Measure) -> float:
     """Root of the mean square distance from the mean point."""
     space, group = measure.manifold, np.zeros(len(measure.points), dtype=np.int64)
-    centre = space.mean_points(measure.points, measure.mass, group, 1)[0]
+    centre = mean_points(space, measure.points, measure.mass, group, 1)[0]
     return math.sqrt(measure.mass @ space.distance(measure.points, centre) ** 2)
 
 

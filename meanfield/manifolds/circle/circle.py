@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from meanfield.arrays import ComplexArray, FloatArray, IntArray, ModalArray
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.manifolds.circle.grid import CircleGrid
 from meanfield.manifolds.manifold import MASS_TOLERANCE
 
-if TYPE_CHECKING:
-    from meanfield.manifolds.circle.panels import Panels
-
-_OVERSAMPLING = 4
 _MANY_TURNS = 200.0
 
 
@@ -89,18 +83,6 @@ class Circle:
     def packed(self, array: ModalArray) -> ModalArray:
         """Coefficients as they are."""
         return array
-
-    def extremes(self, coefficients: ModalArray) -> tuple[float, float, float]:
-        """Lowest value on a grid four times finer than the degree needs, where, and a bound.
-
-        A trigonometric polynomial is at most its maximum on a grid q times finer than its degree
-        needs, divided by cos(pi / (2 q)) (Ehlich and Zeller 1964).
-        """
-        grid = self.grid(_OVERSAMPLING * max(len(coefficients) - 1, 1))
-        values = grid.to_nodal(coefficients)
-        lowest = int(np.argmin(values))
-        bound = float(np.abs(values).max()) / np.cos(np.pi / (2 * _OVERSAMPLING))
-        return float(values[lowest]), float(grid.points[lowest]), bound
 
     def degree_of(self, coefficients: ModalArray) -> int:
         """Largest degree K of an array of shape (K + 1,)."""
@@ -192,63 +174,3 @@ class Circle:
         from meanfield.manifolds.circle import points as circle_points
 
         return circle_points.gradient(coefficients, points, divisor)
-
-    def dense(
-        self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
-    ) -> npt.NDArray[np.bool_]:
-        """Whether the mass within `radius` of each angle reaches the threshold."""
-        from meanfield.manifolds.circle import neighbourhoods
-
-        return neighbourhoods.dense(points, mass, radius, threshold)
-
-    def linked(self, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
-        """Group number of every angle; angles closer than `radius` share a group."""
-        from meanfield.manifolds.circle import neighbourhoods
-
-        return neighbourhoods.linked(points, radius)
-
-    def mean_points(
-        self, points: FloatArray, mass: FloatArray, group: npt.NDArray[np.int64], count: int
-    ) -> FloatArray:
-        """Mean angle of each group; NaN where the mean vector is rounding."""
-        from meanfield.manifolds.circle import neighbourhoods
-
-        return neighbourhoods.mean_points(points, mass, group, count)
-
-    def gaussian_fields(
-        self, variances: FloatArray, count: int, rng: np.random.Generator
-    ) -> ComplexArray:
-        """Independent real Gaussian fields with these variances of the coefficients of a degree."""
-        from meanfield.manifolds.circle import maxima
-
-        return maxima.gaussian_fields(variances, count, rng)
-
-    def count_maxima(self, fields: ModalArray) -> IntArray:
-        """Exact number of local maxima of each field."""
-        from meanfield.manifolds.circle import maxima
-
-        return maxima.count_maxima(fields)
-
-    def maxima(self, field: ModalArray) -> FloatArray:
-        """All local maxima, highest first."""
-        from meanfield.manifolds.circle import maxima
-
-        return maxima.maxima(field)
-
-    def basins(self, field: ModalArray, points: FloatArray) -> IntArray:
-        """Index into `maxima(field)` of the end of the gradient ascent from each point."""
-        from meanfield.manifolds.circle import maxima
-
-        return maxima.basins(field, points)
-
-    def label_cells(self, length: float) -> Panels:
-        """Labels cut into equal panels of at most that length in radians."""
-        from meanfield.manifolds.circle.panels import panels
-
-        return panels(length)
-
-    def cells_of(self, bounds: FloatArray) -> Panels:
-        """Panels with these edges, shape (panels, 2)."""
-        from meanfield.manifolds.circle.panels import Panels
-
-        return Panels(bounds)

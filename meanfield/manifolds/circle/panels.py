@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.manifolds.label_cells import Carry
 from meanfield.manifolds.legendre import (
+    Carry,
     gauss_legendre,
     halving,
     interpolation,

@@ -16,7 +16,7 @@ from meanfield.compute.threads import threads
 from meanfield.manifolds.sphere.coefficients import degree_of
 from meanfield.manifolds.sphere.margin import arguments, with_margin
 
-_OVERSAMPLING = 4
+OVERSAMPLING = 4
 # A strip of rings has about this many points, so that memory stays small at any degree.
 _STRIP = 2**21
 _ROUNDING = 1e-12
@@ -49,7 +49,7 @@ def extremes(coefficients: ComplexArray) -> tuple[float, FloatArray, float]:
     """
     degree = degree_of(coefficients)
     # Half as many intervals from pole to pole as points around: meridians close.
-    length = 2 * int(ducc0.fft.good_size(_OVERSAMPLING * max(degree, 1), True))
+    length = 2 * int(ducc0.fft.good_size(OVERSAMPLING * max(degree, 1), True))
     rings = length // 2
     alm = with_margin(np.sqrt(4.0 * np.pi) * np.asarray(coefficients), degree)
     lowest, largest, where = np.inf, 0.0, (0, 0)

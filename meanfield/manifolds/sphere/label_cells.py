@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds.label_cells import Carry
-from meanfield.manifolds.legendre import halving, joining
+from meanfield.manifolds.legendre import Carry, halving, joining
 from meanfield.manifolds.sphere import cell_values
 from meanfield.manifolds.sphere.cell_values import along, by_blocks
 from meanfield.manifolds.sphere.cubed_sphere import checked_bounds, quadrature, uniform_bounds

@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from meanfield.arrays import ComplexArray, FloatArray, IntArray, ModalArray
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.manifolds.sphere import checks
 from meanfield.manifolds.sphere import coefficients as packing
 
 if TYPE_CHECKING:
     from meanfield.manifolds.sphere.grid import SphereGrid
-    from meanfield.manifolds.sphere.label_cells import SphereCells
 
 
 @dataclass(frozen=True)
@@ -163,69 +161,3 @@ class Sphere:
         from meanfield.manifolds.sphere import points as sphere_points
 
         return sphere_points.gradient(coefficients, points, divisor, slope)
-
-    def extremes(self, coefficients: ModalArray) -> tuple[float, FloatArray, float]:
-        """Lowest value on a fine grid, where it is, and a bound that no value exceeds."""
-        from meanfield.manifolds.sphere.extremes import extremes
-
-        return extremes(coefficients)
-
-    def dense(
-        self, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
-    ) -> npt.NDArray[np.bool_]:
-        """Whether the mass within `radius` of each point reaches the threshold."""
-        from meanfield.manifolds.sphere import neighbourhoods
-
-        return neighbourhoods.dense(points, mass, radius, threshold)
-
-    def linked(self, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
-        """Group of each point, where points nearer than `radius` are linked."""
-        from meanfield.manifolds.sphere import neighbourhoods
-
-        return neighbourhoods.linked(points, radius)
-
-    def mean_points(
-        self, points: FloatArray, mass: FloatArray, group: npt.NDArray[np.int64], count: int
-    ) -> FloatArray:
-        """Mean point of each group."""
-        from meanfield.manifolds.sphere import neighbourhoods
-
-        return neighbourhoods.mean_points(points, mass, group, count)
-
-    def gaussian_fields(
-        self, variances: FloatArray, count: int, rng: np.random.Generator
-    ) -> ComplexArray:
-        """Independent real Gaussian fields with these variances of the coefficients of a degree."""
-        from meanfield.manifolds.sphere import maxima
-
-        return maxima.gaussian_fields(variances, count, rng)
-
-    def count_maxima(self, fields: ModalArray) -> IntArray:
-        """Exact number of local maxima of each field."""
-        from meanfield.manifolds.sphere import maxima
-
-        return maxima.count_maxima(fields)
-
-    def maxima(self, field: ModalArray) -> FloatArray:
-        """All local maxima, highest first."""
-        from meanfield.manifolds.sphere import maxima
-
-        return maxima.maxima(field)
-
-    def basins(self, field: ModalArray, points: FloatArray) -> IntArray:
-        """Index into `maxima(field)` of the end of the gradient ascent from each point."""
-        from meanfield.manifolds.sphere import maxima
-
-        return maxima.basins(field, points)
-
-    def label_cells(self, length: float) -> SphereCells:
-        """Label space in equal cells with sides of at most `length`."""
-        from meanfield.manifolds.sphere.label_cells import tiling
-
-        return tiling(length)
-
-    def cells_of(self, bounds: FloatArray) -> SphereCells:
-        """Cells with these bounds, as they were."""
-        from meanfield.manifolds.sphere.label_cells import cells_of
-
-        return cells_of(bounds)

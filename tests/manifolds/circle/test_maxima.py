@@ -147,15 +147,6 @@ def test_basins_are_where_gradient_ascent_ends() -> None:
     np.testing.assert_array_equal(index[arrived], ends[arrived])
 
 
-def test_protocol_gives_the_same() -> None:
-    """The manifold would have other maxima than its module."""
-    fields = CIRCLE.gaussian_fields(np.array([0.0, 1.0, 1.0]), 4, np.random.default_rng(0))
-    np.testing.assert_array_equal(
-        CIRCLE.count_maxima(fields), [len(CIRCLE.maxima(f)) for f in fields]
-    )
-    assert CIRCLE.basins(fields[0], CIRCLE.maxima(fields[0]))[0] == 0
-
-
 def test_zeros_hidden_at_grid_points_are_found() -> None:
     """Double zeros of the slope at two grid points, and a hill between them that no grid sees.
 

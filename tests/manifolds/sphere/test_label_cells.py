@@ -78,7 +78,7 @@ def test_every_point_is_on_the_face_that_it_is_nearest_to() -> None:
 @pytest.mark.parametrize("length", [10.0, np.pi / 4, 0.5, 0.1])
 def test_cells_are_no_longer_than_asked_for(length: float) -> None:
     """What begins on cells that are too long is not resolved."""
-    cells = SPHERE.label_cells(length)
+    cells = tiling(length)
     # Chords are shorter than arcs.
     assert cells.lengths(cells.points).max() <= min(length, np.pi / 4)
     sides = np.pi / 4 * np.ptp(cells.bounds[:, 1:3], axis=1)
@@ -226,7 +226,7 @@ def test_a_fold_within_the_tail_is_no_fold() -> None:
 def test_lengths_that_are_none_are_refused(length: float) -> None:
     """A cell of no length would split for ever."""
     with pytest.raises(ValueError, match="length of label cells must be positive, got"):
-        SPHERE.label_cells(length)
+        tiling(length)
 
 
 @pytest.mark.parametrize(
@@ -244,12 +244,12 @@ def test_lengths_that_are_none_are_refused(length: float) -> None:
 def test_bounds_that_are_no_cells_are_refused(change, message: str) -> None:
     """A damaged file must not become a measure."""
     with pytest.raises(ValueError, match=message):
-        SPHERE.cells_of(change(tiling(np.pi / 4).bounds))
+        cells_of(change(tiling(np.pi / 4).bounds))
 
 
 def test_cells_come_back_from_their_bounds() -> None:
     """A run that goes on must go on with the same nodes to the bit."""
     cells = irregular()
-    again = SPHERE.cells_of(cells.bounds.copy())
+    again = cells_of(cells.bounds.copy())
     np.testing.assert_array_equal(again.points, cells.points)
     np.testing.assert_array_equal(again.weights, cells.weights)

@@ -266,12 +266,3 @@ def test_variances_are_those_of_the_coefficients() -> None:
     values = np.array([SPHERE.evaluate(f, points) for f in fields])
     # Relative standard error of a variance: sqrt(2 / count) = 0.022.
     np.testing.assert_allclose(values.var(axis=0), 5.5, rtol=0.09)
-
-
-def test_protocol_gives_the_same() -> None:
-    """The manifold would have other maxima than its module."""
-    fields = SPHERE.gaussian_fields(np.array([0.0, 1.0, 1.0]), 3, np.random.default_rng(0))
-    np.testing.assert_array_equal(
-        SPHERE.count_maxima(fields), [len(SPHERE.maxima(f)) for f in fields]
-    )
-    assert SPHERE.basins(fields[0], SPHERE.maxima(fields[0]))[0] == 0
