@@ -17,8 +17,8 @@ import numpy as np
 from meanfield.flows import SA, USA, Flow
 from meanfield.initial import InitialLaw, uniform
 from meanfield.kernels import Kernel
-from meanfield.manifolds.hypersphere import Hypersphere
-from meanfield.manifolds.manifold import Manifold, RoundSphere
+from meanfield.manifolds import MANIFOLDS, Manifold, Space
+from meanfield.manifolds.manifold import theory_only
 from meanfield.measures import Density, Measure
 
 
@@ -28,7 +28,7 @@ class Problem:
 
     Attributes
     ----------
-    manifold : Manifold, or Hypersphere for theory only
+    manifold : Circle or Sphere; for theory of any dimension
         Given. Where tokens live.
     kernel : Kernel
         Given. How strongly they attend to each other.
@@ -49,7 +49,7 @@ class Problem:
     Problem(Circle(), exponential(beta=9.0), USA, uniform())
     """
 
-    manifold: RoundSphere
+    manifold: Space
     kernel: Kernel
     flow: Flow = USA
     initial: InitialLaw = field(default_factory=uniform)
@@ -75,10 +75,8 @@ class Problem:
         ValueError
             On spheres that are for theory only.
         """
-        if isinstance(self.manifold, Hypersphere):
-            raise ValueError(
-                f"{self.manifold.name} is for theory only; evolve on the circle or the sphere."
-            )
+        if self.manifold.name not in MANIFOLDS:
+            raise ValueError(theory_only(self.manifold.name))
         return cast(Manifold, self.manifold)
 
     @property

@@ -261,20 +261,28 @@ def test_api_page_has_every_public_name() -> None:
 def test_extending_page_lists_the_members_of_protocols() -> None:
     """A new member of a family would be written without what the package calls."""
     from meanfield.integrators import Stepper
-    from meanfield.manifolds import Grid, Manifold
+    from meanfield.manifolds import Basis, Grid, Manifold, Space
     from meanfield.representations import Representation
 
-    for heading, protocols in {
-        "Manifold": (Manifold, Grid),
-        "Representation": (Representation,),
-        "Integrator": (Stepper,),
-    }.items():
+    def members(protocol: type) -> set[str]:
+        return {name for name in dir(protocol) if not name.startswith("_")}
+
+    for heading, protocol in {"Representation": Representation, "Integrator": Stepper}.items():
         listed = re.findall(
             r"\w+", " ".join(re.findall(r"`([^`]+)`", section("extending.md", heading)))
         )
-        for protocol in protocols:
-            members = {name for name in dir(protocol) if not name.startswith("_")}
-            assert members <= set(listed), (heading, members - set(listed))
+        assert members(protocol) <= set(listed), (heading, members(protocol) - set(listed))
+    # Protocols with a table of their own: its first column is what they demand, and no more.
+    for protocol, inherited in {
+        Space: (),
+        Basis: (),
+        Grid: (),
+        Manifold: (Space, Basis),
+    }.items():
+        text = section("extending.md", "Manifold").split(f"| Members of `{protocol.__name__}` |")[1]
+        rows = re.findall(r"^\| (`.*?) \|", text.split("\n\n")[0], re.M)
+        own = members(protocol).difference(*(members(one) for one in inherited))
+        assert set(re.findall(r"`(\w+)`", " ".join(rows))) == own, protocol
 
 
 def test_numerics_page_has_the_crossovers_of_the_code() -> None:

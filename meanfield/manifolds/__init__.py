@@ -1,14 +1,25 @@
-"""Manifolds: geometry and transforms, one file each, one protocol."""
+"""Spaces: geometry and transforms, a folder each; doors to what only some of the package needs."""
 
 from collections.abc import Callable
 
 from meanfield.manifolds.circle.circle import Circle
 from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.hypersphere import Hypersphere
-from meanfield.manifolds.manifold import Manifold
+from meanfield.manifolds.manifold import Basis, Manifold, Space
 from meanfield.manifolds.sphere.sphere import Sphere
 
-__all__ = ["MANIFOLDS", "Circle", "Grid", "Hypersphere", "Manifold", "Sphere", "manifold_of"]
+__all__ = [
+    "MANIFOLDS",
+    "Basis",
+    "Circle",
+    "Grid",
+    "Hypersphere",
+    "Manifold",
+    "Space",
+    "Sphere",
+    "manifold_of",
+]
+
+Hypersphere = Sphere
 
 MANIFOLDS: dict[str, Callable[[], Manifold]] = {"circle": Circle, "sphere": Sphere}
 """Manifolds on which measures evolve."""
@@ -16,7 +27,7 @@ MANIFOLDS: dict[str, Callable[[], Manifold]] = {"circle": Circle, "sphere": Sphe
 _LARGEST_AMBIENT_DIMENSION = 10**6
 
 
-def manifold_of(name: str) -> Manifold | Hypersphere:
+def manifold_of(name: str) -> Circle | Sphere:
     """Manifold by the name that the command line takes: circle, sphere or sphere:D in R^D.
 
     Raises
@@ -27,15 +38,16 @@ def manifold_of(name: str) -> Manifold | Hypersphere:
     Examples
     --------
     >>> manifold_of("sphere:3").name, manifold_of("sphere:4")
-    ('sphere', Hypersphere(dimension=3))
+    ('sphere', Sphere(3))
     """
-    same = {"sphere:2": "circle", "sphere:3": "sphere"}.get(name, name)
-    if same in MANIFOLDS:
-        return MANIFOLDS[same]()
+    if name in ("circle", "sphere:2"):
+        return Circle()
+    if name == "sphere":
+        return Sphere()
     prefix, _, ambient = name.partition(":")
     digits = prefix == "sphere" and ambient.isascii() and ambient.isdigit()
     if digits and 2 <= int(ambient) <= _LARGEST_AMBIENT_DIMENSION:
-        return Hypersphere(int(ambient) - 1)
+        return Sphere(int(ambient) - 1)
     raise ValueError(
         f"manifold {name} is not known. Known: circle, sphere, sphere:D with 2 <= D <= "
         f"{_LARGEST_AMBIENT_DIMENSION}."

@@ -1,4 +1,4 @@
-"""What every manifold provides: geometry, a grid, and transforms at scattered points.
+"""What spaces provide: geometry (`Space`), and a basis where they have one (`Basis`).
 
 Bases are orthonormal with respect to sigma, the uniform probability measure. A field or
 density g has modal coefficients g_l; a real field is evaluated as sum_l g_l Y_l. Moments of
@@ -23,44 +23,30 @@ _T = TypeVar("_T")
 MASS_TOLERANCE = 1e-9
 
 
-class RoundSphere(Protocol):
-    """All that stability needs: the sphere S^dimension and its Laplacian."""
+class Space(Protocol):
+    """Geometry: points, tangent vectors, distances; all that stability needs is the first two.
+
+    What is stored for a point is the space's own: the circle has angles, spheres unit vectors.
+    """
 
     @property
     def name(self) -> str:
         """What run files call it."""
+        ...
 
     @property
     def dimension(self) -> int:
-        """Dimension of the manifold: 1 for the circle, 2 for the sphere."""
-
-
-class Manifold(RoundSphere, Protocol):
-    """A manifold on which measures evolve."""
-
-    @property
-    def modal_axes(self) -> tuple[str, ...]:
-        """Names of the axes of spread coefficients."""
+        """Dimension of the space: 1 for the circle, 2 for S^2."""
         ...
 
     @property
     def point_axes(self) -> tuple[str, ...]:
-        """Names of the axes of one point; none where a point is a number."""
+        """Names of the axes of one point in files; none where a point is a number."""
         ...
 
     @property
-    def default_max_degree(self) -> int:
-        """Degree to which a density may grow unless told otherwise."""
-        ...
-
-    @property
-    def full_degree(self) -> int:
-        """Degree at which a density that steepens further is carried at less cost by lines."""
-        ...
-
-    @property
-    def largest_degree(self) -> int:
-        """Largest degree of an initial density; memory grows with it."""
+    def point_shape(self) -> tuple[int, ...]:
+        """Shape of one point; empty where a point is a number."""
         ...
 
     @property
@@ -70,6 +56,58 @@ class Manifold(RoundSphere, Protocol):
 
     def check_points(self, points: FloatArray) -> FloatArray:
         """Points as this manifold stores them; ValueError if they are none."""
+        ...
+
+    def vectors(self, points: FloatArray) -> FloatArray:
+        """Points as unit vectors of R^{dimension + 1}, shape (n, dimension + 1)."""
+        ...
+
+    def points_of(self, vectors: FloatArray) -> FloatArray:
+        """Points in the direction of vectors (n, dimension + 1) of any length but zero."""
+        ...
+
+    def unflattened(self, state: FloatArray) -> FloatArray:
+        """Points, or tangent vectors, whose coordinates a one-dimensional state lists."""
+        ...
+
+    def per_point(self, numbers: FloatArray) -> FloatArray:
+        """Numbers, one a point, in the shape that multiplies tangent vectors."""
+        ...
+
+    def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Tangential part of vectors (n, dimension + 1) at points, stored as velocities are."""
+        ...
+
+    def retract(self, points: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Points moved onto the manifold, and their lengths before; None where all are on it."""
+        ...
+
+    def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Geodesic distance of points, elementwise."""
+        ...
+
+    def squared_norm(self, vectors: FloatArray) -> FloatArray:
+        """Squared length of tangent vectors at scattered points, shape (n,)."""
+        ...
+
+    def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Independent points from sigma."""
+        ...
+
+    def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
+        """Points moved by Brownian motion (generator Laplacian) for a time, exact in law.
+
+        Driven by independent standard normals, (n,) on the circle and (n, 2) on the sphere.
+        """
+        ...
+
+
+class Basis(Protocol):
+    """Eigenfunctions of the Laplacian: what a space with Fourier series or harmonics has on top."""
+
+    @property
+    def modal_axes(self) -> tuple[str, ...]:
+        """Names of the axes of spread coefficients."""
         ...
 
     def check_coefficients(self, coefficients: ModalArray) -> ModalArray:
@@ -119,29 +157,6 @@ class Manifold(RoundSphere, Protocol):
         """Length of the mean vector, |int x dmu|."""
         ...
 
-    def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Geodesic distance of points, elementwise."""
-        ...
-
-    def retract(self, points: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        """Points moved onto the manifold, and their lengths before; None where all are on it."""
-        ...
-
-    def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        """Squared length of tangent vectors at scattered points, shape (n,)."""
-        ...
-
-    def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Independent points from sigma."""
-        ...
-
-    def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
-        """Points moved by Brownian motion (generator Laplacian) for a time, exact in law.
-
-        Driven by independent standard normals, (n,) on the circle and (n, 2) on the sphere.
-        """
-        ...
-
     def grid(self, max_degree: int) -> Grid:
         """Grid on which products of two fields of max_degree are exact."""
         ...
@@ -170,7 +185,31 @@ class Manifold(RoundSphere, Protocol):
         ...
 
 
-def of_space(table: Mapping[str, _T], space: RoundSphere, what: str) -> _T:
+class Manifold(Space, Basis, Protocol):
+    """A space with a basis: measures evolve on it."""
+
+    @property
+    def default_max_degree(self) -> int:
+        """Degree to which a density may grow unless told otherwise."""
+        ...
+
+    @property
+    def full_degree(self) -> int:
+        """Degree at which a density that steepens further is carried at less cost by lines."""
+        ...
+
+    @property
+    def largest_degree(self) -> int:
+        """Largest degree of an initial density; memory grows with it."""
+        ...
+
+
+def theory_only(name: str) -> str:
+    """Why nothing evolves on a space."""
+    return f"{name} is for theory only; evolve on the circle or the sphere."
+
+
+def of_space(table: Mapping[str, _T], space: Space, what: str) -> _T:
     """What a table has for a space, by its name.
 
     Raises

@@ -18,7 +18,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.errors import SimulationError
-from meanfield.manifolds.hypersphere import Hypersphere
+from meanfield.manifolds import MANIFOLDS
 from meanfield.observables.clusters import LEAST_TOKENS
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_movable, check_no_diffusion
@@ -200,7 +200,7 @@ def predict_clusters(
     True
     """
     own = made(problem)
-    if isinstance(own.manifold, Hypersphere):
+    if own.manifold.name not in MANIFOLDS:
         raise ValueError(
             f"clusters are predicted on the circle and the sphere, got {own.manifold.name}: "
             "growth rates and thresholds are known there, by `meanfield stability`."

@@ -5,7 +5,7 @@ A perturbation Y_l of uniform grows like e^{lambda_l t} with
     lambda_l = l (l + d - 2) (strength * w_l / z - diffusivity),    z = 1 or a_0,
 
 t in scaled time, z = a_0 for a normalised flow (`docs/theory.md`, eq. 4). Valid for every d,
-so a `Problem` on a `Hypersphere` is welcome here.
+so a `Problem` on a `Sphere` of any dimension is welcome here.
 """
 
 from __future__ import annotations

@@ -183,8 +183,8 @@ def test_polygons_have_at_least_two_clusters(k: int) -> None:
 
 def test_polygons_live_on_the_circle() -> None:
     """On spheres other polytopes would be needed."""
-    with pytest.raises(ValueError, match="polygons live on the circle, not on sphere:3"):
-        polygon_rates(mf.Problem(mf.Hypersphere(2), mf.linear()), 3)
+    with pytest.raises(ValueError, match="polygons live on the circle, not on sphere:4"):
+        polygon_rates(mf.Problem(mf.Sphere(3), mf.linear()), 3)
 
 
 def test_polygons_do_not_diffuse() -> None:

@@ -7,7 +7,8 @@ g(theta) = Re[g_0 + 2 sum_{k>=1} g_k e^{ik theta}]. Moments are c_k = int e^{-ik
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,14 +29,15 @@ class Circle:
     array([1., 0., 1.])
     """
 
-    name: str = field(default="circle", init=False, repr=False)
-    dimension: int = field(default=1, init=False, repr=False)
-    modal_axes: tuple[str, ...] = field(default=("degree",), init=False, repr=False)
-    point_axes: tuple[str, ...] = field(default=(), init=False, repr=False)
-    default_max_degree: int = field(default=4096, init=False, repr=False)
-    full_degree: int = field(default=512, init=False, repr=False)
-    largest_degree: int = field(default=2**17, init=False, repr=False)
-    origin: float = field(default=0.0, init=False, repr=False)
+    name: ClassVar[str] = "circle"
+    dimension: ClassVar[int] = 1
+    modal_axes: ClassVar[tuple[str, ...]] = ("degree",)
+    point_axes: ClassVar[tuple[str, ...]] = ()
+    point_shape: ClassVar[tuple[int, ...]] = ()
+    default_max_degree: ClassVar[int] = 4096
+    full_degree: ClassVar[int] = 512
+    largest_degree: ClassVar[int] = 2**17
+    origin: ClassVar[float] = 0.0
 
     def check_points(self, points: FloatArray) -> FloatArray:
         """Angles as a contiguous float array of shape (n,), n >= 1, finite; reduced if large."""
@@ -48,6 +50,28 @@ class Circle:
         # Windings are kept while they cost no digits.
         far = np.abs(angles) > _MANY_TURNS
         return np.where(far, np.arctan2(np.sin(angles), np.cos(angles)), angles)
+
+    def vectors(self, points: FloatArray) -> FloatArray:
+        """Unit vectors (cos theta, sin theta), shape (n, 2)."""
+        return np.column_stack([np.cos(points), np.sin(points)])
+
+    def points_of(self, vectors: FloatArray) -> FloatArray:
+        """Angles of vectors of any length, in (-pi, pi]."""
+        angles = np.arctan2(vectors[..., 1], vectors[..., 0])
+        return np.where(angles == -np.pi, np.pi, angles)
+
+    def unflattened(self, state: FloatArray) -> FloatArray:
+        """Angles as they are."""
+        return state
+
+    def per_point(self, numbers: FloatArray) -> FloatArray:
+        """Numbers as they are: a tangent vector is one."""
+        return numbers
+
+    def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Angular velocities <(-sin theta, cos theta), v>, shape (n,)."""
+        x = self.vectors(points)
+        return np.asarray(x[:, 0] * vectors[:, 1] - x[:, 1] * vectors[:, 0])
 
     def check_coefficients(self, coefficients: ModalArray) -> ComplexArray:
         """Coefficients of a density: complex (K + 1,), finite, c_0 = 1."""

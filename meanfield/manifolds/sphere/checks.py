@@ -16,11 +16,11 @@ _REAL_TOLERANCE = 1e-12
 _UNIT = 8 * float(np.finfo(np.float64).eps)
 
 
-def check_points(points: FloatArray) -> FloatArray:
-    """Unit vectors of shape (n, 3), n >= 1, of vectors of any length but zero."""
+def check_points(points: FloatArray, dimension: int = 3) -> FloatArray:
+    """Unit vectors of shape (n, dimension), n >= 1, of vectors of any length but zero."""
     vectors = np.ascontiguousarray(points, dtype=np.float64)
-    if vectors.ndim != 2 or vectors.shape[1] != 3 or len(vectors) == 0:
-        raise ValueError(f"points have shape {vectors.shape}, expected vectors (n, 3).")
+    if vectors.ndim != 2 or vectors.shape[1] != dimension or len(vectors) == 0:
+        raise ValueError(f"points have shape {vectors.shape}, expected vectors (n, {dimension}).")
     largest = np.abs(vectors).max(axis=1)
     wrong = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
     if len(wrong):

@@ -1,18 +1,19 @@
-"""The sphere S^2: unit vectors, spherical harmonics, transforms.
+"""Spheres S^{d-1}: unit vectors in R^d, of any dimension, and the harmonics of S^2.
 
-Basis: complex harmonics orthonormal for sigma, packed by order as in `coefficients`. Files and
-users see pyshtools' arrays of real 4-pi-normalised harmonics. m_lm = int conj(Y_lm) dmu.
+Basis of S^2: complex harmonics orthonormal for sigma, packed by order as in `coefficients`. Files
+and users see pyshtools' arrays of real 4-pi-normalised harmonics. m_lm = int conj(Y_lm) dmu.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.manifolds.manifold import theory_only
 from meanfield.manifolds.sphere import checks
 from meanfield.manifolds.sphere import coefficients as packing
 
@@ -20,38 +21,96 @@ if TYPE_CHECKING:
     from meanfield.manifolds.sphere.grid import SphereGrid
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sphere:
-    """Sphere of radius 1; points are unit vectors (n, 3), coefficients packed complex.
+    """Sphere of radius 1; points are unit vectors (n, dimension + 1), coefficients packed complex.
+
+    `Hypersphere` is another name of it.
+
+    Attributes
+    ----------
+    dimension : int
+        Given, at least 1, by default 2. Spheres of other dimensions have geometry, growth rates and
+        stationary states, but no harmonics yet: measures do not evolve on them. `Sphere(1)` has the
+        rates of the circle.
+
+    Raises
+    ------
+    ValueError
+        If the dimension is below 1, or where harmonics of another sphere than S^2 are wanted.
 
     Examples
     --------
+    >>> Sphere(7).name
+    'sphere:8'
+    >>> Sphere(4).distance(np.eye(5)[0], np.eye(5)[:2]).round(6)
+    array([0.      , 1.570796])
     >>> Sphere().moments(np.array([[0, 0, 1.0], [0, 0, -1.0]]), None, 1).real.round(12) + 0.0
     array([1., 0., 0.])
     """
 
-    name: str = field(default="sphere", init=False, repr=False)
-    dimension: int = field(default=2, init=False, repr=False)
-    modal_axes: tuple[str, ...] = field(default=("kind", "degree", "order"), init=False, repr=False)
-    point_axes: tuple[str, ...] = field(default=("axis",), init=False, repr=False)
-    default_max_degree: int = field(default=512, init=False, repr=False)
-    full_degree: int = field(default=256, init=False, repr=False)
-    largest_degree: int = field(default=2047, init=False, repr=False)
+    dimension: int = 2
+    modal_axes: ClassVar[tuple[str, ...]] = ("kind", "degree", "order")
+    point_axes: ClassVar[tuple[str, ...]] = ("axis",)
+    default_max_degree: ClassVar[int] = 512
+    full_degree: ClassVar[int] = 256
+    largest_degree: ClassVar[int] = 2047
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        if self.dimension < 1:
+            raise ValueError(f"dimension must be at least 1, got {self.dimension}.")
+
+    def __repr__(self) -> str:
+        """S^2 is the usual one."""
+        return "Sphere()" if self.dimension == 2 else f"Sphere({self.dimension})"
+
+    @property
+    def name(self) -> str:
+        """What run files and the command line call it: sphere, or sphere:D in R^D."""
+        return "sphere" if self.dimension == 2 else f"sphere:{self.dimension + 1}"
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        """Shape of one point: a vector of R^{dimension + 1}."""
+        return (self.dimension + 1,)
 
     @property
     def origin(self) -> FloatArray:
-        """Where laws have their mean unless told otherwise: the north pole."""
-        return np.array([0.0, 0.0, 1.0])
+        """Where laws have their mean unless told otherwise: the north pole, the last axis."""
+        return np.asarray(np.eye(self.dimension + 1)[-1])
 
     def check_points(self, points: FloatArray) -> FloatArray:
-        """Unit vectors of shape (n, 3), n >= 1, of vectors of any length but zero."""
-        return checks.check_points(points)
+        """Unit vectors of shape (n, d), n >= 1, of vectors of any length but zero."""
+        return checks.check_points(points, self.dimension + 1)
+
+    def vectors(self, points: FloatArray) -> FloatArray:
+        """Points as they are: unit vectors."""
+        return points
+
+    def points_of(self, vectors: FloatArray) -> FloatArray:
+        """Directions of vectors."""
+        return self.retract(vectors)[0]
+
+    def unflattened(self, state: FloatArray) -> FloatArray:
+        """Points (n, d) whose coordinates a state (n d,) lists."""
+        return state.reshape(-1, self.dimension + 1)
+
+    def per_point(self, numbers: FloatArray) -> FloatArray:
+        """Numbers (n,) as (n, 1), to multiply tangent vectors."""
+        return numbers[:, None]
+
+    def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Tangent vectors P_x v = v - <x, v> x, shape (n, d)."""
+        along = (points * vectors).sum(axis=-1)
+        return np.asarray(vectors - along[..., None] * points)
 
     def check_coefficients(self, coefficients: Any) -> ComplexArray:
         """Coefficients of a density: finite, mass 1, real where the order is 0.
 
         Packed complex, pyshtools' array (2, L + 1, L + 1), or a pyshtools.SHCoeffs.
         """
+        self._check_harmonics()
         return checks.check_coefficients(coefficients)
 
     def degree_of(self, coefficients: ModalArray) -> int:
@@ -88,6 +147,7 @@ class Sphere:
 
     def packed(self, array: FloatArray) -> ModalArray:
         """Coefficients of an array (2, L + 1, L + 1): inverse of `spread`."""
+        self._check_harmonics()
         return packing.packed(array)
 
     def from_modes(self, modes: Sequence[Sequence[float]]) -> ModalArray:
@@ -96,6 +156,7 @@ class Sphere:
         Amplitudes of real 4-pi-normalised harmonics without Condon-Shortley phase; m < 0 is the
         sine. A mode named twice counts twice.
         """
+        self._check_harmonics()
         return packing.from_modes(modes)
 
     def order_parameter(self, moments: ModalArray) -> float:
@@ -110,7 +171,7 @@ class Sphere:
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Independent uniform points: directions of normal vectors."""
-        return self.retract(rng.standard_normal((count, 3)))[0]
+        return self.points_of(rng.standard_normal((count, self.dimension + 1)))
 
     def retract(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Points divided by their lengths, and the lengths."""
@@ -119,19 +180,23 @@ class Sphere:
             return points / lengths[..., None], lengths
 
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
-        """Squared length of tangent vectors, (n, 3) to (n,)."""
+        """Squared length of tangent vectors, (n, d) to (n,)."""
         # As a sum over the last axis adds them, in a fifth of its time.
-        x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
-        return np.asarray(x * x + y * y + z * z)
+        total = vectors[..., 0] ** 2
+        for k in range(1, self.dimension + 1):
+            total = total + vectors[..., k] ** 2
+        return np.asarray(total)
 
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
         """Directions moved by Brownian motion for a time, driven by normals (n, 2)."""
+        self._check_harmonics()
         from meanfield.manifolds.sphere import heat
 
         return heat.diffuse(points, time, normals)
 
     def grid(self, max_degree: int) -> SphereGrid:
         """Gauss-Legendre grid on which products of two fields of max_degree are exact."""
+        self._check_harmonics()
         from meanfield.manifolds.sphere.grid import SphereGrid
 
         return SphereGrid(max_degree)
@@ -140,6 +205,7 @@ class Sphere:
         self, points: FloatArray, weights: FloatArray | None, max_degree: int
     ) -> ComplexArray:
         """Moments sum_j w_j conj(Y_lm(x_j)), l = 0 ... max_degree."""
+        self._check_harmonics()
         from meanfield.manifolds.sphere import points as sphere_points
 
         return sphere_points.moments(points, weights, max_degree)
@@ -161,3 +227,7 @@ class Sphere:
         from meanfield.manifolds.sphere import points as sphere_points
 
         return sphere_points.gradient(coefficients, points, divisor, slope)
+
+    def _check_harmonics(self) -> None:
+        if self.dimension != 2:
+            raise ValueError(theory_only(self.name))

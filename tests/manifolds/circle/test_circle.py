@@ -144,21 +144,6 @@ def test_laplacian_eigenvalues(dimension: int) -> None:
     assert np.array_equal(laplacian_eigenvalues(dimension, 5), l * (l + dimension - 1))
 
 
-@pytest.mark.parametrize("dimension", [0, -1])
-def test_hypersphere_refuses_dimension(dimension: int) -> None:
-    """S^0 is two points."""
-    with pytest.raises(ValueError, match=f"dimension must be at least 1, got {dimension}"):
-        mf.Hypersphere(dimension)
-
-
-@pytest.mark.parametrize("manifold", MANIFOLDS)
-def test_manifolds_take_no_arguments(manifold: str) -> None:
-    """Sphere(4) would be a sphere by the name of 4."""
-    with pytest.raises(TypeError):
-        MANIFOLDS[manifold](4)
-    assert repr(MANIFOLDS[manifold]()) == f"{manifold.capitalize()}()"
-
-
 def test_large_angles_are_reduced() -> None:
     """Beside 1e12 turns a step of a thousandth of a radian is lost, and runs went elsewhere."""
     large = 1.0 + 2.0 * np.pi * 1e9
