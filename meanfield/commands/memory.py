@@ -14,6 +14,7 @@ that far: it is told.
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import dataclass, replace
 
 from meanfield.commands.pools import worker_count
@@ -267,7 +268,7 @@ def _cluster_bytes(config: Config, degree: int) -> float:
 
 
 def _point_bytes(config: Config) -> int:
-    return 24 if config.problem.space.point_axes else 8
+    return 8 * math.prod(config.problem.space.point_shape)
 
 
 def _refuse(where: str, need: Need, available: float) -> None:

@@ -47,7 +47,7 @@ def noise_share(
         return 0.0
     sizes = problem.space.sizes_by_degree(initial.coefficients)
     noise = (ROUNDING_SHARE * sizes.sum() + error) * cells.weights
-    sums = _sums(problem, _vectors(points), np.column_stack([masses, noise]))
+    sums = _sums(problem, problem.space.vectors(points), np.column_stack([masses, noise]))
     return float(masses @ np.minimum(sums[:, 1] / sums[:, 0], 1.0))
 
 
@@ -76,7 +76,7 @@ def mean_velocity(
     >>> mean_velocity(problem, np.array([0.0, 1.0]), np.array([1e-9, 1.0]))[0].round(6)
     array([ 0.841471, -0.074249])
     """
-    x = _vectors(points)
+    x = problem.space.vectors(points)
     count, dimension = x.shape
     squares = (x[:, :, None] * x[:, None, :]).reshape(count, -1)
     terms = masses[:, None] * np.column_stack([np.ones(count), x, squares])
@@ -85,17 +85,11 @@ def mean_velocity(
     mean, square = means[:, :dimension], means[:, dimension:].reshape(-1, dimension, dimension)
     along = (x * mean).sum(axis=1)
     along_squared = np.einsum("ni,nij,nj->n", x, square, x)
-    velocity = mean - along[:, None] * x
-    if points.ndim == 1:
-        velocity = x[:, 0] * mean[:, 1] - x[:, 1] * mean[:, 0]
+    velocity = problem.space.project(points, mean)
     squared = problem.space.squared_norm(velocity)
     spread = problem.kernel.beta * (1.0 - along_squared - squared)
     strength = problem.flow.strength
     return strength * velocity, strength * (spread - (dimension - 1) * along)
-
-
-def _vectors(points: FloatArray) -> FloatArray:
-    return points if points.ndim == 2 else np.column_stack([np.cos(points), np.sin(points)])
 
 
 def _sums(problem: Problem, x: FloatArray, terms: FloatArray) -> FloatArray:

@@ -92,7 +92,7 @@ def checked_observables(space: Manifold, file: h5py.File, count: int) -> dict[st
     """Datasets of observables, each a number or a row of clusters at so many times."""
     if count == 0:
         return {}
-    centre = (count, None) if not space.point_axes else (count, None, 3)
+    centre = (count, None, *space.point_shape)
     shapes: dict[str, tuple[int | None, ...]]
     shapes = {"clusters/mass": (count, None), "clusters/centre": centre}
     names = {"energy", *found_observables(file)}
@@ -162,7 +162,7 @@ def _densities(space: Manifold, group: h5py.Group, kept: _Indices) -> Iterator[D
 
 def _points(space: Manifold, group: h5py.Group, kept: _Indices) -> Iterator[Measure]:
     rows = len(group["save"])
-    points = dataset(group, "points", "f", (rows, None, *(3 for _ in space.point_axes)))
+    points = dataset(group, "points", "f", (rows, None, *space.point_shape))
     counts = dataset(group, "count", "i", (rows,))[()]
     check_counts("measure/count", counts, points.shape[1])
     weights: Iterator[Any] = repeat(None)

@@ -120,7 +120,7 @@ class CharacteristicsRepresentation:
             velocity, divergence = mean_velocity(self.problem, points, self.masses)
         else:
             velocity, divergence = self._field(points).velocity_and_divergence(points)
-        velocity *= lengths if velocity.ndim == 1 else lengths[:, None]
+        velocity *= self.problem.space.per_point(lengths)
         divergence *= self.scale
         return np.concatenate([velocity.ravel(), divergence])
 
@@ -243,11 +243,9 @@ class CharacteristicsRepresentation:
 
     def _retracted(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Positions as the manifold stores them, and the units in which the state has them."""
-        positions = state[: -len(self.base)]
-        if not self.problem.space.point_axes:
-            return positions / self.scale, self.scale
-        points, lengths = self.problem.space.retract(positions.reshape(-1, 3))
-        return points, lengths if lengths is not None else self.scale
+        space = self.problem.space
+        points, lengths = space.retract(space.unflattened(state[: -len(self.base)]))
+        return (points / self.scale, self.scale) if lengths is None else (points, lengths)
 
 
 def felt_degree(problem: Problem, tolerance: float) -> int:

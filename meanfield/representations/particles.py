@@ -92,10 +92,11 @@ class ParticleRepresentation:
         On the sphere d x/dt = |x| v(x / |x|): directions then follow v exactly, whatever a step
         does to the lengths, and a method keeps its order.
         """
-        points, lengths = self.problem.space.retract(self._unflattened(state))
+        space = self.problem.space
+        points, lengths = space.retract(space.unflattened(state))
         velocity = self.field.velocity(points)
         if lengths is not None:
-            velocity = velocity * lengths[:, None]
+            velocity = velocity * space.per_point(lengths)
         return np.ravel(velocity)
 
     def diffuse(self, state: State, duration: float, normals: FloatArray) -> State:
@@ -106,8 +107,9 @@ class ParticleRepresentation:
     @property
     def noise_shape(self) -> tuple[int, ...]:
         """Shape of the normals: (n,) on the circle, (n, 2) on the sphere."""
-        count, dimension = len(self._unflattened(self.state)), self.problem.space.dimension
-        return (count,) if dimension == 1 else (count, dimension)
+        space = self.problem.space
+        count = len(space.unflattened(self.state))
+        return (count,) if space.dimension == 1 else (count, space.dimension)
 
     def measure(self, state: State) -> Measure:
         """Empirical measure of the tokens."""
@@ -155,11 +157,9 @@ class ParticleRepresentation:
             return {}
         return {"energy_dissipation": self.field.dissipation(self._points(state))}
 
-    def _unflattened(self, state: State) -> FloatArray:
-        return state.reshape(-1, 3) if self.problem.space.point_axes else state
-
     def _points(self, state: State) -> FloatArray:
-        return self.problem.space.retract(self._unflattened(state))[0]
+        space = self.problem.space
+        return space.retract(space.unflattened(state))[0]
 
 
 def particles(

@@ -92,7 +92,7 @@ def followed(
     moments = CubicSpline(times, np.array(packed))
 
     def velocity(time: float, flat: FloatArray) -> FloatArray:
-        points = space.retract(flat.reshape(-1, 3))[0]
+        points = space.retract(space.unflattened(flat))[0]
         return felt.field(moments(time)).velocity(points).ravel()
 
     solution = solve_ivp(
