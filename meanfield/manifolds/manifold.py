@@ -110,6 +110,11 @@ class Basis(Protocol):
         """Names of the axes of spread coefficients."""
         ...
 
+    @property
+    def largest_degree(self) -> int:
+        """Largest degree of a density; memory grows with it."""
+        ...
+
     def check_coefficients(self, coefficients: ModalArray) -> ModalArray:
         """Coefficients of a density as this manifold stores them; ValueError if they are none."""
         ...
@@ -187,21 +192,6 @@ class Basis(Protocol):
 
 class Manifold(Space, Basis, Protocol):
     """A space with a basis: measures evolve on it."""
-
-    @property
-    def default_max_degree(self) -> int:
-        """Degree to which a density may grow unless told otherwise."""
-        ...
-
-    @property
-    def full_degree(self) -> int:
-        """Degree at which a density that steepens further is carried at less cost by lines."""
-        ...
-
-    @property
-    def largest_degree(self) -> int:
-        """Largest degree of an initial density; memory grows with it."""
-        ...
 
 
 def theory_only(name: str) -> str:

@@ -28,8 +28,8 @@ from meanfield.representations.characteristics import (
     characteristics,
 )
 from meanfield.representations.density import DensityRepresentation
-from meanfield.representations.meeting import gathered, groups_of, narrow_groups, reach
-from meanfield.representations.options import Options, usual_degree
+from meanfield.representations.meeting import gathered, narrow_groups, reach
+from meanfield.representations.options import Options, full_degree, usual_degree
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.representation import Representation
 
@@ -57,7 +57,7 @@ def largest_degree(problem: Problem, options: Options) -> int:
     """Degree to which a density may grow before it ends, or characteristics take over."""
     usual = usual_degree(problem)
     if hands_over(problem, options):
-        usual = max(problem.space.full_degree, problem.kernel_degree)
+        usual = max(full_degree(problem), problem.kernel_degree)
     return min(options.max_degree or usual, problem.space.largest_degree)
 
 
@@ -86,7 +86,7 @@ def hand_over_rule(problem: Problem, options: Options) -> HandOver:
 def _from_density(
     options: Options, here: DensityRepresentation, time: float, state: State, failed: bool
 ) -> Successor | None:
-    full, degree = options.max_degree or here.problem.space.full_degree, here.grid.max_degree
+    full, degree = options.max_degree or full_degree(here.problem), here.grid.max_degree
     lost = here.lost_share(state)
     if lost <= _LOST * here.tolerance and (
         degree < full or not (failed or here.adapt(time, state) is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from meanfield.manifolds.manifold import of_space
 from meanfield.problem import Problem
 
 DEFAULT_TOLERANCE = 1e-10
@@ -13,6 +14,9 @@ DEFAULT_TOLERANCE = 1e-10
 _SPHERE_CELLS = 1e-4
 MOST_NODES = 2_000_000
 TOLERANCE_RANGE = (1e-13, 1e-2)
+_USUAL_DEGREE = {"circle": 4096, "sphere": 512}
+# A density that steepens further is carried at less cost by lines.
+_FULL_DEGREE = {"circle": 512, "sphere": 256}
 
 
 @dataclass(frozen=True)
@@ -99,4 +103,9 @@ def usual_degree(problem: Problem) -> int:
     >>> usual_degree(mf.Problem(mf.Sphere(), mf.exponential(beta=5.0)))
     512
     """
-    return max(problem.space.default_max_degree, problem.kernel_degree)
+    return max(of_space(_USUAL_DEGREE, problem.space, "density"), problem.kernel_degree)
+
+
+def full_degree(problem: Problem) -> int:
+    """Degree at which characteristics take a density over that steepens further."""
+    return of_space(_FULL_DEGREE, problem.space, "density")

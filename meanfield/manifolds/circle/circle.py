@@ -34,8 +34,6 @@ class Circle:
     modal_axes: ClassVar[tuple[str, ...]] = ("degree",)
     point_axes: ClassVar[tuple[str, ...]] = ()
     point_shape: ClassVar[tuple[int, ...]] = ()
-    default_max_degree: ClassVar[int] = 4096
-    full_degree: ClassVar[int] = 512
     largest_degree: ClassVar[int] = 2**17
     origin: ClassVar[float] = 0.0
 

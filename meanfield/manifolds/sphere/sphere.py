@@ -52,8 +52,6 @@ class Sphere:
     dimension: int = 2
     modal_axes: ClassVar[tuple[str, ...]] = ("kind", "degree", "order")
     point_axes: ClassVar[tuple[str, ...]] = ("axis",)
-    default_max_degree: ClassVar[int] = 512
-    full_degree: ClassVar[int] = 256
     largest_degree: ClassVar[int] = 2047
 
     def __post_init__(self) -> None:
