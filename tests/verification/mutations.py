@@ -115,7 +115,7 @@ MUTATIONS = [
         "fields/sphere/pair_kernels.py",
         "u, v, w = u - normal * x, v - normal * y, w - normal * z",
         "u, v, w = u + normal * x, v + normal * y, w + normal * z",
-        HERE + "sphere/test_atoms.py::test_particle_velocity_does_not_depend_on_how_it_is_summed",
+        HERE + "test_atoms.py::test_particle_velocity_does_not_depend_on_how_it_is_summed",
     ),
     Mutation(
         "velocities of long vectors are not scaled with them",

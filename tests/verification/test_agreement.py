@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from oracles import gauss_nodes
 from parameters import each
 
 import meanfield as mf
@@ -32,14 +33,14 @@ FLOWS = {"USA": mf.USA, "SA": mf.SA, "repulsive SA": mf.Flow(True, -0.5)}
 TOLERANCE = 1e-9
 
 
-def quadrature(problem: mf.Problem, nodes: Callable) -> mf.Measure:
+def quadrature(problem: mf.Problem) -> mf.Measure:
     """The initial density as weighted points: equispaced angles, Gauss nodes on the sphere."""
     start = problem.initial_measure()
     if problem.space.dimension == 1:
         points = 2 * np.pi * np.arange(160) / 160
         weights = np.full(160, 1 / 160)
     else:
-        points, weights = nodes(20)
+        points, weights = gauss_nodes(20)
     mass = weights * problem.space.evaluate(start.coefficients, points)
     return mf.Measure(problem.space, points, mass / mass.sum())
 
@@ -52,14 +53,13 @@ def test_representations_agree(
     space: mf.Circle | mf.Sphere,
     kernel: str,
     flow: str,
-    nodes: Callable,
     monkeypatch: pytest.MonkeyPatch,
     verified: Callable,
 ) -> None:
     """A representation that solves another equation would part from the rest."""
     law = mf.perturbed_uniform(MODES[space.name])
     problem = mf.Problem(space, KERNELS[kernel], FLOWS[flow], law)
-    points, start = quadrature(problem, nodes), problem.initial_measure()
+    points, start = quadrature(problem), problem.initial_measure()
     # Later the flow tears the nodes apart, and their rule is good for fewer digits.
     end = 0.6 / np.abs(mf.growth_rates(problem)).max()
     # Carrier, and up to how many points are summed pair by pair.

@@ -4,89 +4,129 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from oracles import plain_field, plain_velocity
 from parameters import each
 
 import meanfield as mf
 from meanfield.fields import engines
-from meanfield.fields.circle.pairs import exponential_velocity_circle, pairwise_velocity
+from meanfield.fields.circle import pairs as circle_pairs
 from meanfield.fields.mean_field import interaction
+from meanfield.fields.sphere import pairs as sphere_pairs
 from meanfield.kernels import KERNELS
 from meanfield.representations import particles
 from meanfield.trajectory import trajectory
 
+SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 FLOWS = {"USA": mf.USA, "SA": mf.SA, "repulsive": mf.Flow(True, -0.5)}
-BETAS = [-9.0, 0.0, 1.0, 9.0, 81.0]
+BETAS = [-25.0, -4.0, 0.0, 1.0, 9.0, 25.0, 100.0]
 
 
-def plain_velocity(x: np.ndarray, w: np.ndarray, beta: float, flow: mf.Flow) -> np.ndarray:
-    """The particle system written down: three lines of NumPy."""
-    d = x[:, None] - x
-    a = np.exp(beta * np.cos(d) - abs(beta)) * w
-    drift = -flow.strength * (a * np.sin(d)).sum(axis=1)
-    return drift / a.sum(axis=1) if flow.normalized else drift
-
-
-@each("flow", FLOWS, beta=BETAS, count=[2, 5, 37, 1000])
-def test_mean_field_on_atoms_is_the_particle_velocity(
-    flow: str, beta: float, count: int, verified: Callable
-) -> None:
-    """Moments, multipliers and gradient against sums over pairs; asked are 1e-10."""
+def atoms(name: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random atoms with weights, two as one; on the sphere at the poles and a rounding beside."""
     rng = np.random.default_rng(count)
-    x, w = rng.uniform(-4, 9, count), rng.dirichlet(np.ones(count))
-    problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow])
-    felt = interaction(problem)
-    found = felt.field(mf.Measure(mf.Circle(), x, w).moments(felt.degree)).velocity(x)
-    expected = plain_velocity(x, w, beta, problem.flow)
-    d = x[:, None] - x
-    z = (np.exp(beta * np.cos(d) - abs(beta)) * w).sum(axis=1)
-    # Moments carry 1e-16; where the partition function is small a quotient magnifies it.
-    slack = 1e-15 / z.min() if problem.flow.normalized else 1e-14
-    what = "mean field of atoms against sums over pairs, circle"
-    verified("independent methods", what, found - expected, slack + 1e-14)
+    x = rng.uniform(-4, 9, count) if name == "circle" else SPACES[name].random_points(count, rng)
+    if name == "sphere":
+        x[:4] = [[0, 0, 1], [0, 0, -1], [1e-9, -1e-9, 1], [1e-160, 1e-12, -1]][:count]
+    x[-1] = x[count // 2]
+    return SPACES[name].check_points(x), rng.dirichlet(np.ones(count))
 
 
-@each("flow", FLOWS, beta=BETAS)
-def test_particle_velocity_does_not_depend_on_how_it_is_summed(
-    flow: str, beta: float, verified: Callable
+def rate(problem: mf.Problem, x: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
+    """Velocity of tokens as a run takes it."""
+    carrier = particles(problem, mf.Measure(problem.space, x, w))
+    return carrier.rhs(0.0, x.ravel()).reshape(x.shape)
+
+
+def largest(vectors: np.ndarray) -> np.ndarray:
+    """Largest component of each."""
+    return np.abs(vectors.reshape(len(vectors), -1)).max(axis=1)
+
+
+@pytest.mark.parametrize("name", SPACES)
+@each("beta", BETAS, flow=FLOWS, count=[4, 37, 1000])
+def test_mean_field_on_atoms_is_the_particle_velocity(
+    name: str, flow: str, beta: float, count: int, verified: Callable
 ) -> None:
-    """Compiled pairs, plain pairs and moments: three ways to one number."""
-    x = np.random.default_rng(0).uniform(0, 2 * np.pi, 150)
-    w = np.full(150, 1 / 150)
+    """Moments, multipliers and gradient against sums over pairs, at the atoms and elsewhere."""
+    x, w = atoms(name, count)
+    elsewhere = SPACES[name].random_points(30, np.random.default_rng(9))
+    problem = mf.Problem(SPACES[name], KERNELS["exponential"](beta), FLOWS[flow])
+    felt = interaction(problem)
+    field = felt.field(mf.Measure(SPACES[name], x, w).moments(felt.degree))
+    for places in (x, elsewhere):
+        error = largest(field.velocity(places) - plain_velocity(places, x, w, beta, problem.flow))
+        # Moments carry rounding; where the partition function is small a quotient magnifies it.
+        if problem.flow.normalized:
+            error *= plain_field(places, x, w, beta)[0]
+        what = f"mean field of atoms against sums over pairs, {name}, times Z"
+        verified("independent methods", what, error, 3e-15)
+
+
+@pytest.mark.parametrize("name", SPACES)
+@each("beta", BETAS, flow=FLOWS, weighted=[False, True])
+def test_particle_velocity_does_not_depend_on_how_it_is_summed(
+    name: str, flow: str, beta: float, weighted: bool, verified: Callable
+) -> None:
+    """Compiled pairs, plain pairs and the representation: three ways to one number."""
+    x, w = atoms(name, 150)
+    given, w = (w, w) if weighted else (None, np.full(150, 1 / 150))
     kernel = KERNELS["exponential"](beta)
-    problem = mf.Problem(mf.Circle(), kernel, FLOWS[flow])
-    expected = plain_velocity(x, w, beta, problem.flow)
+    problem = mf.Problem(SPACES[name], kernel, FLOWS[flow])
     strength, normalized = problem.flow.strength, problem.flow.normalized
+    compiled, plain = {
+        "circle": (circle_pairs.exponential_velocity_circle, circle_pairs.pairwise_velocity),
+        "sphere": (sphere_pairs.exponential_velocity_sphere, sphere_pairs.pairwise_velocity),
+    }[name]
     for found in (
-        strength * exponential_velocity_circle(x, None, beta, normalized),
-        strength * pairwise_velocity(kernel.attention, x, None, normalized),
-        particles(problem, mf.Measure(mf.Circle(), x)).rhs(0.0, x),
+        strength * compiled(x, given, beta, normalized),
+        strength * plain(kernel.attention, x, given, normalized),
+        rate(problem, x, given),
     ):
-        what = "velocity of tokens by three ways of summing, circle"
-        verified("independent methods", what, found - expected, 1e-13)
+        # e^{beta s} magnifies the rounding of s by beta, in the oracle too.
+        error = found - plain_velocity(x, x, w, beta, problem.flow)
+        what = f"velocity of tokens by three ways of summing, {name}"
+        verified("independent methods", what, error, 1e-15 * max(abs(beta), 1.0))
 
 
+@pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("flow", FLOWS)
 def test_runs_by_pairs_and_by_moments_agree(
-    flow: str, monkeypatch: pytest.MonkeyPatch, verified: Callable
+    name: str, flow: str, monkeypatch: pytest.MonkeyPatch, verified: Callable
 ) -> None:
     """The same 150 tokens on both sides of the crossover."""
-    x = np.random.default_rng(3).uniform(0, 2 * np.pi, 150)
-    problem = mf.Problem(mf.Circle(), mf.exponential(9.0), FLOWS[flow], mf.from_points(x))
+    space = SPACES[name]
+    x = space.random_points(150, np.random.default_rng(3))
+    problem = mf.Problem(space, mf.exponential(9.0), FLOWS[flow], mf.from_points(x))
     ends = []
     for few in (1000, 0):
         monkeypatch.setattr(engines, "few_points", lambda space, degree, few=few: few)
         carrier = particles(problem, problem.initial_measure())
-        (last,) = trajectory(problem, carrier, [5.0], tolerance=1e-12)
+        (last,) = trajectory(problem, carrier, [10.0], tolerance=1e-12)
         ends.append(last.measure.points)
-    what = "tokens moved by pairs and by moments, circle"
+    assert np.abs(ends[0] - x).max() > 0.05
+    what = f"tokens moved by pairs and by moments, {name}"
     verified("independent methods", what, ends[0] - ends[1], 1e-10)
 
 
-def test_two_distant_clusters_keep_their_tiny_attraction() -> None:
+@pytest.mark.parametrize("count", [2, 1000])
+def test_tokens_at_one_place_do_not_move(count: int) -> None:
+    """Also at the poles: moments alone must not push them off each other."""
+    for place in ([0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [0.48, -0.6, 0.64]):
+        points = np.tile(place, (count, 1))
+        for flow in (mf.USA, mf.SA):
+            problem = mf.Problem(mf.Sphere(), mf.exponential(30.0), flow)
+            assert np.abs(rate(problem, points)).max() < 2e-14
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_two_distant_clusters_keep_their_tiny_attraction(name: str) -> None:
     """At beta = 81 and gap 1.2 the drift is 1.7e-23: moments lose it, pairs do not."""
-    x, w = np.array([0.0, 1.2]), np.array([0.5, 0.5])
-    problem = mf.Problem(mf.Circle(), mf.exponential(81.0))
-    found = particles(problem, mf.Measure(mf.Circle(), x, w)).rhs(0.0, x)
-    exact = 0.5 * np.exp(81 * (np.cos(1.2) - 1)) * np.sin(1.2)
+    s, c = np.sin(1.2), np.cos(1.2)
+    points, towards = {
+        "circle": (np.array([0.0, 1.2]), np.array([1.0, -1.0])),
+        "sphere": (np.array([[0.0, 0.0, 1.0], [0.0, s, c]]), np.array([[0, 1, 0], [0, -c, s]])),
+    }[name]
+    exact = 0.5 * np.exp(81 * (c - 1)) * s
     assert 1e-24 < exact < 1e-22
-    np.testing.assert_allclose(found, [exact, -exact], rtol=1e-12)
+    found = rate(mf.Problem(SPACES[name], mf.exponential(81.0)), points)
+    np.testing.assert_allclose(found, exact * towards, rtol=1e-12, atol=1e-12 * exact)

@@ -14,6 +14,7 @@ from math import gamma
 
 import numpy as np
 import pytest
+from oracles import gauss_nodes, harmonics
 from parameters import each
 from scipy.special import ive
 
@@ -110,15 +111,13 @@ Projection = Callable[[np.ndarray, int], np.ndarray]
 
 
 @pytest.fixture(params=SPACES, scope="module")
-def projected(
-    request: pytest.FixtureRequest, nodes: Callable, harmonics: Callable
-) -> tuple[str, np.ndarray, Projection]:
+def projected(request: pytest.FixtureRequest) -> tuple[str, np.ndarray, Projection]:
     """Name of a manifold, nodes, and coefficients from values there, by NumPy and SciPy."""
     if request.param == "circle":
         theta = 2 * np.pi * np.arange(256) / 256
         x = np.stack([np.cos(theta), np.sin(theta)], axis=1)
         return "circle", x, lambda values, degree: np.fft.rfft(values, norm="forward")[: degree + 1]
-    x, weights = nodes(28)
+    x, weights = gauss_nodes(28)
     waves: dict[int, np.ndarray] = {}
 
     def coefficients(values: np.ndarray, degree: int) -> np.ndarray:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from oracles import gauss_nodes, harmonics
 from scipy.spatial.transform import Rotation
 
 import meanfield as mf
@@ -54,7 +55,7 @@ def dense(problem: mf.Problem, times: list[float], max_degree: int) -> list[Snap
     return list(trajectory(problem, carrier, times, tolerance=1e-12))
 
 
-def poisson_problem(flow: mf.Flow, harmonics: Callable) -> mf.Problem:
+def poisson_problem(flow: mf.Flow) -> mf.Problem:
     """The linear kernel from a hyperbolic Poisson density about a generic axis."""
     # 0.1^l l falls below rounding at degree 20.
     profile = hyperbolic_poisson_moments(0.1, 24)
@@ -71,10 +72,10 @@ def poisson_problem(flow: mf.Flow, harmonics: Callable) -> mf.Problem:
 )
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_poisson_density_is_carried_exactly(
-    flow: mf.Flow, times: list[float], tolerance: float, harmonics: Callable, verified: Callable
+    flow: mf.Flow, times: list[float], tolerance: float, verified: Callable
 ) -> None:
     """Moments of the closed-form solution, from near uniform to a Dirac measure (slow)."""
-    found = low_moments(carried(poisson_problem(flow, harmonics), times, tolerance))
+    found = low_moments(carried(poisson_problem(flow), times, tolerance))
     turned = harmonics(AXIS[None], 8)[0].conj()
     radii = hyperbolic_poisson_radius(np.array(times), 0.1)
     expected = [SPHERE.convolve(hyperbolic_poisson_moments(r, 8), turned) for r in radii]
@@ -84,9 +85,9 @@ def test_poisson_density_is_carried_exactly(
     assert radii[-1] > (0.5 if times[-1] == 3.0 else 0.999)
 
 
-def test_poisson_density_at_the_nodes_is_exact(harmonics: Callable, verified: Callable) -> None:
+def test_poisson_density_at_the_nodes_is_exact(verified: Callable) -> None:
     """The density comes from the divergence along the path: a wrong sign or term would show."""
-    problem = poisson_problem(mf.SA, harmonics)
+    problem = poisson_problem(mf.SA)
     here = carried(problem, [3.5], 1e-8)[-1].checkpoint
     carrier = resumed_characteristics(problem, here.state, here.fixed, tolerance=1e-8)
     radius = float(hyperbolic_poisson_radius(here.time, 0.1))
@@ -138,15 +139,13 @@ def test_stated_error_is_above_the_true_one() -> None:
 
 
 @pytest.mark.slow
-def test_turned_start_turns_the_run(
-    nodes: Callable, harmonics: Callable, verified: Callable
-) -> None:
+def test_turned_start_turns_the_run(verified: Callable) -> None:
     """Faces, edges and corners of the cube must not show."""
     problem = problem_of(2.0, mf.SA)
     start = problem.initial_measure().coefficients
 
     def turned(coefficients: np.ndarray, degree: int) -> np.ndarray:
-        x, w = nodes(12)
+        x, w = gauss_nodes(12)
         twice = np.where(np.arange(len(coefficients)) <= degree, 1.0, 2.0)
         values = (harmonics(x @ TURN, degree) @ (twice * coefficients)).real
         return (w * values) @ harmonics(x, degree).conj()

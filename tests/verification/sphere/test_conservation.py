@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from oracles import gauss_nodes
 from parameters import each
 from scipy.spatial.transform import Rotation
 
@@ -74,11 +75,9 @@ def test_unnormalized_tokens_exert_no_torque(beta: float, count: int, verified: 
 
 
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 60.0])
-def test_unnormalized_density_exerts_no_torque(
-    beta: float, nodes: Callable, verified: Callable
-) -> None:
+def test_unnormalized_density_exerts_no_torque(beta: float, verified: Callable) -> None:
     """The same of a density, its velocity at the nodes of an exact rule; SA exerts one."""
-    x, weights = nodes(80)
+    x, weights = gauss_nodes(80)
     torques = []
     for flow in (mf.USA, mf.Flow(strength=-1.0), mf.SA):
         problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), flow, LAW)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from oracles import gauss_nodes, harmonics, plain_field
 from parameters import each
 
 import meanfield as mf
@@ -73,12 +74,7 @@ def test_energy_of_polytopes_is_a_sum_over_pairs(beta: float, verified: Callable
 
 @each("beta", BETAS, flow=FLOWS)
 def test_energy_grows_at_the_rate_of_dissipation(
-    flow: str,
-    beta: float,
-    nodes: Callable,
-    field: Callable,
-    harmonics: Callable,
-    verified: Callable,
+    flow: str, beta: float, verified: Callable
 ) -> None:
     """That is int |v|^2 dmu (USA), int Z |v|^2 dmu (SA), over the strength; asked are 1e-8."""
     problem = on_sphere(beta, FLOWS[flow])
@@ -87,20 +83,20 @@ def test_energy_grows_at_the_rate_of_dissipation(
     carrier = DensityRepresentation(problem, state, 1e-10, SPHERE.degree_of(state))
     found = carrier.diagnostics(0.0, state)
     # Sources exact for the kernel times the density, targets for the density times |v|^2.
-    y, w = nodes(36 if abs(beta) < 10 else 64)
-    x, targets = nodes(24)
-    partition, drift = field(x, y, w * values(start, y, harmonics), beta)
+    y, w = gauss_nodes(36 if abs(beta) < 10 else 64)
+    x, targets = gauss_nodes(24)
+    partition, drift = plain_field(x, y, w * values(start, y), beta)
     squared = problem.flow.strength * (drift**2).sum(axis=1)
     if problem.flow.normalized:
         squared /= partition
-    expected = targets @ (values(start, x, harmonics) * squared)
+    expected = targets @ (values(start, x) * squared)
     both = np.array([found["energy_dissipation"], found["energy_rate"]])
     what = "dE/dt is the dissipation, density, sphere, relative"
     verified("invariants", what, both / expected - 1, 1e-12)
     assert found["density_min"] > 0
 
 
-def values(coefficients: np.ndarray, points: np.ndarray, harmonics: Callable) -> np.ndarray:
+def values(coefficients: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Density at points, by SciPy."""
     degree = SPHERE.degree_of(coefficients)
     twice = np.where(np.arange(len(coefficients)) <= degree, 1.0, 2.0)
@@ -109,14 +105,14 @@ def values(coefficients: np.ndarray, points: np.ndarray, harmonics: Callable) ->
 
 @each("beta", BETAS, flow=FLOWS, count=[37, 1000])
 def test_dissipation_of_particles_equals_plain_sums(
-    flow: str, beta: float, count: int, field: Callable, verified: Callable
+    flow: str, beta: float, count: int, verified: Callable
 ) -> None:
     """The diagnostic of a particle run, weights included."""
     rng = np.random.default_rng(2)
     x, weights = SPHERE.random_points(count, rng), rng.dirichlet(np.ones(count))
     problem = on_sphere(beta, FLOWS[flow])
     carrier = particles(problem, mf.Measure(SPHERE, x, weights))
-    partition, drift = field(x, x, weights, beta)
+    partition, drift = plain_field(x, x, weights, beta)
     squared = problem.flow.strength * (drift**2).sum(axis=1)
     if problem.flow.normalized:
         squared /= partition

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from oracles import gauss_nodes, harmonics
 from parameters import each
 from scipy.spatial.transform import Rotation
 
@@ -37,14 +38,12 @@ def bumps(move: np.ndarray) -> mf.Law:
 
 @pytest.mark.slow
 @each("flow", FLOWS, beta=BETAS)
-def test_moved_density_stays_moved(
-    flow: str, beta: float, nodes: Callable, harmonics: Callable, verified: Callable
-) -> None:
+def test_moved_density_stays_moved(flow: str, beta: float, verified: Callable) -> None:
     """Every moment of the moved run is that of the run, moved: no grid has a direction."""
     plain = ends(beta, flow, bumps(np.eye(3)), 1e-12)
     moved = ends(beta, flow, bumps(TURN), 1e-12)
     # f(R^{-1} x) at Gauss nodes, transformed back by SciPy's harmonics, to degree 8.
-    x, w = nodes(12)
+    x, w = gauss_nodes(12)
     turned = harmonics(x @ TURN, 8)
     twice = np.where(np.arange(45) <= 8, 1.0, 2.0)
     expected = [

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import ducc0
 import numpy as np
 import pytest
+from oracles import gauss_nodes, harmonics
 from scipy.integrate import solve_ivp
 from scipy.special import ive
 
@@ -74,7 +75,7 @@ def carried_moments(beta: float, normalized: bool, times: np.ndarray, nodes: int
     return np.array(found)
 
 
-def problem_of(beta: float, normalized: bool, harmonics: Callable) -> mf.Problem:
+def problem_of(beta: float, normalized: bool) -> mf.Problem:
     """The same initial density for the package, about a generic axis."""
     turned = harmonics(AXIS[None], 5)[0].conj()
     coefficients = SPHERE.convolve(PROFILE / (2 * np.arange(6) + 1), turned)
@@ -86,10 +87,10 @@ def problem_of(beta: float, normalized: bool, harmonics: Callable) -> mf.Problem
 
 @pytest.mark.parametrize("normalized, beta, end", CASES)
 def test_density_equals_carried_quadrature(
-    normalized: bool, beta: float, end: float, harmonics: Callable, verified: Callable
+    normalized: bool, beta: float, end: float, verified: Callable
 ) -> None:
     """All m_lm up to degree 8 about a generic axis, from the start to where clusters form."""
-    problem = problem_of(beta, normalized, harmonics)
+    problem = problem_of(beta, normalized)
     times = end * np.array([0.5, 1.0]) / mf.growth_rates(problem).max()
     carrier = represent(problem, Options(tolerance=1e-13))
     run = list(trajectory(problem, carrier, times, tolerance=1e-13))
@@ -106,26 +107,16 @@ def test_density_equals_carried_quadrature(
 
 
 @pytest.mark.parametrize("normalized, beta, end", CASES[1::4])
-def test_carried_quadrature_has_converged(
-    normalized: bool, beta: float, end: float, harmonics: Callable
-) -> None:
+def test_carried_quadrature_has_converged(normalized: bool, beta: float, end: float) -> None:
     """The oracle first: twice the nodes give the same moments."""
-    rate = mf.growth_rates(problem_of(beta, normalized, harmonics)).max()
+    rate = mf.growth_rates(problem_of(beta, normalized)).max()
     times = end * np.array([0.5, 1.0]) / rate
     coarse, fine = (carried_moments(beta, normalized, times, n) for n in (256, 512))
     np.testing.assert_allclose(coarse, fine, rtol=0, atol=1e-12)
 
 
 def both_ways(
-    flow: mf.Flow,
-    beta: float,
-    end: float,
-    steps: int,
-    rings: int,
-    degree: int,
-    nodes,
-    harmonics,
-    verified: Callable,
+    flow: mf.Flow, beta: float, end: float, steps: int, rings: int, degree: int, verified: Callable
 ) -> None:
     """Compare a density held at a degree with carried nodes, on the same equal steps.
 
@@ -135,7 +126,7 @@ def both_ways(
     modes = [[l, m, 0.1 / l**2 * rng.normal()] for l in range(1, 6) for m in range(-l, l + 1)]
     problem = mf.Problem(SPHERE, mf.exponential(beta), flow, mf.perturbed_uniform(modes))
     start = problem.initial_measure().coefficients
-    x, weights = nodes(rings)
+    x, weights = gauss_nodes(rings)
     twice = np.where(np.arange(len(start)) <= 5, 1.0, 2.0)
     measure = mf.Measure(SPHERE, x, weights * (harmonics(x, 5) @ (twice * start)).real)
     held = DensityRepresentation(problem, SPHERE.resize(start, degree), 1e-9, degree)
@@ -155,16 +146,16 @@ def both_ways(
 
 @pytest.mark.parametrize("flow, end", [(mf.USA, 15.0), (mf.SA, 1.0)])
 def test_density_without_symmetry_equals_carried_nodes(
-    flow: mf.Flow, end: float, nodes: Callable, harmonics: Callable, verified: Callable
+    flow: mf.Flow, end: float, verified: Callable
 ) -> None:
     """All moments up to degree 8 of degree 63 and of 2,048 nodes, at beta = 5."""
-    both_ways(flow, 5.0, end, 16, 32, 63, nodes, harmonics, verified)
+    both_ways(flow, 5.0, end, 16, 32, 63, verified)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flow, end", [(mf.USA, 60.0), (mf.SA, 3.0)])
 def test_density_of_degree_127_equals_16_200_carried_nodes(
-    flow: mf.Flow, end: float, nodes: Callable, harmonics: Callable, verified: Callable
+    flow: mf.Flow, end: float, verified: Callable
 ) -> None:
     """The same at beta = 10, further into the collapse."""
-    both_ways(flow, 10.0, end, 24, 90, 127, nodes, harmonics, verified)
+    both_ways(flow, 10.0, end, 24, 90, 127, verified)

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from oracles import harmonics
 from scipy.spatial.transform import Rotation
 
 import meanfield as mf
 
 SPHERE = mf.Sphere()
-Harmonics = Callable[[np.ndarray, int], np.ndarray]
 POLE = np.array([0.0, 0.0, 1.0])
 AXES = {"pole": POLE, "turned": Rotation.from_quat([0.5, -0.7, 0.2, 0.4]).apply(POLE)}
 # m_l = int P_l dmu, l = 1 ... 5, from 1 + 0.1 P_3, by papers' time.
@@ -25,7 +25,7 @@ SA = {
 TABLES = {"USA": (mf.USA, USA), "SA": (mf.SA, SA)}
 
 
-def run_from(axis: np.ndarray, flow: mf.Flow, times: list, tolerance: float, harmonics) -> mf.Run:
+def run_from(axis: np.ndarray, flow: mf.Flow, times: list, tolerance: float) -> mf.Run:
     """Run of 1 + 0.1 P_3(<x, axis>)."""
     third = np.array([0.0, 0.0, 0.0, 0.1 / 7])
     coefficients = SPHERE.convolve(third, harmonics(axis[None], 3)[0].conj())
@@ -35,11 +35,9 @@ def run_from(axis: np.ndarray, flow: mf.Flow, times: list, tolerance: float, har
     return mf.simulate(problem, times[-1], save=times, unit="paper", tolerance=tolerance)
 
 
-def assert_equals_table(
-    flow: mf.Flow, table: dict, axis: np.ndarray, harmonics, verified: Callable
-) -> None:
+def assert_equals_table(flow: mf.Flow, table: dict, axis: np.ndarray, verified: Callable) -> None:
     """Every m_lm = m_l conj(Y_lm(axis)) to all 12 printed digits."""
-    run = run_from(axis, flow, list(table), 1e-13, harmonics)
+    run = run_from(axis, flow, list(table), 1e-13)
     turned = harmonics(axis[None], 5)[0].conj()
     expected = [SPHERE.convolve(np.array([1.0, *row]), turned) for row in table.values()]
     found = [SPHERE.resize(moments, 5) for moments in run.packed_moments()]
@@ -51,30 +49,26 @@ def assert_equals_table(
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("flow, times", [("USA", [0.1, 0.2]), ("SA", [2.0, 4.0])])
 def test_axisymmetric_run_equals_the_table(
-    flow: str, times: list, axis: str, harmonics: Harmonics, verified: Callable
+    flow: str, times: list, axis: str, verified: Callable
 ) -> None:
     """The same run whatever the axis, which no grid may prefer."""
     which, table = TABLES[flow]
     chosen = {time: table[time] for time in times}
-    assert_equals_table(which, chosen, AXES[axis], harmonics, verified)
+    assert_equals_table(which, chosen, AXES[axis], verified)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("axis", AXES)
-def test_axisymmetric_run_equals_the_end_of_the_table(
-    axis: str, harmonics: Harmonics, verified: Callable
-) -> None:
+def test_axisymmetric_run_equals_the_end_of_the_table(axis: str, verified: Callable) -> None:
     """Up to t = 0.3, where 256 degrees are felt."""
-    assert_equals_table(mf.USA, USA, AXES[axis], harmonics, verified)
+    assert_equals_table(mf.USA, USA, AXES[axis], verified)
 
 
 @pytest.mark.parametrize("flow", TABLES)
-def test_default_tolerance_is_good_for_nine_digits(
-    flow: str, harmonics: Harmonics, verified: Callable
-) -> None:
+def test_default_tolerance_is_good_for_nine_digits(flow: str, verified: Callable) -> None:
     """What a user gets without asking for more; the acceptance bound is 1e-8."""
     which, table = TABLES[flow]
-    run = run_from(AXES["turned"], which, list(table), 1e-10, harmonics)
+    run = run_from(AXES["turned"], which, list(table), 1e-10)
     at_axis = harmonics(AXES["turned"][None], 5)[0]
     for moments, row in zip(run.packed_moments(), table.values(), strict=True):
         # m_l = sum_m m_lm Y_lm(axis) / (2 l + 1), the mean of P_l(<x, axis>).

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from oracles import gauss_nodes, harmonics, plain_velocity
 from parameters import each
 
 import meanfield as mf
@@ -23,7 +24,7 @@ BETAS = [-4.0, 0.0, 1.0, 5.0, 25.0, 100.0]
 DEGREE = 8
 
 
-def rates(x: np.ndarray, v: np.ndarray, mass: np.ndarray, degree: int, harmonics) -> np.ndarray:
+def rates(x: np.ndarray, v: np.ndarray, mass: np.ndarray, degree: int) -> np.ndarray:
     """d/dt sum_i w_i conj(Y_lm(x_i)) for points that move with v: a sixth-order difference.
 
     Along geodesics, so that points stay on the sphere; its error is h^6 L^7 / 140, 1e-13.
@@ -41,28 +42,21 @@ def rates(x: np.ndarray, v: np.ndarray, mass: np.ndarray, degree: int, harmonics
 
 @each("flow", FLOWS, beta=BETAS, count=[2, 37, 1000])
 def test_moments_of_tokens_move_with_their_velocity(
-    flow: str, beta: float, count: int, velocity: Callable, harmonics: Callable, verified: Callable
+    flow: str, beta: float, count: int, verified: Callable
 ) -> None:
     """The rate of the moments that a particle run stores, against the model written down."""
     rng = np.random.default_rng(count)
     x, mass = SPHERE.random_points(count, rng), rng.dirichlet(np.ones(count))
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow])
     found = particles(problem, mf.Measure(SPHERE, x, mass)).rhs(0.0, x.ravel()).reshape(-1, 3)
-    expected = rates(x, velocity(x, x, mass, beta, FLOWS[flow]), mass, DEGREE, harmonics)
-    error = rates(x, found, mass, DEGREE, harmonics) - expected
+    expected = rates(x, plain_velocity(x, x, mass, beta, FLOWS[flow]), mass, DEGREE)
+    error = rates(x, found, mass, DEGREE) - expected
     what = "rates of moments of tokens by plain sums, sphere"
     verified("independent methods", what, error, 2e-12)
 
 
 @each("flow", FLOWS, beta=BETAS)
-def test_density_moves_with_its_velocity(
-    flow: str,
-    beta: float,
-    velocity: Callable,
-    harmonics: Callable,
-    nodes: Callable,
-    verified: Callable,
-) -> None:
+def test_density_moves_with_its_velocity(flow: str, beta: float, verified: Callable) -> None:
     """Every coefficient of the right-hand side up to degree 8, from a density without symmetry."""
     rng = np.random.default_rng(4)
     modes = [[l, m, 0.12 / l**2 * rng.normal()] for l in range(1, 6) for m in range(-l, l + 1)]
@@ -79,10 +73,10 @@ def test_density_moves_with_its_velocity(
         twice = np.where(np.arange(len(start)) <= 5, 1.0, 2.0)
         return weights * (harmonics(points, 5) @ (twice * start)).real
 
-    x, targets = nodes(30)
-    y, sources = nodes(36 if abs(beta) < 10 else 64)
-    v = velocity(x, y, mass(y, sources), beta, FLOWS[flow])
-    expected = rates(x, v, mass(x, targets), DEGREE, harmonics)
+    x, targets = gauss_nodes(30)
+    y, sources = gauss_nodes(36 if abs(beta) < 10 else 64)
+    v = plain_velocity(x, y, mass(y, sources), beta, FLOWS[flow])
+    expected = rates(x, v, mass(x, targets), DEGREE)
     # A few hundred eps over the step of the difference, relative to the largest rate.
     size = np.abs(expected).max()
     what = "right-hand side of a density by plain sums, sphere, relative"
@@ -92,9 +86,7 @@ def test_density_moves_with_its_velocity(
 
 
 @pytest.mark.parametrize("beta", [-4.0, 0.0, 1.0, 25.0])
-def test_full_spectrum_moves_without_aliasing(
-    beta: float, velocity: Callable, harmonics: Callable, nodes: Callable, verified: Callable
-) -> None:
+def test_full_spectrum_moves_without_aliasing(beta: float, verified: Callable) -> None:
     """Unnormalised: every coefficient that is kept is exact, though all degrees are full."""
     degree = 14
     rng = np.random.default_rng(6)
@@ -103,16 +95,16 @@ def test_full_spectrum_moves_without_aliasing(
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), mf.USA)
     found = DensityRepresentation(problem, state, 1e-10, degree).rhs(0.0, state)
     twice = np.where(np.arange(len(state)) <= degree, 1.0, 2.0)
-    x, weights = nodes(36)
+    x, weights = gauss_nodes(36)
     mass = weights * (harmonics(x, degree) @ (twice * state)).real
-    v = velocity(x, x, mass, beta, mf.USA)
-    expected = rates(x, v, mass, degree, harmonics)
+    v = plain_velocity(x, x, mass, beta, mf.USA)
+    expected = rates(x, v, mass, degree)
     size = np.abs(expected).max()
     what = "right-hand side of a full spectrum by plain sums, sphere, relative"
     verified("independent methods", what, (found - expected) / size, 1e-11)
 
 
-def test_unnormalized_hierarchy_closes_for_the_linear_kernel(harmonics: Callable) -> None:
+def test_unnormalized_hierarchy_closes_for_the_linear_kernel() -> None:
     """By hand at beta = 0: d<x>/dt = (<1> - <x x^T>) <x>, in moments of degree 1 and 2."""
     x = SPHERE.random_points(50, np.random.default_rng(0))
     problem = mf.Problem(SPHERE, mf.linear(), mf.USA)
@@ -121,7 +113,7 @@ def test_unnormalized_hierarchy_closes_for_the_linear_kernel(harmonics: Callable
     expected = mean - x.T @ x / 50 @ mean
     np.testing.assert_allclose(v.mean(axis=0), expected, rtol=0, atol=1e-16)
     # The oracle above against it: Y_10 = sqrt(3) z, Y_11 = -sqrt(3 / 2) (x + i y).
-    found = rates(x, v, np.full(50, 0.02), 1, harmonics)
+    found = rates(x, v, np.full(50, 0.02), 1)
     x1, y1, z1 = expected
     by_hand = [0.0, np.sqrt(3) * z1, -np.sqrt(1.5) * (x1 - 1j * y1)]
     np.testing.assert_allclose(found, by_hand, rtol=0, atol=1e-13)

@@ -1,16 +1,13 @@
-"""Oracles on the sphere, from NumPy, SciPy and ducc0's Gauss nodes."""
-
-from collections.abc import Callable
+"""The model written down once more, from NumPy, SciPy and ducc0's Gauss nodes alone."""
 
 import ducc0
 import numpy as np
-import pytest
 from scipy.special import sph_harm_y
 
 import meanfield as mf
 
 
-def packed_harmonics(points: np.ndarray, degree: int) -> np.ndarray:
+def harmonics(points: np.ndarray, degree: int) -> np.ndarray:
     """Y_lm at points (n, 3), orthonormal for sigma, shape (n, (L + 1)(L + 2) / 2): m >= 0 only."""
     x, y, z = points.T
     theta, phi = np.arctan2(np.hypot(x, y), z)[:, None], np.arctan2(y, x)[:, None]
@@ -34,7 +31,11 @@ def gauss_nodes(rings: int) -> tuple[np.ndarray, np.ndarray]:
 def plain_field(
     targets: np.ndarray, points: np.ndarray, mass: np.ndarray, beta: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Partition function Z and drift P_x int a y dmu at the targets: the model written down."""
+    """Partition function Z and drift P_x int a y dmu at the targets, angles or unit vectors."""
+    if targets.ndim == 1:
+        ahead = points - targets[:, None]
+        attention = np.exp(beta * np.cos(ahead) - abs(beta)) * mass
+        return attention.sum(axis=1), (attention * np.sin(ahead)).sum(axis=1)
     attention = np.exp(beta * (targets @ points.T) - abs(beta)) * mass
     pull = attention @ points
     return attention.sum(axis=1), pull - targets * (targets * pull).sum(axis=1, keepdims=True)
@@ -43,30 +44,6 @@ def plain_field(
 def plain_velocity(
     targets: np.ndarray, points: np.ndarray, mass: np.ndarray, beta: float, flow: mf.Flow
 ) -> np.ndarray:
-    """Velocity of tokens at the targets, shape (n, 3)."""
+    """Velocity of tokens at the targets, shaped like them."""
     partition, drift = plain_field(targets, points, mass, beta)
-    return flow.strength * (drift / partition[:, None] if flow.normalized else drift)
-
-
-@pytest.fixture(scope="session")
-def harmonics() -> Callable:
-    """Oracle for harmonics at points."""
-    return packed_harmonics
-
-
-@pytest.fixture(scope="session")
-def nodes() -> Callable:
-    """Oracle for integrals."""
-    return gauss_nodes
-
-
-@pytest.fixture(scope="session")
-def velocity() -> Callable:
-    """Oracle for velocities."""
-    return plain_velocity
-
-
-@pytest.fixture(scope="session")
-def field() -> Callable:
-    """Oracle for the partition function and the drift."""
-    return plain_field
+    return flow.strength * ((drift.T / partition).T if flow.normalized else drift)
