@@ -1,43 +1,73 @@
-"""What the equation conserves: mass, mean angle, symmetry, equilibria."""
+"""What the equation conserves: mass, mean angle or torque, symmetry, equilibria."""
 
 from collections.abc import Callable
 
 import numpy as np
+import pytest
+from oracles import gauss_nodes
 from parameters import each
+from scipy.spatial.transform import Rotation
 
 import meanfield as mf
+from meanfield.fields.mean_field import interaction
 from meanfield.kernels import KERNELS
-from meanfield.representations import density, particles
+from meanfield.representations import Options, density, particles, represent
+from meanfield.trajectory import trajectory
 
+SPHERE = mf.Sphere()
+SPACES = {"circle": mf.Circle(), "sphere": SPHERE}
 FLOWS = {
     "USA": mf.USA,
     "SA": mf.SA,
     "repulsive": mf.Flow(strength=-1.0),
     "repulsive SA": mf.Flow(True, -1.0),
 }
-LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)])
+LAWS = {
+    "circle": mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]),
+    "sphere": mf.mixture([(0.6, [0.3, 0.2, 0.9], 2.0), (0.4, [-0.5, 0.8, 0.1], 1.0)]),
+}
+EDGE = np.sqrt(0.75)
+GOLDEN = (1 + np.sqrt(5)) / 2
+# Orbits of finite groups: the directions of these vectors.
+ORBITS = {
+    "point": [[0, 0, 1]],
+    "pair": [[0, 0, 1], [0, 0, -1]],
+    "triangle": [[1, 0, 0], [-0.5, EDGE, 0], [-0.5, -EDGE, 0]],
+    "tetrahedron": [[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]],
+    "octahedron": np.vstack([np.eye(3), -np.eye(3)]),
+    "icosahedron": [
+        np.roll([0, a, b * GOLDEN], shift) for shift in range(3) for a in (-1, 1) for b in (-1, 1)
+    ],
+}
 
 
+@pytest.mark.parametrize("name", SPACES)
 @each("beta", [-4.0, 0.0, 5.0, 100.0], flow=FLOWS)
-def test_mass_of_a_density_is_exactly_one(flow: str, beta: float, verified: Callable) -> None:
+def test_mass_of_a_density_is_exactly_one(
+    name: str, flow: str, beta: float, verified: Callable
+) -> None:
     """The coefficient of degree 0 never changes, not by one bit, also when degrees double."""
-    problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), FLOWS[flow], LAW)
-    carrier = density(problem, problem.initial_measure(), tolerance=1e-10)
+    problem = mf.Problem(SPACES[name], KERNELS["exponential"](beta), FLOWS[flow], LAWS[name])
+    until, tolerance = {"circle": (2.0, 1e-10), "sphere": (1.0, 1e-7)}[name]
+    carrier = density(problem, problem.initial_measure(), tolerance=tolerance)
     assert carrier.rhs(0.0, carrier.state)[0] == 0.0
-    run = mf.simulate(problem, until=2.0, save=5, representation="density")
-    what = "mass of a density, to the bit, circle"
-    verified("invariants", what, run.moments[:, 0] - 1.0, 0.0)
+    for snapshot in trajectory(problem, carrier, [0.5 * until, until], tolerance=tolerance):
+        what = f"mass of a density, to the bit, {name}"
+        verified("invariants", what, snapshot.moments[0] - 1.0, 0.0)
+        assert snapshot.measure.coefficients[0] == 1.0
 
 
+@pytest.mark.parametrize("name", SPACES)
 @each("flow", FLOWS, count=[60, 2000])
-def test_mass_of_particles_is_one(flow: str, count: int, verified: Callable) -> None:
+def test_mass_of_particles_is_one(name: str, flow: str, count: int, verified: Callable) -> None:
     """Weights are carried, not evolved."""
     rng = np.random.default_rng(0)
-    measure = mf.from_points(rng.uniform(0, 6, count), rng.dirichlet(np.ones(count)))
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), FLOWS[flow], measure)
-    run = mf.simulate(problem, until=5.0, save=3)
-    what = "mass of particles, circle"
-    verified("invariants", what, run.moments[:, 0] - 1.0, 1e-14)
+    law = mf.from_points(SPACES[name].random_points(count, rng), rng.dirichlet(np.ones(count)))
+    problem = mf.Problem(SPACES[name], mf.exponential(5.0), FLOWS[flow], law)
+    carrier = represent(problem, Options(name="particles"))
+    for snapshot in trajectory(problem, carrier, [0.0, 5.0], tolerance=1e-8):
+        what = f"mass of particles, {name}"
+        verified("invariants", what, snapshot.moments[0] - 1.0, 1e-14)
 
 
 @each(
@@ -97,10 +127,112 @@ def test_regular_polygon_is_stationary(k: int, beta: float, flow: str, verified:
     verified("invariants", what, velocity, 4e-15)
 
 
-def test_dirac_stays_where_it_is() -> None:
-    """All tokens at one place stay there under attraction; moments alone must not push them."""
-    angles = np.full(300, 1.2345)
+@each("beta", [-4.0, 0.0, 5.0, 60.0], count=[2, 60, 2000])
+def test_unnormalized_tokens_exert_no_torque(beta: float, count: int, verified: Callable) -> None:
+    """Forces between two tokens are opposite: int x wedge v dmu = 0; asked are 1e-12."""
+    rng = np.random.default_rng(count)
+    x, mass = SPHERE.random_points(count, rng), rng.dirichlet(np.ones(count))
+    for strength in (1.0, -1.0):
+        problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), mf.Flow(strength=strength))
+        v = particles(problem, mf.Measure(SPHERE, x, mass)).rhs(0.0, x.ravel()).reshape(-1, 3)
+        what = "torque of tokens without softmax, sphere"
+        verified("invariants", what, mass @ np.cross(x, v), 1e-16)
+        assert np.abs(v).max() > 1e-4 or count == 2
+
+
+@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 60.0])
+def test_unnormalized_density_exerts_no_torque(beta: float, verified: Callable) -> None:
+    """The same of a density, its velocity at the nodes of an exact rule; SA exerts one."""
+    x, weights = gauss_nodes(80)
+    torques = []
+    for flow in (mf.USA, mf.Flow(strength=-1.0), mf.SA):
+        problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), flow, LAWS["sphere"])
+        start = problem.initial_measure().coefficients
+        v = interaction(problem).field(start).velocity(x)
+        mass = weights * SPHERE.evaluate(start, x)
+        torques.append(np.abs(mass @ np.cross(x, v)).max())
+    what = "torque of a density without softmax, sphere"
+    verified("invariants", what, torques[:2], 1e-15)
+    # At beta = 0 the partition function is constant.
+    assert torques[2] > 1e-6 or beta == 0
+
+
+def moments_along(beta: float, flow: str, law: mf.Law) -> np.ndarray:
+    """Moments, as users see them (4, 2, L + 1, L + 1), over 1.2 e-folds."""
+    problem = mf.Problem(SPHERE, mf.exponential(beta), FLOWS[flow], law)
+    times = np.linspace(0.0, 1.2 / max(abs(mf.growth_rates(problem))), 4)
+    carrier = represent(problem, Options(tolerance=1e-9))
+    stream = trajectory(problem, carrier, times, tolerance=1e-9)
+    return np.array([SPHERE.spread(snapshot.moments) for snapshot in stream])
+
+
+# Name: modes, and whether a coefficient (sine, l, m) is allowed by the symmetry.
+SYMMETRIES: dict[str, tuple[list, Callable]] = {
+    "2-fold": ([[2, 2, 0.1], [3, -2, 0.1], [1, 0, 0.1]], lambda s, l, m: m % 2 == 0),
+    "3-fold": ([[3, 3, 0.1], [4, -3, 0.1], [1, 0, 0.1]], lambda s, l, m: m % 3 == 0),
+    "5-fold": ([[5, 5, 0.1], [6, -5, 0.1], [1, 0, 0.1]], lambda s, l, m: m % 5 == 0),
+    "axial": ([[1, 0, 0.1], [2, 0, 0.1], [3, 0, -0.1]], lambda s, l, m: m == 0),
+    "antipodal": ([[2, 0, 0.1], [2, 1, 0.1], [4, -3, 0.1]], lambda s, l, m: l % 2 == 0),
+    "z to -z": ([[1, 1, 0.1], [2, -2, 0.1], [3, -1, 0.1]], lambda s, l, m: (l + m) % 2 == 0),
+    "y to -y": ([[1, 1, 0.1], [2, 1, 0.1], [3, 2, 0.1]], lambda s, l, m: s == 0),
+}
+
+
+@each("symmetry", SYMMETRIES, flow=["USA", "SA"])
+def test_symmetry_is_kept(flow: str, symmetry: str, verified: Callable) -> None:
+    """Forbidden coefficients stay 0, although they would grow if they were there."""
+    modes, allowed = SYMMETRIES[symmetry]
+    moments = moments_along(5.0, flow, mf.perturbed_uniform(modes))
+    forbidden = ~np.fromfunction(np.vectorize(allowed), moments.shape[1:], dtype=int)
+    forbidden &= np.tril(np.ones(moments.shape[2:], dtype=bool))
+    assert forbidden.sum() > 100
+    # Rounding; asked are 1e-12.
+    what = "seven symmetries of a density, sphere"
+    verified("symmetry", what, moments[:, forbidden], 1e-14)
+    assert np.abs(moments[-1] - moments[0]).max() > 0.05
+
+
+@each("fold", [3, 7], flow=FLOWS)
+def test_symmetry_of_tokens_is_kept(flow: str, fold: int, verified: Callable) -> None:
+    """Ten random tokens and their images under turns about a generic axis."""
+    axis = np.array([0.48, -0.6, 0.64])
+    turns = Rotation.from_rotvec(2 * np.pi / fold * np.arange(fold)[:, None] * axis)
+    first = SPHERE.random_points(10, np.random.default_rng(fold))
+    law = mf.from_points(np.concatenate([turn.apply(first) for turn in turns]))
+    problem = mf.Problem(SPHERE, mf.exponential(5.0), FLOWS[flow], law)
+    carrier = represent(problem, Options(name="particles", tolerance=1e-9))
+    times = [2.5 / max(abs(mf.growth_rates(problem)))]
+    (last,) = trajectory(problem, carrier, times, tolerance=1e-9)
+    found = last.measure.points.reshape(fold, 10, 3)
+    for turn, points in zip(turns, found, strict=True):
+        what = "k-fold symmetry of tokens about a generic axis, sphere"
+        verified("symmetry", what, points - turn.apply(found[0]), 1e-13)
+    assert np.abs(found[0] - first).max() > 0.05
+
+
+@each("copies", [1, 200], beta=[-4.0, 0.0, 5.0, 40.0], flow=FLOWS)
+def test_orbits_are_stationary(copies: int, beta: float, flow: str, verified: Callable) -> None:
+    """Orbits of groups without a fixed direction balance, in any position, few tokens or many."""
+    problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow])
+    turn = Rotation.from_quat([0.1, -0.4, 0.7, 0.2])
+    for vectors in ORBITS.values():
+        points = SPHERE.check_points(np.repeat(turn.apply(vectors), copies, axis=0))
+        rate = particles(problem, mf.Measure(SPHERE, points)).rhs(0.0, points.ravel())
+        # Of a velocity of about 1 where the balance is disturbed.
+        what = "velocity of polytopes, sphere"
+        verified("invariants", what, rate, 4e-15)
+
+
+@pytest.mark.parametrize(
+    "name, place, count",
+    [("circle", 1.2345, 300)]
+    + [("sphere", x, 30) for x in ([0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [0.48, -0.6, 0.64])],
+)
+def test_dirac_stays_where_it_is(name: str, place: float | list, count: int) -> None:
+    """All tokens at one place stay there for ever, the poles included."""
+    points = np.array([place] * count)
     for flow in (mf.USA, mf.SA):
-        problem = mf.Problem(mf.Circle(), mf.exponential(30.0), flow, mf.from_points(angles))
-        run = mf.simulate(problem, until=1e3, save=2, representation="particles")
-        np.testing.assert_allclose(run.measures[-1].points, angles, rtol=0, atol=1e-14)
+        problem = mf.Problem(SPACES[name], mf.exponential(30.0), flow, mf.from_points(points))
+        carrier = particles(problem, problem.initial_measure())
+        (last,) = trajectory(problem, carrier, [1e3], tolerance=1e-10)
+        np.testing.assert_allclose(last.measure.points, points, rtol=0, atol=1e-14)

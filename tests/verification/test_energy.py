@@ -4,39 +4,69 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from oracles import gauss_nodes, harmonics, plain_field
 from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
 from meanfield.kernels import KERNELS
 from meanfield.observables import interaction_energy
-from meanfield.representations import density, particles
+from meanfield.representations import DensityRepresentation, Options, particles, represent
+from meanfield.trajectory import trajectory
 
+CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
+SPACES = {"circle": CIRCLE, "sphere": SPHERE}
 FLOWS = {
     "USA": mf.USA,
     "SA": mf.SA,
     "repulsive USA": mf.Flow(strength=-1.0),
     "repulsive SA": mf.Flow(True, -0.5),
 }
-LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05]])
+BETAS = [-4.0, 0.0, 5.0, 100.0]
+# No symmetry.
+LAWS = {
+    "circle": mf.perturbed_uniform([[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05]]),
+    "sphere": mf.perturbed_uniform(
+        [[1, 0, 0.1], [1, -1, 0.05], [2, 1, -0.1], [3, -2, 0.08], [4, 3, 0.05]]
+    ),
+}
 
 
-def on_circle(beta: float, flow: mf.Flow = mf.USA, law: mf.Law = LAW) -> mf.Problem:
-    """Problem with an initial density without symmetry."""
-    return mf.Problem(mf.Circle(), KERNELS["exponential"](beta), flow, law)
+def posed(name: str, beta: float, flow: mf.Flow = mf.USA, law: mf.Law | None = None) -> mf.Problem:
+    """Problem from a density without symmetry, unless a law is given."""
+    return mf.Problem(SPACES[name], KERNELS["exponential"](beta), flow, law or LAWS[name])
+
+
+def in_potential_units(problem: mf.Problem) -> float:
+    """E[mu] = 1/2 int int W over the energy as observed, which is 1 for a Dirac (uniform)."""
+    beta = problem.kernel.beta
+    if beta == 0:
+        return 0.5
+    # W = a / beta is 1 / beta at s = 1; for beta < 0 its mean counts.
+    return (1.0 if beta > 0 else mean_attention(problem.space.name, abs(beta))) / (2 * beta)
+
+
+def mean_attention(name: str, beta: float) -> float:
+    """Mean of a: the energy of uniform where that of a Dirac is 1."""
+    return float(ive(0, beta) if name == "circle" else -np.expm1(-2 * beta) / (2 * beta))
 
 
 @pytest.mark.parametrize(
-    "beta, printed", [(1.0, 0.6330329389), (5.0, 2.7239871824), (10.0, 140.7858314)]
+    "name, beta, printed",
+    [("circle", 1.0, 0.6330329389), ("circle", 5.0, 2.7239871824), ("circle", 10.0, 140.7858314)]
+    + [("sphere", 1.0, 0.5876005968), ("sphere", 5.0, 1.4840642116), ("sphere", 10.0, 55.06616437)],
 )
 def test_energy_of_uniform_equals_the_printed_values(
-    beta: float, printed: float, verified: Callable
+    name: str, beta: float, printed: float, verified: Callable
 ) -> None:
-    """I_0(beta) / (2 beta) in the papers' units, where a Dirac has e^beta / (2 beta)."""
-    problem = on_circle(beta)
-    found = interaction_energy(problem, mf.Density(mf.Circle(), [1.0]).moments(60))
-    what = "energy of uniform as printed, circle, relative"
-    verified("exact solutions", what, found * np.exp(beta) / (2 * beta * printed) - 1, 4e-10)
+    """Papers: I_0 / (2 beta), sinh(beta) / (2 beta^2); a Dirac has e^beta / (2 beta)."""
+    uniform = mf.Density(SPACES[name], [1.0])
+    found = interaction_energy(posed(name, beta), uniform.moments(60))
+    what = f"energy of uniform as printed, {name}, relative"
+    # The rounding of the last printed digit.
+    tolerance = {"circle": 4e-10, "sphere": 1e-10}[name]
+    verified("exact solutions", what, found * np.exp(beta) / (2 * beta * printed) - 1, tolerance)
+    assert found == pytest.approx(mean_attention(name, beta), rel=4e-15)
 
 
 @each("beta", [1.0, 5.0, 300.0], k=[1, 2, 3, 7])
@@ -44,95 +74,157 @@ def test_energy_of_polygons_is_a_sum_of_bessel_functions(
     k: int, beta: float, verified: Callable
 ) -> None:
     """sum_p I_{kp} / (2 beta) over e^beta / (2 beta); one point has energy 1."""
-    problem = on_circle(beta)
-    measure = mf.Measure(mf.Circle(), 2 * np.pi * np.arange(k) / k)
+    problem = posed("circle", beta)
+    measure = mf.Measure(CIRCLE, 2 * np.pi * np.arange(k) / k)
     found = interaction_energy(problem, measure.moments(problem.kernel_degree))
     expected = ive(0, beta) + 2 * ive(k * np.arange(1, 300), beta).sum()
     what = "energy of polygons, circle, relative"
     verified("exact solutions", what, found / expected - 1, 2e-14)
 
 
-def derivative_of_energy(beta: float, flow: mf.Flow) -> tuple[float, float, dict[str, float]]:
-    """dE/dt from dc/dt, the dissipation by plain sums, and what the package says of both."""
-    problem = on_circle(beta, flow)
-    carrier = density(problem, problem.initial_measure(), tolerance=1e-12)
-    c, rate = carrier.state, carrier.rhs(0.0, carrier.state)
-    k = np.arange(1, len(c))
-    w = ive(k, beta) / beta if beta else 0.5 * (k == 1)
-    balance = 2.0 * np.sum(w * (np.conj(c[1:]) * rate[1:]).real)
-    theta = 2 * np.pi * np.arange(600) / 600
-    f = 1.0 + 2.0 * (np.exp(1j * np.outer(theta, k)) @ c[1:]).real
-    d = theta[:, None] - theta
-    a = np.exp(beta * np.cos(d) - abs(beta))
-    z = (a * f).mean(axis=1) if flow.normalized else np.ones(600)
-    v = -flow.strength * (a * np.sin(d) * f).mean(axis=1) / z
-    return balance, float(np.mean(f * z * v**2)) / flow.strength, carrier.diagnostics(0.0, c)
+@pytest.mark.parametrize("beta", [1.0, 5.0, 300.0])
+def test_energy_of_polytopes_is_a_sum_over_pairs(beta: float, verified: Callable) -> None:
+    """Dirac, antipodal pair, triangle, tetrahedron, octahedron; far apart: sum of mass^2."""
+    edge = np.sqrt(0.75)
+    shapes = {
+        "Dirac": ([[0.6, 0.0, 0.8]], [1.0]),
+        "pair": ([[0, 0.6, 0.8], [0, -0.6, -0.8]], [1.0, -1.0]),
+        "triangle": ([[1, 0, 0], [-0.5, edge, 0], [-0.5, -edge, 0]], [1.0, -0.5, -0.5]),
+        "tetrahedron": ([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], [1.0] + 3 * [-1 / 3]),
+        "octahedron": (np.vstack([np.eye(3), -np.eye(3)]), [1.0, -1.0, 0.0, 0.0, 0.0, 0.0]),
+    }
+    problem = posed("sphere", beta)
+    for points, similarities in shapes.values():
+        measure = mf.Measure(SPHERE, np.array(points, dtype=float))
+        found = interaction_energy(problem, measure.moments(problem.kernel_degree))
+        expected = np.exp(beta * (np.array(similarities) - 1)).mean()
+        what = "energy of polytopes, sphere, relative"
+        verified("exact solutions", what, found / expected - 1, 5e-14)
 
 
-@each("beta", [-4.0, 0.0, 5.0, 100.0], flow=FLOWS)
+def nodes(name: str, rings: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points and weights of a rule that is exact up to degree 2 rings - 1."""
+    if name == "sphere":
+        return gauss_nodes(rings)
+    return np.pi * np.arange(2 * rings) / rings, np.full(2 * rings, 0.5 / rings)
+
+
+def values(name: str, coefficients: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Density at points, by NumPy and SciPy."""
+    degree = SPACES[name].degree_of(coefficients)
+    if name == "circle":
+        waves, alone = np.exp(1j * np.outer(points, np.arange(degree + 1))), 0
+    else:
+        waves, alone = harmonics(points, degree), degree
+    twice = np.where(np.arange(len(coefficients)) <= alone, 1.0, 2.0)
+    return (waves @ (twice * coefficients)).real
+
+
+@pytest.mark.parametrize("name", SPACES)
+@each("beta", BETAS, flow=FLOWS)
 def test_energy_grows_at_the_rate_of_dissipation(
-    flow: str, beta: float, verified: Callable
+    name: str, flow: str, beta: float, verified: Callable
 ) -> None:
     """dE/dt = int |v|^2 dmu (USA), int Z |v|^2 dmu (SA), over the strength; asked are 1e-8."""
-    balance, dissipation, diagnostics = derivative_of_energy(beta, FLOWS[flow])
-    found = np.array([balance, diagnostics["energy_rate"], diagnostics["energy_dissipation"]])
-    what = "dE/dt is the dissipation, density, circle, relative"
-    verified("invariants", what, found / dissipation - 1, 1e-12)
+    problem = posed(name, beta, FLOWS[flow])
+    start = problem.initial_measure().coefficients
+    state = problem.space.resize(start, max(problem.kernel_degree, 48))
+    carrier = DensityRepresentation(problem, state, 1e-10, problem.space.degree_of(state))
+    found = carrier.diagnostics(0.0, state)
+    # Sources exact for the kernel times the density, targets for the density times |v|^2.
+    y, w = nodes(name, 36 if abs(beta) < 10 else 64)
+    x, targets = nodes(name, 24 if name == "sphere" else 128)
+    partition, drift = plain_field(x, y, w * values(name, start, y), beta)
+    squared = problem.flow.strength * (drift.reshape(len(x), -1) ** 2).sum(axis=1)
+    if problem.flow.normalized:
+        squared /= partition
+    expected = targets @ (values(name, start, x) * squared)
+    both = np.array([found["energy_dissipation"], found["energy_rate"]])
+    what = f"dE/dt is the dissipation, density, {name}, relative"
+    verified("invariants", what, both / expected - 1, 1e-12)
+    assert found["density_min"] > 0
 
 
-@each("beta", [-4.0, 0.0, 5.0, 100.0], flow=FLOWS, count=[37, 1000])
+@pytest.mark.parametrize("name", SPACES)
+@each("beta", BETAS, flow=FLOWS, count=[37, 1000])
 def test_dissipation_of_particles_equals_plain_sums(
-    flow: str, beta: float, count: int, verified: Callable
+    name: str, flow: str, beta: float, count: int, verified: Callable
 ) -> None:
     """The diagnostic of a particle run, weights included."""
     rng = np.random.default_rng(2)
-    x, weights = rng.uniform(0, 7, count), rng.dirichlet(np.ones(count))
-    problem = on_circle(beta, FLOWS[flow])
-    carrier = particles(problem, mf.Measure(mf.Circle(), x, weights))
-    d = x[:, None] - x
-    a = np.exp(beta * np.cos(d) - abs(beta)) * weights
-    z = a.sum(axis=1) if FLOWS[flow].normalized else np.ones(count)
-    v = FLOWS[flow].strength * (a * np.sin(d)).sum(axis=1) / z
-    expected = np.sum(weights * z * v**2) / FLOWS[flow].strength
-    found = carrier.diagnostics(0.0, x)["energy_dissipation"]
-    what = "dissipation of particles by plain sums, circle, relative"
-    verified("invariants", what, found / expected - 1, 1e-11)
+    x, weights = SPACES[name].random_points(count, rng), rng.dirichlet(np.ones(count))
+    problem = posed(name, beta, FLOWS[flow])
+    carrier = particles(problem, mf.Measure(SPACES[name], x, weights))
+    partition, drift = plain_field(x, x, weights, beta)
+    squared = problem.flow.strength * (drift.reshape(count, -1) ** 2).sum(axis=1)
+    if problem.flow.normalized:
+        squared /= partition
+    found = carrier.diagnostics(0.0, x.ravel())["energy_dissipation"]
+    what = f"dissipation of particles by plain sums, {name}, relative"
+    verified("invariants", what, found / (weights @ squared) - 1, 1e-12)
 
 
-@each("beta", [-4.0, 0.0, 5.0, 100.0], flow=FLOWS)
-def test_energy_is_monotone_along_a_density_run(flow: str, beta: float, verified: Callable) -> None:
-    """Attraction never lowers it, repulsion never raises it, not even by rounding's tenfold."""
-    problem = on_circle(beta, FLOWS[flow])
-    run = mf.simulate(problem, until=2.0 / max(abs(mf.growth_rates(problem))), save=41)
-    change = np.diff(run.observables["energy"]) * np.sign(problem.flow.strength)
-    # For beta < 0 energies are in units of the uniform one, and W = a / beta is negative.
-    change *= -1.0 if beta < 0 else 1.0
-    what = "energy never goes the wrong way, density, circle"
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize(
+    "flow, beta",
+    [("USA", -4.0), ("USA", 5.0), ("USA", 100.0), ("SA", 5.0), ("SA", 100.0)]
+    + [("repulsive USA", 5.0), ("repulsive SA", -4.0)],
+)
+def test_energy_is_monotone_along_a_density_run(
+    name: str, flow: str, beta: float, verified: Callable
+) -> None:
+    """Attraction never lowers it, repulsion never raises it; its rate is the dissipation."""
+    problem = posed(name, beta, FLOWS[flow])
+    until = 1.2 / max(abs(mf.growth_rates(problem)))
+    carrier = represent(problem, Options(name="density"))
+    run = list(trajectory(problem, carrier, np.linspace(0.0, until, 9), tolerance=1e-10))
+    energies = np.array([interaction_energy(problem, s.moments) for s in run])
+    change = np.diff(energies) * np.sign(problem.flow.strength * in_potential_units(problem))
+    what = f"energy never goes the wrong way, density, {name}"
     verified("invariants", what, min(change.min(), 0.0), 1e-15)
     assert change.max() > 1e-6
+    rates = [s.diagnostics["energy_rate"] for s in run]
+    dissipation = [s.diagnostics["energy_dissipation"] for s in run]
+    np.testing.assert_allclose(rates, dissipation, rtol=1e-11)
 
 
-@each("count", [50, 300], flow=["USA", "SA", "repulsive USA"])
-def test_energy_is_monotone_along_a_particle_run(flow: str, count: int, verified: Callable) -> None:
-    """From 50 or 300 tokens through the collapse to clusters."""
-    points = np.random.default_rng(5).uniform(0, 2 * np.pi, count)
-    problem = on_circle(9.0, FLOWS[flow], mf.from_points(points))
-    run = mf.simulate(problem, until=60.0, save=61)
-    change = np.diff(run.observables["energy"]) * np.sign(problem.flow.strength)
+@pytest.mark.parametrize("name", ["circle", pytest.param("sphere", marks=pytest.mark.slow)])
+@each("flow", ["USA", "SA", "repulsive USA"], count=[50, 900])
+def test_energy_is_monotone_along_a_particle_run(
+    name: str, flow: str, count: int, verified: Callable
+) -> None:
+    """From 50 or 900 tokens into clusters, pair sums and moments."""
+    points = SPACES[name].random_points(count, np.random.default_rng(5))
+    problem = posed(name, 9.0, FLOWS[flow], mf.from_points(points))
+    carrier = represent(problem, Options(name="particles"))
+    run = trajectory(problem, carrier, np.linspace(0.0, 30.0, 16), tolerance=1e-10)
+    energies = [interaction_energy(problem, snapshot.moments) for snapshot in run]
+    change = np.diff(energies) * np.sign(problem.flow.strength)
     # The tolerance of the run, 1e-10, shows when nothing moves any more.
-    what = "energy never goes the wrong way, particles, circle"
+    what = f"energy never goes the wrong way, particles, {name}"
     verified("invariants", what, min(change.min(), 0.0), 1e-12)
     assert abs(change).max() > 1e-4
 
 
-def test_energy_rate_is_the_slope_of_the_energy(verified: Callable) -> None:
-    """The stored rate against differences of stored energies in time."""
-    problem = on_circle(5.0)
-    h = 0.05
-    run = mf.simulate(
-        problem, until=2.1, save=[2 - 2 * h, 2 - h, 2.0, 2 + h, 2 + 2 * h], tolerance=1e-13
-    )
-    e = run.observables["energy"] / (2 * 5.0)  # in units of W: E[Dirac] = 1 / (2 beta)
-    slope = (e[0] - 8 * e[1] + 8 * e[3] - e[4]) / (12 * h)
-    what = "slope of the energy in time, density, circle, relative"
-    verified("invariants", what, slope / run.diagnostics["energy_rate"][2] - 1, 1e-8)
+@pytest.mark.parametrize("name", SPACES)
+@each("flow", FLOWS, kind=["density", "particles"])
+def test_slope_of_the_energy_is_the_dissipation(
+    name: str, flow: str, kind: str, verified: Callable
+) -> None:
+    """Differences of observed energies in time against the diagnostic, along a run."""
+    law = None
+    if kind == "particles":
+        law = mf.from_points(SPACES[name].random_points(60, np.random.default_rng(1)))
+    problem = posed(name, 5.0, FLOWS[flow], law)
+    h = 0.04
+    times = 1.0 + h * np.arange(-4, 5)
+    carrier = represent(problem, Options(name=kind, tolerance=1e-13))
+    run = list(trajectory(problem, carrier, times, tolerance=1e-13))
+    observed = np.array([interaction_energy(problem, s.moments) for s in run])
+    e = in_potential_units(problem) * observed
+    odd = (e[5:] - e[3::-1]) / h
+    slope = odd @ np.array([4 / 5, -1 / 5, 4 / 105, -1 / 280])
+    # Eighth-order differences: h^8 and rounding eps / h.
+    dissipation = run[4].diagnostics["energy_dissipation"]
+    what = f"slope of the energy in time, {kind}, {name}, relative"
+    verified("invariants", what, slope / dissipation - 1, 1e-10)
