@@ -153,6 +153,7 @@ _MAKERS = {
     "ConvergenceStudy.plot": "outputs.plots.comparison:comparison_figure",
     "Ensemble.plot": "outputs.plots.ensemble:ensemble_figure",
     "Run.animate": "outputs.plots:animate",
+    "Run.problem": "config.stored:stored_problem",
     "Run.plot": "outputs.plots:plot",
     "Run.to_xarray": "outputs.dataset:to_xarray",
 }

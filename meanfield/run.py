@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +55,8 @@ class Run:
         Given. Growth rates of the uniform state by degree, in scaled time.
     events : tuple of Event
         Given. Hand-overs, atoms that begin and clusters that meet, in order.
+    given_problem : Problem or None
+        Given, where the run was made in Python; see `problem`.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Run:
     attributes: dict[str, Any] = field(default_factory=dict)
     growth_rates: FloatArray = field(default_factory=lambda: np.zeros(1))
     events: tuple[Event, ...] = ()
+    given_problem: Problem | None = None
 
     @property
     def status(self) -> str:
@@ -83,6 +87,17 @@ class Run:
     def manifold(self) -> Manifold:
         """Manifold on which it ran."""
         return MANIFOLDS[str(self.attributes["manifold"])]()
+
+    @cached_property
+    def problem(self) -> Problem:
+        """Problem that was solved: as it was given, or as the run file in a file tells it.
+
+        Raises
+        ------
+        ValueError
+            Of a run from a file, if the kernel is a function of the user's own.
+        """
+        return self.given_problem or VIEWS["Run.problem"](self)
 
     def packed_moments(self) -> ModalArray:
         """Moments as `Manifold` and `Interaction` take them, shape (n_saves, n)."""
@@ -163,6 +178,7 @@ def collect(
         attributes=problem_attributes(problem) | {"status": COMPLETED},
         growth_rates=growth_rates(problem),
         events=tuple(event for s in snapshots for event in s.events),
+        given_problem=problem,
     )
 
 

@@ -1,4 +1,4 @@
-"""Figures, films and datasets of results, which are made on the floors above them.
+"""What results are asked for and the floors above them make: figures, films, data sets, problems.
 
 A result names what it wants ("Run.plot"); the top of the package, which knows every floor, says who
 makes it, and loads it when it is first asked for.

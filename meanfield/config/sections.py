@@ -85,7 +85,16 @@ def read_problem(
     ConfigError
         With one line that names file, section and key.
     """
-    section = f"{where}: [problem]"
+    bare = bare_problem(f"{where}: [problem]", folder, table, anywhere=anywhere)
+    section = f"{where}: [initial]"
+    with located(section):
+        problem = replace(bare, initial=initial_law(section, folder, initial, bare))
+        problem.initial_measure()
+    return problem
+
+
+def bare_problem(section: str, folder: Path, table: Any, *, anywhere: bool = False) -> Problem:
+    """Problem of the section [problem] without its initial law."""
     values = read_table(section, table, PROBLEM_KEYS)
     with located(section):
         flow = Flow(values["normalized"], values["strength"], values["diffusivity"])
@@ -94,11 +103,7 @@ def read_problem(
         bare = Problem(MANIFOLDS[values["manifold"]](), kernel, flow)
         # A user's function may turn out not to be smooth: find out before anything starts.
         _ = bare.kernel_degree
-    section = f"{where}: [initial]"
-    with located(section):
-        problem = replace(bare, initial=_law(section, folder, initial, bare))
-        problem.initial_measure()
-    return problem
+    return bare
 
 
 def _kernel(section: str, folder: Path, values: dict[str, Any], anywhere: bool) -> Kernel:
@@ -127,7 +132,8 @@ def _kernel(section: str, folder: Path, values: dict[str, Any], anywhere: bool) 
     return zonal(function, beta=beta, name=own["attention"])
 
 
-def _law(section: str, folder: Path, table: Any, bare: Problem) -> InitialLaw:
+def initial_law(section: str, folder: Path, table: Any, bare: Problem) -> InitialLaw:
+    """Law of the section [initial], not yet built."""
     if not isinstance(table, dict):
         raise ConfigError(f"{section} must be a table, got {shown(table)}.")
     name = table.get("name", "perturbed_uniform")
@@ -246,3 +252,6 @@ INITIAL: dict[str, tuple[dict[str, Key], Callable[[dict[str, Any], Path, Problem
     ),
 }
 """Initial laws that a run file names: their keys, and how to build them."""
+
+INITIAL_FROM_FILES = ("file", "tokens")
+"""Those that other files hold."""

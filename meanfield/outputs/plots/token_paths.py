@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.fields.mean_field import Interaction, interaction
-from meanfield.flows import Flow
-from meanfield.kernels import KERNELS
 from meanfield.measures import Density, Measure
 from meanfield.outputs.plots.carriers import saves_with_a_density, saves_with_the_same_tokens
 from meanfield.outputs.plots.cell_means import quantiles
-from meanfield.problem import Problem
 from meanfield.run import Run
 
 _TOLERANCE = 1e-8
@@ -86,17 +83,15 @@ def paths_from_moments(
 
 
 def run_interaction(run: Run) -> Interaction | None:
-    """Interaction of a run, from its attributes; None where they do not tell.
+    """Interaction of a run; None where its file does not tell, a kernel of the user's own.
 
-    Unknown are kernels of the user's own; noisy tokens have no paths that a density knows.
+    None also with diffusion: noisy tokens have no paths that a density knows.
     """
-    facts = run.attributes
-    name = str(facts.get("kernel", ""))
-    if name not in KERNELS or float(facts.get("diffusivity", 0.0)) > 0:
+    try:
+        problem = run.problem
+    except ValueError:
         return None
-    kernel = KERNELS[name](float(facts["beta"]))
-    flow = Flow(bool(facts["normalized"]), float(facts["strength"]))
-    return interaction(Problem(run.manifold, kernel, flow))
+    return None if problem.flow.diffusivity > 0 else interaction(problem)
 
 
 def quantiles_at_start(measure: Density | Measure, count: int) -> FloatArray:

@@ -1,0 +1,93 @@
+"""The problem of a run that was read from a file, from the run file it was made from.
+
+Nothing else is read and no Python of others is run: tokens that lay in a file of their own are
+those of the first saved time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from meanfield.config.document import parsed
+from meanfield.config.sections import INITIAL_FROM_FILES, bare_problem, initial_law
+from meanfield.flows import Flow
+from meanfield.initial import InitialLaw, from_density, from_points
+from meanfield.kernels import KERNELS
+from meanfield.manifolds import Manifold
+from meanfield.measures import Density
+from meanfield.problem import Problem
+from meanfield.run import Run
+
+
+@dataclass(frozen=True)
+class NotStored:
+    """A law that a file names without holding it."""
+
+    name: str
+
+    def build(self, manifold: Manifold) -> NoReturn:
+        """Say what is missing."""
+        raise ValueError(
+            f"the run starts from {self.name!r}, which its file does not hold: give the problem "
+            "an initial law."
+        )
+
+
+def stored_problem(run: Run) -> Problem:
+    """Problem that a run evolved, as far as its attributes tell.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is a function of the user's own.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear()), 1.0, save=2)
+    >>> text = "problem = {manifold = 'circle', beta = 4.0, normalized = true}"
+    >>> stored_problem(replace(run, attributes={"config": text}))
+    Problem(Circle(), exponential(beta=4.0), SA, uniform())
+    """
+    try:
+        return _told_by_run_file(run, parsed(str(run.attributes["config"])))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        # Files of other versions, or of none: kernel and flow stand beside the run file.
+        return _told_by_attributes(run)
+
+
+def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
+    if "attention" in tables["problem"]:
+        raise ValueError("a user's own Python, which is not run where a file is read.")
+    bare = bare_problem("[problem]", Path(), tables["problem"])
+    table = tables.get("initial", {"name": "uniform"})
+    if table.get("name") in INITIAL_FROM_FILES:
+        return replace(bare, initial=_first_state(run, table["name"]))
+    return replace(bare, initial=initial_law("[initial]", Path(), table, bare))
+
+
+def _told_by_attributes(run: Run) -> Problem:
+    facts = run.attributes
+    name = str(facts.get("kernel", ""))
+    if name not in KERNELS:
+        raise ValueError(
+            f"the kernel of the run is {name!r}, a function of the user's own, of which its file "
+            "holds the name alone: make the problem again."
+        )
+    strength, diffusivity = float(facts["strength"]), float(facts.get("diffusivity", 0.0))
+    flow = Flow(bool(facts["normalized"]), strength, diffusivity)
+    first = _first_state(run, str(facts.get("initial", "")))
+    return Problem(run.manifold, KERNELS[name](float(facts["beta"])), flow, first)
+
+
+def _first_state(run: Run, name: str) -> InitialLaw:
+    """State that was kept of time 0."""
+    first = run.measures[0] if len(run.time) and run.time[0] == 0 else None
+    if isinstance(first, Density):
+        return from_density(first.coefficients)
+    # Nodes of characteristics are no tokens: they stand for a density.
+    if first is None or run.representation[0] == "characteristics":
+        return NotStored(name)
+    return from_points(first.points, first.weights, name)
