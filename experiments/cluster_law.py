@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from law_points import LawPoint, law_points
 
 from meanfield.commands.main import main as meanfield
 from meanfield.compute.threads import threads
@@ -18,8 +19,6 @@ from meanfield.config import Config, load_config
 from meanfield.outputs.ensemble_file import load_ensemble
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors.processes import worker_pool
-from meanfield.studies.law_check import law_points
-from meanfield.studies.law_point import LawPoint
 from meanfield.theory.stability import switching_threshold
 
 MOST_DEVIATION = 3.5  # of the largest of 24 to 90 Gaussian numbers: exceeded in 1 to 4 % of cases

@@ -16,11 +16,10 @@ FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent))
 
 import cluster_law as law  # noqa: E402
+from law_figure import save_law_plot  # noqa: E402
+from law_points import LawPoint  # noqa: E402
 from positions import position_errors  # noqa: E402
 from positions import table as position_table  # noqa: E402
-
-from meanfield.outputs.plots.law_check import save_law_plot  # noqa: E402
-from meanfield.studies.law_point import LawPoint  # noqa: E402
 
 BETAS = (1, 2, 3, 4, 5, 7, 9, 10, 12, 15, 20, 30, 40, 50, 100)
 DENSITY = ("ensemble.tokens=[10000, 20000, 100000]", "ensemble.carrier=density")

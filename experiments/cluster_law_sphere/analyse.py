@@ -13,8 +13,7 @@ FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent))
 
 import cluster_law as law  # noqa: E402
-
-from meanfield.outputs.plots.law_check import save_law_plot  # noqa: E402
+from law_figure import save_law_plot  # noqa: E402
 
 DENSITY = ("ensemble.tokens=[10000, 100000]", "ensemble.carrier=density")
 WHOLE = law.Grid(

@@ -28,7 +28,7 @@ from meanfield.representations.characteristics import (
     characteristics,
 )
 from meanfield.representations.density import DensityRepresentation
-from meanfield.representations.meeting import gathered, narrow_groups, reach
+from meanfield.representations.meeting import gathered, groups_of, narrow_groups, reach
 from meanfield.representations.options import Options, full_degree, usual_degree
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.representation import Representation

@@ -181,7 +181,7 @@ class Files:
         return config
 
     def __getitem__(self, name: str) -> Whole:
-        """File of that name: those of RUNS, comparison, ensemble, law."""
+        """File of that name: those of RUNS, comparison, ensemble."""
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]
@@ -189,10 +189,6 @@ class Files:
     def _make(self, name: str) -> Whole:
         config, path = self.folder / f"{name}.toml", self.folder / f"{name}.h5"
         config.write_text(RUNS.get(name, CIRCLE))
-        if name == "law":
-            path = self.folder / "law.json"
-            path.write_text('[\n{"of": {"law": "linear"}, "counts": {"2": 310, "3": 9690}}\n]\n')
-            return Whole(path, "law", config, path.read_bytes())
         kind = "run" if name in RUNS else name
         command = {"run": "run", "comparison": "compare", "ensemble": "ensemble"}[kind]
         workers = [] if kind == "run" else ["--workers", "1"]

@@ -18,7 +18,6 @@ import sys
 import traceback
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,22 +26,15 @@ from meanfield.commands.main import main
 from meanfield.outputs.comparison_file import load_comparison
 from meanfield.outputs.ensemble_file import load_ensemble
 from meanfield.outputs.run_file import load
-from meanfield.studies.law_store import stored_counts
 
 # What a damaged file asks for must fail here rather than take the machine's memory.
 _MOST_MEMORY = 2**33
-
-
-def load_law(path: str) -> Any:
-    """Counts in a file of laws; made anew they would be others."""
-    return stored_counts(Path(path), {"law": "linear"}, lambda: [np.zeros(1, int)])
 
 
 LOADERS = {
     "run": load,
     "comparison": load_comparison,
     "ensemble": load_ensemble,
-    "law": load_law,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from meanfield.studies.count_law import law_of, total_variation
+from meanfield.studies.count_law import law_of
 
 
 def test_standard_error_is_that_of_a_sample() -> None:
@@ -23,8 +23,3 @@ def test_nothing_has_no_law() -> None:
     """A mean of nothing would be NaN."""
     with pytest.raises(ValueError, match="no counts"):
         law_of(np.zeros(0, dtype=np.int64))
-
-
-def test_total_variation_of_strangers_is_one() -> None:
-    """Laws without a common number are as far apart as can be."""
-    assert total_variation({1: 1.0}, {2: 0.5, 3: 0.5}) == 1.0

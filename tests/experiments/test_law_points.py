@@ -8,15 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from law_points import LawPoint, degree_count, law_points, stored_counts
 
 import meanfield as mf
 from meanfield.studies import corrected_law
 from meanfield.studies.count_law import CountLaw, law_of, total_variation
 from meanfield.studies.ensemble import ensemble
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.law_check import law_points
-from meanfield.studies.law_point import LawPoint, degree_count
-from meanfield.studies.law_store import stored_counts
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
 FEW = {"samples": 50, "corrected_samples": 2}
@@ -125,7 +123,7 @@ def test_corrected_law_shares_no_numbers_with_the_runs(
         seeds.append(given[3])
         yield range(2), np.array([3, 3])
 
-    monkeypatch.setattr("meanfield.studies.law_check.corrected_counts", seen)
+    monkeypatch.setattr("law_points.corrected_counts", seen)
     law_points(PROBLEM, measured, seed=3, **FEW)
     assert 3 not in seeds and len(set(seeds)) == 2
 
@@ -140,8 +138,8 @@ def test_second_analysis_samples_nothing(
     def refuse(*given: object) -> None:
         raise AssertionError("sampled again")
 
-    monkeypatch.setattr("meanfield.studies.law_check.corrected_counts", refuse)
-    monkeypatch.setattr("meanfield.studies.law_check.linear_counts", refuse)
+    monkeypatch.setattr("law_points.corrected_counts", refuse)
+    monkeypatch.setattr("law_points.linear_counts", refuse)
     again = law_points(PROBLEM, measured, store=store, **FEW)
     assert [(p.linear, p.corrected) for p in again] == [(p.linear, p.corrected) for p in first]
     for other in ({"seed": 1}, {"samples": 51}, {"corrected_samples": 3}):

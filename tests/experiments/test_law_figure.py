@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from law_figure import law_figure, save_law_plot
+from law_points import LawPoint
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.outputs.plots.law_check import law_figure, save_law_plot
 from meanfield.studies.count_law import CountLaw
-from meanfield.studies.law_point import LawPoint
 
 
 def points(dimension: int = 1) -> list[LawPoint]:

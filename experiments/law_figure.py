@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from law_points import LawPoint, degree_count
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator
 
@@ -30,7 +31,6 @@ from meanfield.outputs.plots.style import (
     style,
     title_above,
 )
-from meanfield.studies.law_point import LawPoint, degree_count
 from meanfield.theory.stability import switching_threshold
 
 if TYPE_CHECKING:
