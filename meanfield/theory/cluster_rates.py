@@ -129,7 +129,6 @@ def cluster_rates(problem: Problem, measure: Measure) -> ClusterRates:
 
     See Also
     --------
-    polygon_rates : equal clusters at equal spacing on the circle, by the order of the mode.
     next_merge_estimate : which clusters meet first, and when.
 
     Examples

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.integrate
+from exact_solutions import poisson_radius
 
 import meanfield as mf
 from meanfield.integrators import INTEGRATORS, Start, by_tolerance, dop853, runge_kutta
 from meanfield.representations import DensityRepresentation
-from meanfield.theory.exact import poisson_radius
 
 ANGLE = 0.8
 # Steps in t = 2 by halving, between rounding and the range where the order is not yet seen.

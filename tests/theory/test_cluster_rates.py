@@ -1,4 +1,4 @@
-"""Rates of any clusters against complex steps, polygons, and runs."""
+"""Rates of any clusters against complex steps and runs."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,6 @@ from scipy.integrate import solve_ivp
 import meanfield as mf
 from meanfield.fields.circle.pairs import exponential_velocity_circle
 from meanfield.theory.cluster_rates import cluster_rates
-from meanfield.theory.cluster_states import polygon_rates
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 FLOWS = [mf.USA, mf.SA, mf.Flow(strength=-0.5), mf.Flow(normalized=True, strength=2.0)]
@@ -123,18 +122,6 @@ def test_drift_is_the_largest_speed(manifold: str) -> None:
         speeds = velocity(vectors(measure), vectors(measure), measure.mass, 2.0, flow)
         found = cluster_rates(problem(manifold, 2.0, flow), measure).drift
         assert found == pytest.approx(np.linalg.norm(speeds, axis=1).max(), rel=1e-14)
-
-
-@each("k, beta", [(2, 5.0), (3, -2.0), (5, 9.0), (12, 3.0)], flow=[mf.USA, mf.SA])
-def test_polygons_are_the_special_case(k: int, beta: float, flow: mf.Flow) -> None:
-    """Two ways to the eigenvalues of one matrix: a solver, and the modes of a circulant."""
-    polygon = mf.Measure(CIRCLE, 0.3 + 2 * np.pi * np.arange(k) / k)
-    rates = cluster_rates(problem("circle", beta, flow), polygon)
-    expected = polygon_rates(problem("circle", beta, flow), k)
-    spectrum = np.sort(np.append(expected.escape, 0.0))[::-1]
-    np.testing.assert_allclose(rates.escape, spectrum, rtol=0, atol=1e-14 * np.abs(spectrum).max())
-    # Of many clusters the contraction is a difference of what attracts and what pulls apart.
-    np.testing.assert_allclose(rates.contraction, expected.contraction, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])

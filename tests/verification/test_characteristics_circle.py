@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from exact_solutions import poisson_radius
 
 import meanfield as mf
 from meanfield.representations import characteristics, density
@@ -13,7 +14,6 @@ from meanfield.representations.characteristics import (
     resumed_characteristics,
 )
 from meanfield.snapshot import Snapshot
-from meanfield.theory.exact import poisson_radius
 from meanfield.trajectory import trajectory
 
 # Near uniform, six modes, no symmetry.

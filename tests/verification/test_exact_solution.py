@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from exact_solutions import poisson_radius
 
 import meanfield as mf
-from meanfield.theory.exact import poisson_radius
 
 FLOWS = {"USA": mf.USA, "SA": mf.SA}
 

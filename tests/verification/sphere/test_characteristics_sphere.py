@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from exact_solutions import hyperbolic_poisson_moments, hyperbolic_poisson_radius
 from oracles import gauss_nodes, harmonics
 from scipy.spatial.transform import Rotation
 
@@ -12,7 +13,6 @@ import meanfield as mf
 from meanfield.representations import characteristics, density
 from meanfield.representations.characteristics import resumed_characteristics
 from meanfield.snapshot import Snapshot
-from meanfield.theory.exact import hyperbolic_poisson_moments, hyperbolic_poisson_radius
 from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()

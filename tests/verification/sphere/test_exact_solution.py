@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from exact_solutions import hyperbolic_poisson_moments, hyperbolic_poisson_radius
 from oracles import harmonics
 
 import meanfield as mf
 from meanfield.representations import Options, density, represent
-from meanfield.theory.exact import hyperbolic_poisson_moments, hyperbolic_poisson_radius
 from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
