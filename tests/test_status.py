@@ -18,8 +18,6 @@ from meanfield.outputs import recorder
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.recorder import record
 from meanfield.outputs.run_file import load
-from meanfield.outputs.study_file import taken_down
-from meanfield.outputs.wall_time import WallTime
 from meanfield.run import problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED, RUNNING, cut_short, is_cut_short
@@ -135,21 +133,3 @@ def test_run_whose_disk_failed_is_recognised(
     status = recorded(tmp_path / "x.h5", None)
     assert "x.h5 cannot be written at t = " in status and status != COMPLETED
     assert is_cut_short(status)
-
-
-@pytest.mark.parametrize(("error", "word"), DISTURBANCES)
-def test_study_that_was_disturbed_is_recognised(error: BaseException, word: str) -> None:
-    """A study would write words of its own."""
-    written: list[str] = []
-
-    def results() -> Iterator[tuple[int, int]]:
-        yield 0, 10
-        raise error
-
-    stream = taken_down(
-        results(), lambda task, result: None, written.append, lambda: "1 of 2 tasks", WallTime()
-    )
-    with pytest.raises(type(error)):
-        list(stream)
-    assert written == [RUNNING, f"{word} with 1 of 2 tasks finished"]
-    assert all(is_cut_short(status) for status in written)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import numpy as np
-
 from meanfield.commands.comparison_report import report, report_json
 from meanfield.commands.memory import check_comparison_memory
 from meanfield.commands.pools import pool
@@ -22,19 +20,17 @@ from meanfield.config import Config, load_config
 from meanfield.config.difference import check_continues
 from meanfield.config.errors import located
 from meanfield.files.replacing import OutputError
-from meanfield.outputs.comparison_file import load_comparison, record_comparison
+from meanfield.outputs.comparison_file import load_comparison, write_comparison
 from meanfield.outputs.output_file import OutputFile
+from meanfield.outputs.study_file import record_study
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.status import COMPLETED
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors.finished import finished
-from meanfield.studies.particle_systems import System, system_distances
 
 # What a resumed comparison may differ in; it may only grow, `_stored` sees to that.
 _FREE_KEYS = {"compare": ("tokens", "repetitions"), "ensemble": None, "output": None}
-# A small system takes about as long as this many tokens do in a large one.
-_TOKENS_WORTH_A_SYSTEM = 10_000
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -75,24 +71,20 @@ def _run(
     with pool(options, left, config.problem) as executor:
         with spent.during("setup"):
             plan = _plan(config)
-        found = plan.empty()
-        if stored is not None:
-            kept = np.stack([stored.distances, stored.widths], axis=-1)
-            if kept.shape[2:] != found.shape[2:]:
-                raise OutputError(f"{path} ends at another time. Use --overwrite to start again.")
-            for i, n in enumerate(stored.tokens):
-                found[plan.options.tokens.index(n), : kept.shape[1]] = kept[i]
+        if stored is not None and len(stored.times) != len(plan.reference.times):
+            raise OutputError(f"{path} ends at another time. Use --overwrite to start again.")
+        found = plan.empty() if stored is None else plan.resumed(stored)
         missing = plan.missing(found)
         attributes = study_attributes(config, None if stored is None else stored.attributes)
-        results = finished(system_distances, missing, executor)
+        results = finished(plan.run, missing, executor)
         run_through(
-            record_comparison(output, plan, found, results, attributes, spent),
+            record_study(output, write_comparison, plan, found, results, attributes, spent),
             config,
             path,
             plan.missing(plan.empty()),
             missing,
-            _work,
-            lambda system: f"n = {system.tokens}",
+            plan.work,
+            lambda runs: f"n = {runs.tokens}",
             quiet=options.quiet,
         )
 
@@ -108,10 +100,6 @@ def _plan(config: Config) -> Comparison:
             max_degree=config.options.max_degree,
             step=config.options.step,
         )
-
-
-def _work(system: System) -> float:
-    return system.tokens + _TOKENS_WORTH_A_SYSTEM
 
 
 def _stored(config: Config, path: Path) -> ConvergenceStudy:

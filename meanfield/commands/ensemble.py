@@ -19,12 +19,12 @@ from meanfield.commands.studies import (
 from meanfield.config import Config, ConfigError, load_config
 from meanfield.config.difference import check_continues
 from meanfield.config.errors import located
-from meanfield.outputs.ensemble_file import load_ensemble, record_ensemble
+from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
 from meanfield.outputs.output_file import OutputFile
+from meanfield.outputs.study_file import record_study
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.status import COMPLETED
-from meanfield.studies.cluster_runs import block_clusters
-from meanfield.studies.ensemble import EnsemblePlan, block_work, ensemble_plan
+from meanfield.studies.ensemble import EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import ENSEMBLE_TOLERANCE
@@ -76,15 +76,15 @@ def _run(
         spent.add(seconds_by_phase(stored.attributes))
     attributes = study_attributes(config, None if stored is None else stored.attributes)
     with pool(options, len(missing), config.problem) as executor:
-        results = finished(block_clusters, missing, executor)
+        results = finished(plan.run, missing, executor)
         run_through(
-            record_ensemble(output, plan, found, results, attributes, spent),
+            record_study(output, write_ensemble, plan, found, results, attributes, spent),
             config,
             path,
             plan.missing(plan.empty()),
             missing,
-            block_work,
-            lambda block: f"n = {block.tokens}",
+            plan.work,
+            lambda runs: f"n = {runs.tokens}",
             quiet=options.quiet,
         )
 

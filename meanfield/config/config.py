@@ -32,7 +32,8 @@ from meanfield.representations import REPRESENTATIONS, Options, represent
 from meanfield.representations.options import MOST_NODES
 from meanfield.studies.cluster_runs import CARRIERS
 from meanfield.studies.metrics import METRICS
-from meanfield.studies.options import MOST_TOKENS, EnsembleOptions, StudyOptions
+from meanfield.studies.options import EnsembleOptions, StudyOptions
+from meanfield.studies.study import MOST_TOKENS
 
 _MANY_TOKENS = 1_000_000
 

@@ -20,21 +20,14 @@ Every axis has its dimension scale. The file is small and written anew each time
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
 from meanfield.outputs.layout import arrays, check_increasing
 from meanfield.outputs.output_file import OutputFile
-from meanfield.outputs.study_file import read_study, taken_down, write_study
-from meanfield.outputs.wall_time import WallTime
-from meanfield.studies.convergence import Comparison
+from meanfield.outputs.study_file import read_study, write_study
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.particle_systems import System
 
 COMPARISON_FORMAT_VERSION = 2
 
@@ -50,60 +43,6 @@ _AXES: dict[str, tuple[str, ...]] = {
     "linear_amplification": ("time",),
     "exponent_interval": ("time", "bound"),
 }
-
-
-def record_comparison(
-    file: Path | OutputFile,
-    plan: Comparison,
-    found: FloatArray,
-    results: Iterable[tuple[System, FloatArray]],
-    attributes: dict[str, Any],
-    spent: WallTime | None = None,
-) -> Generator[System, None, None]:
-    """Take down results as they come, into `found` and into the file.
-
-    Parameters
-    ----------
-    file : Path or OutputFile
-        Written at once and then about every second; one that is to be recognised is refused if
-        another took its place.
-    plan : Comparison
-        What the results belong to.
-    found : ndarray, shape (n_sizes, repetitions, n_times, 2)
-        What is known already; filled in place.
-    results : iterable of (System, ndarray)
-        From `finished`.
-    attributes : dict
-        Attributes of the file beyond the facts of the problem.
-    spent : WallTime, optional
-        Where the time goes; told in the file, as far as it is known when the file is written.
-
-    Yields
-    ------
-    System
-        Each one after it was taken down. Whatever ends the stream, the file holds all of them.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
-    """
-    spent = spent or WallTime()
-
-    def flush(status: str) -> None:
-        study = plan.study(found)
-        told = attributes | spent.attributes() | {"status": status}
-        write_comparison(file, replace(study, attributes=study.attributes | told))
-
-    def progress() -> str:
-        done = int(np.isfinite(found).all(axis=(2, 3)).sum())
-        total = len(plan.options.tokens) * plan.options.repetitions
-        return f"{done} of {total} particle systems"
-
-    def take(system: System, row: FloatArray) -> None:
-        plan.place(found, system, row)
-
-    yield from taken_down(results, take, flush, progress, spent)
 
 
 def write_comparison(file: Path | OutputFile, study: ConvergenceStudy) -> None:

@@ -24,21 +24,14 @@ has its dimension scale. The file is written anew each time.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.layout import arrays, check_counts, check_increasing
 from meanfield.outputs.output_file import OutputFile
-from meanfield.outputs.study_file import read_study, taken_down, write_study
-from meanfield.outputs.wall_time import WallTime
-from meanfield.studies.cluster_runs import RunBlock
-from meanfield.studies.cluster_table import ClusterTable
-from meanfield.studies.ensemble import EnsemblePlan
+from meanfield.outputs.study_file import read_study, write_study
 from meanfield.studies.ensemble_results import Ensemble
 
 ENSEMBLE_FORMAT_VERSION = 1
@@ -54,60 +47,6 @@ _AXES: dict[str, tuple[str, ...]] = {
     "distribution": ("tokens", "time", "count"),
 }
 _INTEGERS = ("tokens", "run", "cluster", "count", "component", "counts")
-
-
-def record_ensemble(
-    file: Path | OutputFile,
-    plan: EnsemblePlan,
-    found: ClusterTable,
-    results: Iterable[tuple[RunBlock, ClusterTable]],
-    attributes: dict[str, Any],
-    spent: WallTime | None = None,
-) -> Generator[RunBlock, None, None]:
-    """Take down results as they come, and write them into the file.
-
-    Parameters
-    ----------
-    file : Path or OutputFile
-        Written at once and then about every second; one that is to be recognised is refused if
-        another took its place.
-    plan : EnsemblePlan
-        What the results belong to.
-    found : ClusterTable
-        What is known already; may be filled in place.
-    results : iterable of (RunBlock, ClusterTable)
-        From `finished`.
-    attributes : dict
-        Attributes of the file beyond the facts of the problem and of the runs.
-    spent : WallTime, optional
-        Where the time goes; told in the file, as far as it is known when the file is written.
-
-    Yields
-    ------
-    RunBlock
-        Each one after it was taken down. Whatever ends the stream, the file holds all of them.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
-    """
-    spent = spent or WallTime()
-
-    def take(block: RunBlock, part: ClusterTable) -> None:
-        nonlocal found
-        found = plan.placed(found, block, part)
-
-    def write(status: str) -> None:
-        made = plan.ensemble(found)
-        told = attributes | spent.attributes() | {"status": status}
-        write_ensemble(file, replace(made, attributes=made.attributes | told))
-
-    def progress() -> str:
-        done = (found.counts >= 0).all(axis=2)
-        return f"{done.sum()} of {done.size} runs"
-
-    yield from taken_down(results, take, write, progress, spent)
 
 
 def write_ensemble(file: Path | OutputFile, made: Ensemble) -> None:

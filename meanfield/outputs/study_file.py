@@ -16,6 +16,7 @@ import os
 import time as clock
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -26,13 +27,13 @@ from meanfield.outputs.reading import FormatError, opened, plain_attributes
 from meanfield.outputs.result_hash import result_hash
 from meanfield.outputs.wall_time import WallTime
 from meanfield.status import COMPLETED, RUNNING, cut_short
+from meanfield.studies.study import Runs, Study
 
 if TYPE_CHECKING:
     import h5py
 
 Kind = Literal["comparison", "ensemble"]
-Task = TypeVar("Task")
-Result = TypeVar("Result")
+Table = TypeVar("Table")
 
 STUDY_COMMANDS: dict[Kind, str] = {"comparison": "compare", "ensemble": "ensemble"}
 """Kind of a study file -> the command that writes it."""
@@ -134,65 +135,64 @@ def study_kind(file: h5py.File) -> Kind | None:
     return next((kind for kind in STUDY_COMMANDS if _version_name(kind) in file.attrs), None)
 
 
-def taken_down(
-    results: Iterable[tuple[Task, Result]],
-    take: Callable[[Task, Result], None],
-    write: Callable[[str], None],
-    progress: Callable[[], str],
-    spent: WallTime,
-) -> Generator[Task, None, None]:
-    """Keep results as they come and write them about every second.
+def record_study(
+    file: Path | OutputFile,
+    write: Callable[[Path | OutputFile, Any], None],
+    study: Study[Table, Any],
+    table: Table,
+    parts: Iterable[tuple[Runs, Table]],
+    attributes: Mapping[str, Any],
+    spent: WallTime | None = None,
+) -> Generator[Runs, None, None]:
+    """Put results of runs into the table of a study as they come, and write it about every second.
 
     Parameters
     ----------
-    results : iterable of (task, result)
+    file : Path or OutputFile
+        Written at once, and at the end; one that is to be recognised is refused if another took its
+        place.
+    write : callable (file, results)
+        Writes results into the file: `write_comparison` or `write_ensemble`.
+    study, table : Study, table of results
+        What is to be run, and what is known already; may be filled in place.
+    parts : iterable of (Runs, table)
         As `studies.executors.finished.finished` yields them.
-    take : callable (task, result)
-        Puts a result where it belongs.
-    write : callable (status)
-        Writes the file anew, with this status: "running" while there is more to come.
-    progress : callable () -> str
-        What is done, of how many, for the status of a study that ends early.
-    spent : WallTime
-        Where the time goes: results count as running, the rest as writing.
+    attributes : mapping
+        Attributes of the file beyond those of the results.
+    spent : WallTime, optional
+        Where the time goes, results counting as running, the rest as writing; told in the file, as
+        far as it is known when the file is written.
 
     Yields
     ------
-    task
-        Each one after its result was taken. Whatever ends the stream, the file holds all of them.
+    Runs
+        After their results were taken. Whatever ends the stream, the file holds all of them.
 
-    Examples
-    --------
-    >>> done = []
-    >>> stream = taken_down(
-    ...     [(1, "a"), (2, "b")],
-    ...     lambda task, result: done.append(result),
-    ...     lambda status: print(status, done),
-    ...     lambda: f"{len(done)} of 2",
-    ...     WallTime(),
-    ... )
-    >>> list(stream)
-    running []
-    completed ['a', 'b']
-    [1, 2]
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
     """
+    spent = spent or WallTime()
 
     def put_down(status: str) -> None:
         with spent.during("writing"):
-            write(status)
+            results = study.results(table)
+            beyond = {**attributes, **spent.attributes(), "status": status}
+            write(file, replace(results, attributes=results.attributes | beyond))
 
     put_down(RUNNING)
     written = clock.perf_counter()
     try:
-        for task, result in spent.over(results, "running"):
+        for runs, part in spent.over(parts, "running"):
             with spent.during("writing"):
-                take(task, result)
+                table = study.placed(table, runs, part)
             if clock.perf_counter() - written > _FLUSH_SECONDS:
                 put_down(RUNNING)
                 written = clock.perf_counter()
-            yield task
+            yield runs
     except BaseException as error:
-        put_down(cut_short(error, f"with {progress()} finished"))
+        put_down(cut_short(error, f"with {study.progress(table)} finished"))
         raise
     put_down(COMPLETED)
 

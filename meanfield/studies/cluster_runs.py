@@ -17,56 +17,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from meanfield.arrays import FloatArray
-from meanfield.compute.threads import one_blas_thread
 from meanfield.fields.lost_digits import sees_far
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import Clusters, clusters
 from meanfield.problem import Problem
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.sampling import sample_tokens
-from meanfield.studies.cluster_table import ClusterTable, point_shape, table_of
-from meanfield.studies.sources import initial_density, rng_of
+from meanfield.studies.study import initial_density, rng_of
 from meanfield.trajectory import trajectory
 
 # Degree of the grid whose nodes carry a density, by dimension: per degree of the kernel, and at
 # least. A grid has three nodes a degree on a great circle.
 _GRID_DEGREES = {1: 16.0 / 3.0, 2: 1.0}
 _LEAST_GRID_DEGREE = {1: 171, 2: 24}
-
-
-@dataclass(frozen=True, eq=False)
-class RunBlock:
-    """Consecutive runs of one size, as plain data.
-
-    Attributes
-    ----------
-    problem : Problem
-        Given.
-    tokens : int
-        Given. How many are drawn from the initial law.
-    runs : range
-        Given. Which of the runs of this size.
-    times : ndarray, shape (n_times,)
-        Given. When clusters are counted: positive scaled times, increasing.
-    carrier : str
-        Given. A name in `CARRIERS`.
-    seed : int
-        Given. Seed of the ensemble; that of a run is derived from (seed, tokens, run) and depends
-        on nothing else.
-    tolerance : float
-        Given. Of the time step.
-    """
-
-    problem: Problem
-    tokens: int
-    runs: range
-    times: FloatArray
-    carrier: str
-    seed: int
-    tolerance: float
 
 
 def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray:
@@ -92,38 +57,6 @@ def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray
     (100,)
     """
     return sample_tokens(initial_density(problem), tokens, rng_of(seed, tokens, run))
-
-
-def block_clusters(block: RunBlock) -> ClusterTable:
-    """Run a block and count the clusters at every time.
-
-    Returns
-    -------
-    ClusterTable
-        Indexed by run, then time.
-
-    Raises
-    ------
-    TypeError
-        If the initial law gives points.
-    ValueError
-        If the density of a run is negative somewhere.
-    SimulationError
-        If particles cannot go on.
-    """
-    problem = block.problem
-    carrier = CARRIERS[block.carrier]
-    starts = (
-        carrier(problem, run_tokens(problem, block.tokens, run, block.seed), block.tolerance)
-        for run in block.runs
-    )
-    # The last bits of a sum by BLAS depend on its threads, and results must not.
-    with one_blas_thread():
-        found = [
-            clusters_of_run(problem, start, block.times, block.tokens, block.tolerance)
-            for start in starts
-        ]
-    return table_of(found, point_shape(problem.space))
 
 
 def clusters_of_run(

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
@@ -21,15 +23,9 @@ from meanfield.representations.step_limits import check_step
 from meanfield.run import problem_attributes
 from meanfield.simulation import scaled_times
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import StudyOptions
-from meanfield.studies.particle_systems import (
-    Reference,
-    System,
-    density_reference,
-    system_distances,
-)
-from meanfield.studies.sources import made
+from meanfield.studies.particle_systems import Reference, density_reference, system_distances
+from meanfield.studies.study import Runs, Study, made, rng_of
 from meanfield.theory.stability import growth_rate_max, onset_time
 from meanfield.theory.time_units import time_unit
 
@@ -98,90 +94,89 @@ def convergence_study(
     True
     """
     problem = made(problem)
-    plan = comparison(
+    return comparison(
         problem,
         scaled_times(problem, until, save, unit),
         StudyOptions(tuple(int(n) for n in tokens), repetitions, metric, seed),
         tolerance=tolerance,
         max_degree=max_degree,
         step=None if step is None else step * time_unit(problem, unit),
-    )
-    results = plan.empty()
-    for system, row in finished(system_distances, plan.missing(results), executor):
-        plan.place(results, system, row)
-    return plan.study(results)
+    ).completed(executor)
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Study[FloatArray, ConvergenceStudy]):
     """What a study is to do: the density run is done, the particle systems are not.
+
+    A table of results has the shape (n_sizes, repetitions, n_times, 2); its last axis holds
+    distance and width, as `system_distances` gives them.
 
     Attributes
     ----------
-    problem : Problem
-        Given.
     reference : Reference
-        Given.
-    options : StudyOptions
-        Given.
-    tolerance : float
         Given.
     step : float or None
         Given. Time step of noisy tokens, scaled time.
     """
 
-    problem: Problem
-    reference: Reference
     options: StudyOptions
-    tolerance: float
+    reference: Reference
     step: float | None = None
+    unit: ClassVar[str] = "particle systems"
+    overhead: ClassVar[int] = 10_000
 
     def empty(self) -> FloatArray:
-        """Results before anything is run: NaN, shape (n_sizes, repetitions, n_times, 2).
-
-        The last axis holds distance and width, as `system_distances` gives them.
-        """
+        """NaN."""
         sizes = (len(self.options.tokens), self.options.repetitions, len(self.reference.times))
         return np.full((*sizes, 2), np.nan)
 
-    def missing(self, results: FloatArray) -> list[System]:
-        """Systems that are still to be run.
+    def lacking(self, table: FloatArray) -> npt.NDArray[np.bool_]:
+        """NaN at some time."""
+        return np.asarray(np.isnan(table).any(axis=(2, 3)))
 
-        By repetition, large systems first: what an interrupt leaves is balanced, and the
-        last ones to finish are short.
-        """
-        return [
-            System(
-                self.problem,
-                self.reference,
-                self.options.tokens[i],
-                repetition,
-                self.options.seed,
-                self.options.metric,
-                self.tolerance,
-                self.step,
-            )
-            for repetition in range(self.options.repetitions)
-            for i in reversed(range(len(self.options.tokens)))
-            if np.isnan(results[i, repetition]).any()
-        ]
+    def run(self, runs: Runs) -> FloatArray:
+        """Distances of some particle systems."""
+        asked = self.options
+        return np.array(
+            [
+                system_distances(
+                    self.problem,
+                    self.reference,
+                    runs.tokens,
+                    rng_of(asked.seed, runs.tokens, number),
+                    metric=asked.metric,
+                    tolerance=self.tolerance,
+                    step=self.step,
+                )
+                for number in runs.numbers
+            ]
+        )
 
-    def place(self, results: FloatArray, system: System, row: FloatArray) -> None:
-        """Write the results of one system where they belong."""
-        results[self.options.tokens.index(system.tokens), system.repetition] = row
+    def placed(self, table: FloatArray, runs: Runs, part: FloatArray) -> FloatArray:
+        """The table itself, filled."""
+        table[self.place(runs)] = part
+        return table
 
-    def study(self, results: FloatArray) -> ConvergenceStudy:
+    def resumed(self, stored: ConvergenceStudy) -> FloatArray:
+        """What a study of the same times measured."""
+        table = self.empty()
+        for i, n in enumerate(stored.tokens.tolist()):
+            held = np.stack([stored.distances[i], stored.widths[i]], axis=-1)
+            table[self.options.tokens.index(n), : len(held)] = held
+        return table
+
+    def results(self, table: FloatArray) -> ConvergenceStudy:
         """Study of the distances measured so far."""
         return ConvergenceStudy(
             self.reference.times,
             np.array(self.options.tokens),
-            results[..., 0].copy(),
+            table[..., 0].copy(),
             self.options.metric,
             growth_rate_max(self.problem),
             np.array([onset_time(self.problem, n) for n in self.options.tokens]),
             self.reference.note,
             problem_attributes(self.problem) | {"seed": self.options.seed},
-            widths=results[..., 1].copy(),
+            widths=table[..., 1].copy(),
         )
 
 
@@ -209,4 +204,4 @@ def comparison(
     reference = density_reference(
         problem, times, tolerance=checked.step_tolerance, max_degree=checked.max_degree
     )
-    return Comparison(problem, reference, options, tolerance, step)
+    return Comparison(problem, options, tolerance, reference, step)

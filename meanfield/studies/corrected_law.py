@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from meanfield.representations.step_limits import check_movable, check_no_diffus
 from meanfield.studies.cluster_runs import clusters_of_run
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.quiet_start import quiet_start
-from meanfield.studies.sources import rng_of
+from meanfield.studies.study import rng_of
 from meanfield.theory.stability import growth_rates, onset_time
 
 # Finer ones change the counts of one sample in fifty, and the mean by less than half a per cent:
@@ -58,28 +59,6 @@ class _Sampler:
     end: float
     variances: FloatArray
     on_nodes: bool
-
-
-@dataclass(frozen=True, eq=False)
-class SampleBlock:
-    """Samples that are counted together, as plain data.
-
-    Attributes
-    ----------
-    problem : Problem
-        Given.
-    tokens : int
-        Given.
-    samples : range
-        Given. Which; each has random numbers of its own.
-    seed : int
-        Given.
-    """
-
-    problem: Problem
-    tokens: int
-    samples: range
-    seed: int
 
 
 def default_corrected_samples(dimension: int, degree: int) -> int:
@@ -158,18 +137,14 @@ def corrected_counts(
     check_movable(problem)
     check_no_diffusion(problem, "the runs of the corrected law", "Use 0.")
     size = _BLOCK[problem.manifold.dimension]
-    blocks = [
-        SampleBlock(problem, tokens, range(first, min(first + size, samples)), seed)
-        for first in range(0, samples, size)
-    ]
-    for block, counts in finished(block_counts, blocks, executor):
-        yield block.samples, counts
+    blocks = [range(first, min(first + size, samples)) for first in range(0, samples, size)]
+    yield from finished(partial(_counts, problem, tokens, seed), blocks, executor)
 
 
-def block_counts(block: SampleBlock) -> IntArray:
-    """Numbers of clusters of a block of samples."""
-    sampler = _sampler(block.problem, block.tokens)
-    return np.array([_count(sampler, sample, block.seed) for sample in block.samples])
+def _counts(problem: Problem, tokens: int, seed: int, samples: range) -> IntArray:
+    """Numbers of clusters of some samples; each has random numbers of its own."""
+    sampler = _sampler(problem, tokens)
+    return np.array([_count(sampler, sample, seed) for sample in samples])
 
 
 def _sampler(problem: Problem, tokens: int) -> _Sampler:

@@ -5,25 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.compute.threads import one_blas_thread
 from meanfield.problem import Problem
 from meanfield.representations.options import Options
 from meanfield.representations.step_limits import check_movable, check_no_diffusion
 from meanfield.run import problem_attributes
-from meanfield.studies.cluster_runs import RunBlock, block_clusters
-from meanfield.studies.cluster_table import NOT_RUN, ClusterTable, empty_table, point_shape, put
+from meanfield.studies.cluster_runs import CARRIERS, clusters_of_run, run_tokens
+from meanfield.studies.cluster_table import (
+    NOT_RUN,
+    ClusterTable,
+    empty_table,
+    point_shape,
+    put,
+    table_of,
+)
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import ENSEMBLE_TOLERANCE, EnsembleOptions
-from meanfield.studies.sources import initial_density, made
+from meanfield.studies.study import Runs, Study, initial_density, made
 from meanfield.theory.cluster_counts import mean_clusters
 from meanfield.theory.stability import onset_time
 
-# A run costs about as much as this many tokens beyond its own.
-_TOKENS_WORTH_A_RUN = 1_000
 # Tokens of one block, by dimension: a few tenths of a second, many times what it costs to send a
 # block to another process and its clusters back.
 _BLOCK_TOKENS = {1: 50_000, 2: 5_000}
@@ -94,99 +101,95 @@ def ensemble(
     options = EnsembleOptions(
         tuple(int(n) for n in sizes), runs, tuple(float(t) for t in times), carrier, seed
     )
-    plan = ensemble_plan(made(problem), options, tolerance=tolerance)
-    found = plan.empty()
-    for block, part in finished(block_clusters, plan.missing(found), executor):
-        found = plan.placed(found, block, part)
-    return plan.ensemble(found)
+    return ensemble_plan(made(problem), options, tolerance=tolerance).completed(executor)
 
 
 @dataclass(frozen=True, eq=False)
-class EnsemblePlan:
-    """What an ensemble is to do.
+class EnsemblePlan(Study[ClusterTable, Ensemble]):
+    """What an ensemble is to do; its tables are indexed by size, run and time.
 
     Attributes
     ----------
-    problem : Problem
-        Given.
-    options : EnsembleOptions
-        Given.
-    tolerance : float
-        Given.
     onset_times : ndarray, shape (n_sizes,)
         Given. Scaled.
     predicted : ndarray, shape (n_sizes,)
         Given. Mean count of the linear law, NaN if tokens are not uniform.
     """
 
-    problem: Problem
     options: EnsembleOptions
-    tolerance: float
     onset_times: FloatArray
     predicted: FloatArray
+    unit: ClassVar[str] = "runs"
+    overhead: ClassVar[int] = 1_000
 
     def empty(self) -> ClusterTable:
-        """Results before anything is run, indexed by size, run and time."""
+        """No clusters."""
         asked = self.options
         shape = (len(asked.tokens), asked.runs, len(asked.times))
         return empty_table(shape, point_shape(self.problem.space))
 
+    def lacking(self, table: ClusterTable) -> npt.NDArray[np.bool_]:
+        """Not counted at some time."""
+        return np.asarray((table.counts == NOT_RUN).any(axis=2))
+
+    def run(self, runs: Runs) -> ClusterTable:
+        """Clusters of some runs, indexed by run and time.
+
+        Raises
+        ------
+        TypeError
+            If the initial law gives points.
+        ValueError
+            If the density of a run is negative somewhere.
+        SimulationError
+            If particles cannot go on.
+        """
+        problem, asked = self.problem, self.options
+        times = np.array(asked.times) * self.onset_times[asked.tokens.index(runs.tokens)]
+        carrier = CARRIERS[asked.carrier]
+        starts = (
+            carrier(problem, run_tokens(problem, runs.tokens, run, asked.seed), self.tolerance)
+            for run in runs.numbers
+        )
+        # The last bits of a sum by BLAS depend on its threads, and results must not.
+        with one_blas_thread():
+            found = [
+                clusters_of_run(problem, start, times, runs.tokens, self.tolerance)
+                for start in starts
+            ]
+        return table_of(found, point_shape(problem.space))
+
+    def placed(self, table: ClusterTable, runs: Runs, part: ClusterTable) -> ClusterTable:
+        """The table itself, filled, or a wider one."""
+        return put(table, self.place(runs), part)
+
     def resumed(self, stored: Ensemble) -> ClusterTable:
-        """Results of which some are known, of no other sizes or times and no more runs."""
-        found = self.empty()
+        """What an ensemble of the same times counted."""
+        table = self.empty()
         held = ClusterTable(stored.counts, stored.mass, stored.centre)
         for i, n in enumerate(stored.tokens.tolist()):
             place = (self.options.tokens.index(n), slice(held.counts.shape[1]))
-            found = put(found, place, held[i])
-        return found
+            table = put(table, place, held[i])
+        return table
 
-    def missing(self, found: ClusterTable) -> list[RunBlock]:
-        """Blocks of runs that are still to be run.
-
-        By number of the run, large sizes first: what an interrupt leaves is balanced, and the
-        last ones to finish are short.
-        """
-        blocks = []
-        for i, n in enumerate(self.options.tokens):
-            runs = np.flatnonzero((found.counts[i] == NOT_RUN).any(axis=1))
-            blocks += [(part.start, -n, i, part) for part in _consecutive(runs, self._length(n))]
-        times = np.array(self.options.times)
-        return [
-            RunBlock(
-                self.problem,
-                -n,
-                part,
-                times * self.onset_times[i],
-                self.options.carrier,
-                self.options.seed,
-                self.tolerance,
-            )
-            for _, n, i, part in sorted(blocks, key=lambda block: block[:2])
-        ]
-
-    def placed(self, found: ClusterTable, block: RunBlock, part: ClusterTable) -> ClusterTable:
-        """Results with those of one block where they belong."""
-        size = self.options.tokens.index(block.tokens)
-        return put(found, (size, slice(block.runs.start, block.runs.stop)), part)
-
-    def ensemble(self, found: ClusterTable) -> Ensemble:
-        """Ensemble of what was found so far."""
+    def results(self, table: ClusterTable) -> Ensemble:
+        """Ensemble of what was counted so far."""
         asked = self.options
         facts = {"carrier": asked.carrier, "seed": asked.seed, "tolerance": self.tolerance}
         return Ensemble(
             np.array(asked.times),
             np.array(asked.tokens),
             self.onset_times,
-            found.counts.copy(),
-            found.mass.copy(),
-            found.centre.copy(),
+            table.counts.copy(),
+            table.mass.copy(),
+            table.centre.copy(),
             self.predicted,
             problem_attributes(self.problem) | facts,
         )
 
-    def _length(self, tokens: int) -> int:
-        """Runs of one block."""
-        share = _BLOCK_TOKENS[self.problem.space.dimension] // (tokens + _TOKENS_WORTH_A_RUN)
+    def together(self, tokens: int) -> int:
+        """As many runs as take a few tenths of a second."""
+        share = _BLOCK_TOKENS[self.problem.space.dimension] // (tokens + self.overhead)
         return min(max(share, 1), _MOST_BLOCKED)
 
 
@@ -211,19 +214,3 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
         mean_clusters(problem, n) if law.max_degree == 0 else np.nan for n in options.tokens
     ]
     return EnsemblePlan(problem, options, tolerance, onset, np.array(predicted))
-
-
-def block_work(block: RunBlock) -> float:
-    """Work of a block, in tokens."""
-    return float(len(block.runs) * (block.tokens + _TOKENS_WORTH_A_RUN))
-
-
-def _consecutive(runs: np.ndarray, longest: int) -> list[range]:
-    """Sorted numbers as ranges within equal blocks of `longest`."""
-    parts: list[range] = []
-    for run in runs.tolist():
-        if parts and parts[-1].stop == run and run % longest:
-            parts[-1] = range(parts[-1].start, run + 1)
-        else:
-            parts.append(range(run, run + 1))
-    return parts

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 
 from meanfield.studies.cluster_runs import CARRIERS
 from meanfield.studies.metrics import METRICS
+from meanfield.studies.study import check_runs
 
 ENSEMBLE_TOLERANCE = 1e-6
 """Tolerance of the steps of an ensemble, whose answers are counts."""
 
-MOST_TOKENS = 10**10
-"""Of one run: their coordinates alone are 80 GB."""
-
-# What was counted in them is held in memory.
-_MOST_RUNS = 1_000_000
 # Later nothing is left but merging, for which there are atoms; steps stay of order one.
 _LATEST = 1000.0
 
@@ -48,16 +44,10 @@ class StudyOptions:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        _check_sizes(self.tokens)
-        if not 2 <= self.repetitions <= _MOST_RUNS:
-            raise ValueError(
-                f"repetitions must lie between 2 and {_MOST_RUNS}, got {self.repetitions}."
-            )
+        check_runs(self.tokens, "repetitions", self.repetitions, 2, self.seed)
         if self.metric not in METRICS:
             known = ", ".join(METRICS)
             raise ValueError(f"metric {self.metric!r} is not known. Known: {known}.")
-        if self.seed < 0:
-            raise ValueError(f"seed must not be negative, got {self.seed}.")
 
 
 @dataclass(frozen=True)
@@ -98,9 +88,7 @@ class EnsembleOptions:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        _check_sizes(self.tokens)
-        if not 1 <= self.runs <= _MOST_RUNS:
-            raise ValueError(f"runs must lie between 1 and {_MOST_RUNS}, got {self.runs}.")
+        check_runs(self.tokens, "runs", self.runs, 1, self.seed)
         times = list(self.times)
         if not times or not all(0.0 < t < math.inf for t in times):
             raise ValueError(f"times must be positive multiples of the onset time, got {times}.")
@@ -111,14 +99,3 @@ class EnsembleOptions:
         if self.carrier not in CARRIERS:
             known = ", ".join(sorted(CARRIERS))
             raise ValueError(f"carrier {self.carrier!r} is not known. Known: {known}.")
-        if self.seed < 0:
-            raise ValueError(f"seed must not be negative, got {self.seed}.")
-
-
-def _check_sizes(tokens: tuple[int, ...]) -> None:
-    if len(tokens) == 0 or min(tokens) < 2:
-        raise ValueError(f"tokens must all be at least 2, got {list(tokens)}.")
-    if max(tokens) > MOST_TOKENS:
-        raise ValueError(f"tokens must all be at most {MOST_TOKENS}, got {max(tokens)}.")
-    if list(tokens) != sorted(set(tokens)):
-        raise ValueError(f"tokens must be increasing, got {list(tokens)}.")

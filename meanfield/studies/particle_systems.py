@@ -1,15 +1,14 @@
 """Particle systems beside the density that they approximate: the work of a convergence study.
 
 mu^n_t is the empirical measure of n tokens drawn independently from the initial density f_0,
-f_t the solution of the mean-field equation from f_0. A `System` is one such particle system,
-as plain data; `system_distances` runs it and measures its distance to f_t at the saved times,
-here or in another process.
+f_t the solution of the mean-field equation from f_0. `system_distances` runs such a particle system
+and measures its distance to f_t at the saved times.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import cast
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from meanfield.problem import Problem
 from meanfield.representations import density, particles
 from meanfield.sampling import sample_tokens
 from meanfield.studies.metrics import METRICS
-from meanfield.studies.sources import initial_density, rng_of
+from meanfield.studies.study import initial_density
 from meanfield.trajectory import trajectory
 
 
@@ -37,11 +36,8 @@ class Reference:
         Derived.
     note : str
         Derived. Why it ended early; empty if it did not.
-    travels_once : bool
-        True: many systems share it, see `meanfield.studies.executors.sharing`.
     """
 
-    travels_once: ClassVar[bool] = True
     times: FloatArray
     densities: tuple[Density, ...]
     note: str = ""
@@ -98,47 +94,30 @@ def density_reference(
     return Reference(times[: len(reached)], tuple(reached), note)
 
 
-@dataclass(frozen=True, eq=False)
-class System:
-    """One particle system to run.
+def system_distances(
+    problem: Problem,
+    reference: Reference,
+    tokens: int,
+    rng: np.random.Generator,
+    *,
+    metric: str,
+    tolerance: float,
+    step: float | None = None,
+) -> FloatArray:
+    """Run one particle system and measure its distance to the density at every reference time.
 
-    Attributes
+    Parameters
     ----------
     problem : Problem
-        Given.
+        The law of the tokens is that of the reference.
     reference : Reference
-        Given. What it is compared with.
-    tokens : int
-        Given. How many.
-    repetition : int
-        Given. Which of the systems of this size, from 0.
-    seed : int
-        Given. Seed of the study; that of the system is derived from all three numbers, and
-        depends on nothing else.
+        What it is compared with.
+    tokens, rng : int, Generator
+        How many, and all random numbers of this system.
     metric : str
-        Given. Which distance: a name in `METRICS`.
-    tolerance : float
-        Given. Of the time step.
-    step : float or None
-        Given. Time step of noisy tokens, scaled time.
-    """
-
-    problem: Problem
-    reference: Reference
-    tokens: int
-    repetition: int
-    seed: int
-    metric: str
-    tolerance: float
-    step: float | None = None
-
-    def rng(self) -> np.random.Generator:
-        """Random numbers of this system alone."""
-        return rng_of(self.seed, self.tokens, self.repetition)
-
-
-def system_distances(system: System) -> FloatArray:
-    """Run one particle system and measure its distance to the density at every reference time.
+        Which distance: a name in `METRICS`.
+    tolerance, step : float
+        Of the time step; the step itself for noisy tokens, scaled time.
 
     Returns
     -------
@@ -150,18 +129,16 @@ def system_distances(system: System) -> FloatArray:
     SimulationError
         If the particles cannot go on.
     """
-    problem, reference = system.problem, system.reference
-    rng = system.rng()
-    points = sample_tokens(reference.densities[0], system.tokens, rng)
+    points = sample_tokens(reference.densities[0], tokens, rng)
     noise = int(rng.integers(2**63))
     begin = Measure(problem.space, points)
-    start = particles(problem, begin, seed=noise, step=system.step, tolerance=system.tolerance)
-    stream = trajectory(problem, start, reference.times, tolerance=system.tolerance)
+    start = particles(problem, begin, seed=noise, step=step, tolerance=tolerance)
+    stream = trajectory(problem, start, reference.times, tolerance=tolerance)
     # The last bits of a sum by BLAS depend on its threads, and results must not.
     with one_blas_thread():
         return np.array(
             [
-                METRICS[system.metric](snapshot.measure, there)
+                METRICS[metric](snapshot.measure, there)
                 for snapshot, there in zip(stream, reference.densities, strict=True)
             ]
         )

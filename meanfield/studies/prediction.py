@@ -25,7 +25,7 @@ from meanfield.representations.step_limits import check_movable, check_no_diffus
 from meanfield.studies.corrected_law import corrected_counts, default_corrected_samples
 from meanfield.studies.count_law import CountLaw, law_of
 from meanfield.studies.linear_law import check_degree, default_samples, linear_counts
-from meanfield.studies.sources import made
+from meanfield.studies.study import made
 from meanfield.theory.cluster_counts import (
     mean_clusters,
     potential_variances,

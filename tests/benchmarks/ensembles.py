@@ -27,8 +27,10 @@ from meanfield.manifolds.circle.circle import Circle
 from meanfield.manifolds.manifold import Manifold
 from meanfield.manifolds.sphere.sphere import Sphere
 from meanfield.studies import cluster_runs
-from meanfield.studies.cluster_runs import RunBlock, block_clusters
 from meanfield.studies.cluster_table import ClusterTable
+from meanfield.studies.ensemble import ensemble_plan
+from meanfield.studies.options import EnsembleOptions
+from meanfield.studies.study import Runs
 
 TOLERANCE = 1e-6
 SPACES = {"circle": Circle, "sphere": Sphere}
@@ -45,14 +47,11 @@ def _all_are_few(space: Manifold, degree: int) -> int:
 
 def run(case: mf.Problem, tokens: int, number: int, direct: bool) -> ClusterTable:
     """Clusters of one run."""
-    times = np.array([1.0, 2.0]) * mf.onset_time(case, tokens)
-    block = RunBlock(
-        case, tokens, range(number, number + 1), times, "particles", seed=0, tolerance=TOLERANCE
-    )
+    plan = ensemble_plan(case, EnsembleOptions((tokens,)), tolerance=TOLERANCE)
     # Below this many points a representation sums over pairs.
     few = _all_are_few if direct else engines.few_points
     with mock.patch.object(engines, "few_points", few):
-        return block_clusters(block)
+        return plan.run(Runs(tokens, range(number, number + 1)))
 
 
 def counting(case: mf.Problem, tokens: int) -> float:

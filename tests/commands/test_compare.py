@@ -11,7 +11,8 @@ import pytest
 
 from meanfield.commands.main import main
 from meanfield.outputs.comparison_file import load_comparison, write_comparison
-from meanfield.studies import particle_systems
+from meanfield.studies.convergence import Comparison
+from meanfield.studies.study import Runs
 
 CONFIG = """
 title = "Small"
@@ -99,15 +100,15 @@ def test_resume_runs_only_what_is_missing(
     whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
     assert compare(config, "-o", str(whole)) == 0
     ran = []
-    honest = particle_systems.system_distances
+    honest = Comparison.run
 
-    def interrupted(system: particle_systems.System) -> np.ndarray:
+    def interrupted(plan: Comparison, runs: Runs) -> np.ndarray:
         if len(ran) == 4:
             raise KeyboardInterrupt
-        ran.append((system.tokens, system.repetition))
-        return honest(system)
+        ran.append(runs)
+        return honest(plan, runs)
 
-    monkeypatch.setattr("meanfield.commands.compare.system_distances", interrupted)
+    monkeypatch.setattr(Comparison, "run", interrupted)
     assert compare(config, "-o", str(broken)) == 130
     status = load_comparison(broken).attributes["status"]
     assert status == "interrupted with 4 of 6 particle systems finished"

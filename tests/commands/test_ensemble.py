@@ -16,8 +16,10 @@ import pytest
 import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
-from meanfield.studies import cluster_runs
 from meanfield.studies import ensemble as ensemble_module
+from meanfield.studies.cluster_table import ClusterTable
+from meanfield.studies.ensemble import EnsemblePlan
+from meanfield.studies.study import Runs
 
 CONFIG = """
 title = "Small"
@@ -107,20 +109,19 @@ def test_resume_runs_only_what_is_missing(
     config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An interrupted ensemble would start from the beginning, or lose what it had."""
-    from meanfield.commands import ensemble as command
-
     monkeypatch.setattr(ensemble_module, "_MOST_BLOCKED", 1)
     whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
     assert ensemble(config, "-o", str(whole)) == 0
-    ran: list[tuple[int, int]] = []
+    ran: list[Runs] = []
+    honest = EnsemblePlan.run
 
-    def interrupted(block: cluster_runs.RunBlock) -> cluster_runs.ClusterTable:
+    def interrupted(plan: EnsemblePlan, runs: Runs) -> ClusterTable:
         if len(ran) == 4:
             raise KeyboardInterrupt
-        ran.append((block.tokens, block.runs.start))
-        return cluster_runs.block_clusters(block)
+        ran.append(runs)
+        return honest(plan, runs)
 
-    monkeypatch.setattr(command, "block_clusters", interrupted)
+    monkeypatch.setattr(EnsemblePlan, "run", interrupted)
     assert ensemble(config, "-o", str(broken)) == 130
     status = load_ensemble(broken).attributes["status"]
     assert status == "interrupted with 4 of 6 runs finished"

@@ -13,15 +13,15 @@ import meanfield as mf
 from meanfield.errors import SimulationError
 from meanfield.outputs.comparison_file import (
     load_comparison,
-    record_comparison,
     write_comparison,
 )
+from meanfield.outputs.study_file import record_study
 from meanfield.outputs.wall_time import WallTime
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import StudyOptions
-from meanfield.studies.particle_systems import System, system_distances
+from meanfield.studies.study import Runs
 
 LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
@@ -51,10 +51,7 @@ def plan() -> Comparison:
 @pytest.fixture(scope="module")
 def study(plan: Comparison) -> ConvergenceStudy:
     """What they measure."""
-    found = plan.empty()
-    for system, row in finished(system_distances, plan.missing(found)):
-        plan.place(found, system, row)
-    return plan.study(found)
+    return plan.completed()
 
 
 def test_study_comes_back(study: ConvergenceStudy, tmp_path: Path) -> None:
@@ -87,13 +84,13 @@ def test_other_programs_read_axes(study: ConvergenceStudy, tmp_path: Path) -> No
 def test_what_is_finished_is_kept(plan: Comparison, tmp_path: Path, error: BaseException) -> None:
     """Whatever ends a study would lose the systems that were finished."""
 
-    def broken() -> Iterator[tuple[System, np.ndarray]]:
-        for count, system in enumerate(plan.missing(plan.empty())):
+    def broken() -> Iterator[tuple[Runs, np.ndarray]]:
+        for count, runs in enumerate(plan.missing(plan.empty())):
             if count == 3:
                 raise error
-            yield system, np.full((2, 2), 1.0 + count)
+            yield runs, np.full((1, 2, 2), 1.0 + count)
 
-    stream = record_comparison(tmp_path / "c.h5", plan, plan.empty(), broken(), {})
+    stream = record_study(tmp_path / "c.h5", write_comparison, plan, plan.empty(), broken(), {})
     with pytest.raises(type(error)):
         list(stream)
     back = load_comparison(tmp_path / "c.h5")
@@ -105,9 +102,9 @@ def test_what_is_finished_is_kept(plan: Comparison, tmp_path: Path, error: BaseE
 def test_finished_study_is_completed(plan: Comparison, tmp_path: Path) -> None:
     """A finished file would be resumed for ever."""
     found = plan.empty()
-    results = finished(system_distances, plan.missing(found))
+    results = finished(plan.run, plan.missing(found))
     spent = WallTime({"running": 100.0})
-    list(record_comparison(tmp_path / "c.h5", plan, found, results, {}, spent))
+    list(record_study(tmp_path / "c.h5", write_comparison, plan, found, results, {}, spent))
     attributes = load_comparison(tmp_path / "c.h5").attributes
     assert attributes["status"] == "completed"
     assert attributes["seconds_running"] > 100.0 and attributes["seconds_writing"] > 0.0

@@ -11,13 +11,13 @@ import pytest
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.outputs.ensemble_file import load_ensemble, record_ensemble, write_ensemble
-from meanfield.studies.cluster_runs import RunBlock, block_clusters
+from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
+from meanfield.outputs.study_file import record_study
 from meanfield.studies.cluster_table import ClusterTable
 from meanfield.studies.ensemble import EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.executors.finished import finished
 from meanfield.studies.options import EnsembleOptions
+from meanfield.studies.study import Runs
 
 EXACT = (
     "times",
@@ -43,10 +43,7 @@ def plan(request: pytest.FixtureRequest) -> EnsemblePlan:
 @pytest.fixture(scope="module")
 def made(plan: EnsemblePlan) -> Ensemble:
     """What they count."""
-    found = plan.empty()
-    for block, part in finished(block_clusters, plan.missing(found)):
-        found = plan.placed(found, block, part)
-    return plan.ensemble(found)
+    return plan.completed()
 
 
 def test_ensemble_comes_back(made: Ensemble, tmp_path: Path) -> None:
@@ -76,7 +73,7 @@ def test_other_programs_read_axes(made: Ensemble, tmp_path: Path) -> None:
 
 def test_an_ensemble_without_runs_comes_back(plan: EnsemblePlan, tmp_path: Path) -> None:
     """A process killed in its first second would leave a file that nobody can continue."""
-    write_ensemble(tmp_path / "e.h5", plan.ensemble(plan.empty()))
+    write_ensemble(tmp_path / "e.h5", plan.results(plan.empty()))
     back = load_ensemble(tmp_path / "e.h5")
     assert (back.counts == -1).all()
     assert len(plan.missing(plan.resumed(back))) == len(plan.missing(plan.empty()))
@@ -89,16 +86,16 @@ def test_what_is_finished_is_kept(
     """Whatever ends an ensemble would lose the runs that were finished."""
     blocks = plan.missing(plan.empty())
 
-    def broken() -> Iterator[tuple[RunBlock, ClusterTable]]:
-        yield blocks[0], block_clusters(blocks[0])
+    def broken() -> Iterator[tuple[Runs, ClusterTable]]:
+        yield blocks[0], plan.run(blocks[0])
         raise error
 
     path = tmp_path / "e.h5"
     with pytest.raises(type(error)):
-        list(record_ensemble(path, plan, plan.empty(), broken(), {"title": "t"}))
+        list(record_study(path, write_ensemble, plan, plan.empty(), broken(), {"title": "t"}))
     back = load_ensemble(path)
     cause = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-    runs = blocks[0].runs
+    runs = blocks[0].numbers
     assert back.attributes["status"] == f"{cause} with {len(runs)} of 6 runs finished"
     size = plan.options.tokens.index(blocks[0].tokens)
     np.testing.assert_array_equal(back.counts[size, runs], made.counts[size, runs])

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from meanfield.outputs import study_file
 from meanfield.outputs.output_file import LostOutputError, OutputFile
-from meanfield.outputs.study_file import Kind, read_study, study_kind, taken_down, write_study
-from meanfield.outputs.wall_time import WallTime
+from meanfield.outputs.study_file import Kind, read_study, record_study, study_kind, write_study
 
 
 def results(error: BaseException | None = None) -> Iterator[tuple[int, int]]:
@@ -22,23 +23,39 @@ def results(error: BaseException | None = None) -> Iterator[tuple[int, int]]:
     yield 2, 12
 
 
+@dataclass(frozen=True)
+class Numbers:
+    """Results of a study of numbers."""
+
+    taken: list[int]
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
 class Notes:
-    """What was taken and written."""
+    """A study of numbers, and what was written of it."""
 
     def __init__(self) -> None:
-        self.taken: list[int] = []
         self.written: list[tuple[str, int]] = []
-        self.spent = WallTime()
 
-    def stream(self, source: Iterator[tuple[int, int]]) -> Iterator[int]:
+    def placed(self, table: list[int], task: int, part: int) -> list[int]:
+        """All numbers so far."""
+        return [*table, part]
+
+    def results(self, table: list[int]) -> Numbers:
+        """What is to be written."""
+        return Numbers(table)
+
+    def progress(self, table: list[int]) -> str:
+        """How many."""
+        return f"{len(table)} of 3 tasks"
+
+    def write(self, file: object, results: Numbers) -> None:
+        """Leave a note instead."""
+        self.written.append((results.attributes["status"], len(results.taken)))
+
+    def stream(self, source: Iterator[tuple[int, int]]) -> Any:
         """Stream that leaves its notes here."""
-        return taken_down(
-            source,
-            lambda task, result: self.taken.append(result),
-            lambda status: self.written.append((status, len(self.taken))),
-            lambda: f"{len(self.taken)} of 3 tasks",
-            self.spent,
-        )
+        return record_study(Path(), self.write, self, [], source, {})  # type: ignore[arg-type]
 
 
 def test_a_complete_study_says_so() -> None:
@@ -68,7 +85,7 @@ def test_a_consumer_that_stops_interrupts() -> None:
     notes = Notes()
     stream = notes.stream(results())
     assert next(stream) == 0
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     assert notes.written[-1] == ("interrupted with 1 of 3 tasks finished", 1)
 
 

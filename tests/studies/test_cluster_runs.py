@@ -12,22 +12,29 @@ from meanfield.fields.mean_field import interaction
 from meanfield.manifolds.manifold import Manifold
 from meanfield.observables.clusters import clusters
 from meanfield.studies import cluster_runs
-from meanfield.studies.cluster_runs import CARRIERS, RunBlock, block_clusters
+from meanfield.studies.cluster_runs import CARRIERS
 from meanfield.studies.cluster_runs import run_tokens as drawn
 from meanfield.studies.cluster_table import ClusterTable
+from meanfield.studies.ensemble import ensemble_plan
+from meanfield.studies.options import EnsembleOptions
+from meanfield.studies.study import Runs
 
 CIRCLE = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
 SPHERE = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.USA)
 BOTH = pytest.mark.parametrize("problem", [CIRCLE, SPHERE], ids=["circle", "sphere"])
 
 
-def block(
-    problem: mf.Problem, runs: range, tokens: int = 150, carrier: str = "particles"
-) -> RunBlock:
-    """Block counted at one and two onset times."""
-    onset = mf.onset_time(problem, tokens)
-    times = np.array([1.0, 2.0]) * onset
-    return RunBlock(problem, tokens, runs, times, carrier, seed=3, tolerance=1e-6)
+def counted(
+    problem: mf.Problem,
+    runs: range = range(1),
+    tokens: int = 150,
+    carrier: str = "particles",
+    tolerance: float = 1e-6,
+) -> ClusterTable:
+    """Runs counted at one and two onset times."""
+    options = EnsembleOptions((tokens,), runs=runs.stop, carrier=carrier, seed=3)
+    plan = ensemble_plan(problem, options, tolerance=tolerance)
+    return plan.run(Runs(tokens, runs))
 
 
 def assert_equal(first: ClusterTable, second: ClusterTable) -> None:
@@ -41,8 +48,7 @@ def assert_equal(first: ClusterTable, second: ClusterTable) -> None:
 @BOTH
 def test_runs_do_not_depend_on_their_block(problem: mf.Problem) -> None:
     """Another number of workers, or a resumed ensemble, would be another ensemble."""
-    whole = block_clusters(block(problem, range(4)))
-    assert_equal(whole[1:3], block_clusters(block(problem, range(1, 3))))
+    assert_equal(counted(problem, range(4))[1:3], counted(problem, range(1, 3)))
 
 
 def test_tokens_depend_on_seed_size_and_run() -> None:
@@ -55,16 +61,16 @@ def test_tokens_depend_on_seed_size_and_run() -> None:
 @BOTH
 def test_particles_are_those_of_a_run(problem: mf.Problem) -> None:
     """An ensemble would count other clusters than `run` does, or at other times."""
-    task = replace(block(problem, range(1)), tolerance=1e-11)
+    times = np.array([1.0, 2.0]) * mf.onset_time(problem, 150)
     law = mf.from_points(drawn(problem, 150, 0, 3))
     run = mf.simulate(
         replace(problem, initial=law),
-        until=task.times[-1],
-        save=task.times,
+        until=times[-1],
+        save=times,
         representation="particles",
         tolerance=1e-11,
     )
-    table = block_clusters(task)
+    table = counted(problem, tolerance=1e-11)
     # Degrees felt below the tolerance move the tokens of the run, and errors grow by sqrt(150).
     for j, measure in enumerate(run.measures):
         assert measure is not None
@@ -122,18 +128,18 @@ def test_a_cluster_of_a_density_is_worth_three_tokens(
     """Densities of few tokens would have clusters of less than the three tokens of the rule."""
     two = mf.Measure(mf.Circle(), [0.0, np.pi], [0.98, 0.02])
     monkeypatch.setitem(cluster_runs.CARRIERS, "density", lambda *_: two)
-    table = block_clusters(block(CIRCLE, range(1), tokens, "density"))
+    table = counted(CIRCLE, range(1), tokens, "density")
     assert table.counts[0].tolist() == [count, count]
 
 
 def test_a_negative_density_is_refused() -> None:
     """It would be clipped silently: another field, another mass."""
     with pytest.raises(ValueError, match="of 40 tokens is negative: -.* Take more tokens, or car"):
-        block_clusters(block(CIRCLE, range(1), 40, "density"))
+        counted(CIRCLE, range(1), 40, "density")
 
 
 def test_points_are_no_law_to_draw_from() -> None:
     """Tokens would be drawn from tokens."""
     problem = replace(CIRCLE, initial=mf.from_points(np.arange(3.0)))
     with pytest.raises(TypeError, match="'tokens' gives points, but tokens are drawn from a den"):
-        block_clusters(block(problem, range(1)))
+        counted(problem)

@@ -11,8 +11,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.manifolds.manifold import Manifold
-from meanfield.studies.cluster_runs import block_clusters
-from meanfield.studies.ensemble import EnsemblePlan, block_work, ensemble_plan
+from meanfield.studies.ensemble import EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.options import EnsembleOptions
 
@@ -51,24 +50,24 @@ def test_order_and_resuming_do_not_matter(order: int) -> None:
     """What was found before, or last, would be lost or in another place."""
     whole = plan(runs=130)
     blocks = whole.missing(whole.empty())
-    seen = [(b.tokens, run) for b in blocks for run in b.runs]
+    seen = [(b.tokens, run) for b in blocks for run in b.numbers]
     assert sorted(seen) == [(n, run) for n in (20, 60) for run in range(130)]
     small = plan((60,), 3)
     found = small.empty()
     for block in small.missing(found):
-        found = small.placed(found, block, block_clusters(block))
+        found = small.placed(found, block, small.run(block))
     larger = plan((20, 60), 5)
-    grown = larger.resumed(small.ensemble(found))
+    grown = larger.resumed(small.results(found))
     assert (grown.counts[1, :3] == found.counts[0]).all()
     missing = larger.missing(grown)
-    assert sorted((b.tokens, run) for b in missing for run in b.runs) == [
+    assert sorted((b.tokens, run) for b in missing for run in b.numbers) == [
         *[(20, run) for run in range(5)],
         (60, 3),
         (60, 4),
     ]
     for block in missing[::order]:
-        grown = larger.placed(grown, block, block_clusters(block))
-    assert_equal(larger.ensemble(grown), mf.ensemble(PROBLEM, tokens=(20, 60), runs=5))
+        grown = larger.placed(grown, block, larger.run(block))
+    assert_equal(larger.results(grown), mf.ensemble(PROBLEM, tokens=(20, 60), runs=5))
 
 
 def test_an_interrupt_leaves_balanced_sizes() -> None:
@@ -77,18 +76,11 @@ def test_an_interrupt_leaves_balanced_sizes() -> None:
     blocks = asked.missing(asked.empty())
     assert [block.tokens for block in blocks[:2]] == [60, 20]
     done = {
-        n: max(b.runs.stop for b in blocks[: len(blocks) // 2] if b.tokens == n) for n in (20, 60)
+        n: max(b.numbers.stop for b in blocks[: len(blocks) // 2] if b.tokens == n)
+        for n in (20, 60)
     }
-    assert abs(done[20] - done[60]) <= max(len(block.runs) for block in blocks)
-    assert sum(block_work(block) for block in blocks) == 640 * (1020 + 1060)
-
-
-def test_times_are_multiples_of_each_onset() -> None:
-    """Sizes would be compared at the same time instead of the same stage."""
-    blocks = plan().missing(plan().empty())
-    for block in blocks:
-        expected = np.array([1.0, 2.0]) * mf.onset_time(PROBLEM, block.tokens)
-        np.testing.assert_array_equal(block.times, expected)
+    assert abs(done[20] - done[60]) <= max(len(block.numbers) for block in blocks)
+    assert sum(map(asked.work, blocks)) == 640 * (1020 + 1060)
 
 
 def test_prediction_is_of_uniform_tokens() -> None:

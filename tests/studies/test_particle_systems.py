@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +9,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.studies.executors.finished import finished
 from meanfield.studies.particle_systems import (
     Reference,
-    System,
     density_reference,
     system_distances,
 )
@@ -23,9 +20,12 @@ LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
 
 
-def system(problem: mf.Problem, reference: Reference, tokens: int, repetition: int = 0) -> System:
-    """System with W_1 and a loose step, seed 7."""
-    return System(problem, reference, tokens, repetition, 7, "W1", 1e-6)
+def distances(
+    problem: mf.Problem, reference: Reference, tokens: int, metric: str = "W1"
+) -> np.ndarray:
+    """Distances of the system of seed 7, with a loose step."""
+    rng = np.random.default_rng(7)
+    return system_distances(problem, reference, tokens, rng, metric=metric, tolerance=1e-6)
 
 
 def reference(problem: mf.Problem = PROBLEM, *times: float) -> Reference:
@@ -74,10 +74,9 @@ def test_points_are_no_law_to_draw_from() -> None:
 def test_distance_at_zero_is_that_of_the_tokens() -> None:
     """Another measure than the drawn tokens would be compared, or with another density."""
     at = reference()
-    one = system(PROBLEM, at, 50)
-    points = mf.sample_tokens(at.densities[0], 50, one.rng())
+    points = mf.sample_tokens(at.densities[0], 50, np.random.default_rng(7))
     expected = wasserstein(mf.Measure(mf.Circle(), points), at.densities[0])
-    assert system_distances(one)[0].tolist() == [expected, 0.0]
+    assert distances(PROBLEM, at, 50)[0].tolist() == [expected, 0.0]
 
 
 def test_distance_grows_as_linear_theory_says() -> None:
@@ -89,33 +88,12 @@ def test_distance_grows_as_linear_theory_says() -> None:
     """
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.uniform())
     at = density_reference(problem, np.array([5.0, 10.0]), tolerance=1e-8, max_degree=512)
-    one = replace(system(problem, at, 100_000), metric="W2")
-    points = mf.sample_tokens(at.densities[0], one.tokens, one.rng())
+    points = mf.sample_tokens(at.densities[0], 100_000, np.random.default_rng(7))
     k = np.arange(1, 301)
     modulus = np.abs(mf.Circle().moments(points, None, 300)[1:])
     rates = mf.growth_rates(problem, 300)[1:]
     grown = modulus / k * np.exp(rates * at.times[:, None])
     expected = np.sqrt(2.0 * np.sum(grown**2, axis=1))
     assert expected[-1] > 2.0 * expected[0]
-    np.testing.assert_allclose(system_distances(one)[:, 0], expected, rtol=0.01)
-
-
-def test_system_draws_its_own_tokens() -> None:
-    """Systems of a study would repeat each other's random numbers."""
-    at = reference()
-    keys = [(20, 0), (20, 1), (21, 0), (20, 2**33)]
-    first = {system(PROBLEM, at, n, r).rng().random() for n, r in keys}
-    assert len(first) == len(keys)
-    assert replace(system(PROBLEM, at, 20), seed=8).rng().random() not in first
-
-
-def test_systems_are_the_same_in_threads() -> None:
-    """Where a system runs would change what it measures."""
-    at = reference()
-    systems = [system(PROBLEM, at, n, r) for n in (10, 300) for r in (0, 1)]
-    alone = {(s.tokens, s.repetition): row for s, row in finished(system_distances, systems)}
-    with ThreadPoolExecutor(2) as executor:
-        together = list(finished(system_distances, systems, executor))
-    assert len(together) == len(alone) == 4
-    for s, row in together:
-        np.testing.assert_array_equal(row, alone[s.tokens, s.repetition])
+    found = distances(problem, at, 100_000, "W2")[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=0.01)

@@ -24,7 +24,6 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from meanfield.compute.threads import set_threads
-from meanfield.studies.executors.sharing import packed, unpacked
 
 _CONNECT_SECONDS = 5.0
 _SECONDS_BETWEEN_LOOKS = 2.0
@@ -81,20 +80,23 @@ def scheduler_pool(address: str, notice: Callable[[str], None] | None = None) ->
 
 
 class _Cluster(Executor):
-    """Executor whose tasks leave behind what they share, and find it at the worker.
+    """Executor that sends a function to the workers once, with all that it holds.
 
     Dask's own `get_executor` looks at a task's state after it fetched the result, and fails if the
     worker was lost in between.
     """
 
     def __init__(self, client: Any) -> None:
+        import cloudpickle
+
         self._client = client
+        # Functions of the main script, too, go whole.
+        self._dumps = cloudpickle.dumps
         self._sent: dict[int, tuple[Any, Any]] = {}
 
     def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        data, shared = packed((function, args, kwargs))
-        sent = [self._send(thing) for thing in shared]
-        there = self._client.submit(call, version(), data, *sent, pure=False)
+        data = self._dumps((args, kwargs))
+        there = self._client.submit(call, version(), self._send(function), data, pure=False)
         here: Future[Any] = Future()
 
         def cancel(future: Future[Any]) -> None:
@@ -106,15 +108,16 @@ class _Cluster(Executor):
         loop.add_callback(_deliver, self._client, there, here)
         return here
 
-    def _send(self, thing: Any) -> Any:
-        """Send a shared object, as the result of a task: if its worker is lost, it is made anew."""
-        if id(thing) not in self._sent:
+    def _send(self, function: Any) -> Any:
+        """Send a function as the result of a task: if its worker is lost, it is made anew."""
+        if id(function) not in self._sent:
             with warnings.catch_warnings():
                 # Dask advises against large tasks; this one is sent once.
                 warnings.simplefilter("ignore", UserWarning)
-                there = self._client.submit(pickle.loads, pickle.dumps(thing), pure=False)
-            self._sent[id(thing)] = (thing, there)
-        return self._sent[id(thing)][1]
+                data = self._dumps(function)
+                there = self._client.submit(received, version(), data, pure=False)
+            self._sent[id(function)] = (function, there)
+        return self._sent[id(function)][1]
 
 
 async def _deliver(client: Any, there: Any, here: Future[Any]) -> None:
@@ -131,8 +134,8 @@ async def _deliver(client: Any, there: Any, here: Future[Any]) -> None:
             here.set_result(result)
 
 
-def call(expected: str, data: bytes, *shared: Any) -> Any:
-    """Do a task, on a worker.
+def received(expected: str, data: bytes) -> Any:
+    """What was sent, on a worker.
 
     Raises
     ------
@@ -140,8 +143,13 @@ def call(expected: str, data: bytes, *shared: Any) -> Any:
         If the worker, which may have come late, has another version than expected.
     """
     check_versions({"that came late": version()}, expected)
+    return pickle.loads(data)
+
+
+def call(expected: str, function: Any, data: bytes) -> Any:
+    """Do a task, on a worker."""
+    args, kwargs = received(expected, data)
     set_threads(1)
-    function, args, kwargs = unpacked(data, shared)
     return function(*args, **kwargs)
 
 

@@ -62,7 +62,7 @@ def finished(
     def submit(count: int) -> None:
         for task in islice(remaining, count):
             if not begun and isinstance(executor, ProcessPoolExecutor):
-                _check_sendable(task)
+                _check_sendable((function, task))
             future = executor.submit(function, task)
             begun[future] = task
             future.add_done_callback(done.put)
@@ -78,10 +78,10 @@ def finished(
             future.cancel()
 
 
-def _check_sendable(task: object) -> None:
+def _check_sendable(work: object) -> None:
     """Refuse what does not pickle, before a process pool says so in its own words."""
     try:
-        pickle.dumps(task)
+        pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise TypeError(
             f"what is to be run cannot be sent to other processes ({error}): got a "

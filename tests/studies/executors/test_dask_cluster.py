@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 import os
+import pickle
 import sys
 import threading
 import time
@@ -20,13 +20,19 @@ import meanfield as mf
 from meanfield.compute.threads import set_threads, threads
 from meanfield.problem import Problem
 from meanfield.studies import convergence
+from meanfield.studies import study as study_module
 from meanfield.studies.convergence import convergence_study
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors import dask_cluster as scheduler
-from meanfield.studies.executors.dask_cluster import call, check_versions, scheduler_pool, version
+from meanfield.studies.executors.dask_cluster import (
+    call,
+    check_versions,
+    received,
+    scheduler_pool,
+    version,
+)
 from meanfield.studies.executors.finished import finished
-from meanfield.studies.executors.sharing import packed
-from meanfield.studies.particle_systems import density_reference, system_distances
+from meanfield.studies.particle_systems import density_reference
 
 LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
@@ -46,13 +52,13 @@ def test_study_survives_a_killed_worker(cluster: Any, monkeypatch: pytest.Monkey
 
     def killing(function: Any, tasks: Iterable[Any], executor: Any) -> Iterator[tuple[Any, Any]]:
         for task, result in finished(function, tasks, executor):
-            seen.append((task.tokens, task.repetition))
+            seen.append((task.tokens, task.numbers.start))
             if len(seen) == 4:
                 lost.append(cluster.kill_a_busy_worker())
             yield task, result
 
     expected = study().distances
-    monkeypatch.setattr(convergence, "finished", killing)
+    monkeypatch.setattr(study_module, "finished", killing)
     with scheduler_pool(cluster.address) as executor:
         found = study(executor).distances
         with cluster.client() as client:
@@ -95,26 +101,16 @@ def test_lambda_of_the_main_script_reaches_workers(cluster: Any) -> None:
     np.testing.assert_array_equal(found, study(None, own).distances)
 
 
-def test_density_travels_once() -> None:
-    """Megabytes of densities would travel, and wait at the scheduler, with every task."""
-    reference = density_reference(PROBLEM, np.arange(9.0), tolerance=1e-8, max_degree=256)
-    plan = convergence.Comparison(PROBLEM, reference, convergence.StudyOptions(), 1e-8)
-    task = plan.missing(plan.empty())[0]
-    data, shared = packed((system_distances, (task,), {}))
-    assert shared == [reference]
-    assert len(data) < 2000
-
-
 @pytest.mark.slow
-def test_shared_object_is_sent_once(cluster: Any) -> None:
-    """The scheduler would hold as many copies as there are tasks."""
+def test_what_tasks_share_is_sent_once(cluster: Any) -> None:
+    """The scheduler would hold as many copies of a density as there are tasks."""
     reference = density_reference(PROBLEM, np.arange(9.0), tolerance=1e-8, max_degree=256)
+    plan = convergence.Comparison(PROBLEM, convergence.StudyOptions((9,)), 1e-8, reference)
     with scheduler_pool(cluster.address) as executor:
-        futures = [executor.submit(operator.attrgetter("note"), reference) for _ in range(20)]
-        assert [future.result() for future in futures] == [""] * 20
+        assert len(list(finished(plan.run, plan.missing(plan.empty()), executor))) == 20
         with cluster.client() as client:
             made = client.run_on_scheduler(lambda dask_scheduler: [*dask_scheduler.tasks])
-    assert sum(key.startswith("loads") for key in made) == 1
+    assert sum(key.startswith("received") for key in made) == 1
 
 
 def test_worker_uses_one_thread() -> None:
@@ -122,7 +118,7 @@ def test_worker_uses_one_thread() -> None:
     before = threads()
     try:
         set_threads(2)
-        assert call(version(), packed((threads, (), {}))[0]) == 1
+        assert call(version(), threads, pickle.dumps(((), {}))) == 1
     finally:
         set_threads(before)
 
@@ -132,7 +128,7 @@ def test_other_versions_are_refused() -> None:
     with pytest.raises(ValueError, match=r"tcp://b:1 has meanfield 0.0.1, expected 0.1.0 as here"):
         check_versions({"tcp://a:1": "0.1.0", "tcp://b:1": "0.0.1"}, "0.1.0")
     with pytest.raises(ValueError, match=rf"came late has meanfield {version()}, expected 9.9"):
-        call("9.9", b"")
+        received("9.9", b"")
 
 
 def test_worker_without_meanfield_is_refused() -> None:

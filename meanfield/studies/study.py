@@ -1,0 +1,212 @@
+"""Studies of many runs: which are to be made, in which order, from which random numbers.
+
+A study asks for some runs of several numbers of tokens. Each run draws from a generator seeded by
+(seed, tokens, number of the run) and by nothing else, so that results depend neither on the order
+in which runs finish, nor on where they are made, nor on what else is asked for: a study that is
+resumed, or grows, is the one asked for at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+from meanfield.studies.executors.finished import finished
+
+MOST_TOKENS = 10**10
+"""Of one run: their coordinates alone are 80 GB."""
+
+# What was measured in them is held in memory.
+_MOST_RUNS = 1_000_000
+
+Table = TypeVar("Table")
+Results = TypeVar("Results")
+
+
+class Asked(Protocol):
+    """What the options of every study say."""
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """Sizes, increasing."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of all runs."""
+        ...
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Consecutive runs of one size.
+
+    Attributes
+    ----------
+    tokens : int
+        Given. The size.
+    numbers : range
+        Given. Which of the runs of this size.
+    """
+
+    tokens: int
+    numbers: range
+
+
+@dataclass(frozen=True, eq=False)
+class Study(ABC, Generic[Table, Results]):
+    """What is to be run, as plain data that any process can work on.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    options : Asked
+        Given.
+    tolerance : float
+        Given. Of the time steps.
+    unit : str
+        What its runs are called.
+    overhead : int
+        A run costs about as much as this many tokens beyond its own.
+    """
+
+    problem: Problem
+    options: Any
+    tolerance: float
+    unit: ClassVar[str]
+    overhead: ClassVar[int]
+
+    @abstractmethod
+    def empty(self) -> Table:
+        """Table of results before anything is run."""
+
+    @abstractmethod
+    def lacking(self, table: Table) -> npt.NDArray[np.bool_]:
+        """Which runs are not in a table, shape (n_sizes, runs)."""
+
+    @abstractmethod
+    def run(self, runs: Runs) -> Table:
+        """Make some runs."""
+
+    @abstractmethod
+    def placed(self, table: Table, runs: Runs, part: Table) -> Table:
+        """Table with the results of some runs where they belong; may be filled in place."""
+
+    @abstractmethod
+    def resumed(self, stored: Results) -> Table:
+        """Table of what is known, of no other sizes or times and no more runs."""
+
+    @abstractmethod
+    def results(self, table: Table) -> Results:
+        """What a table says, finished or not."""
+
+    def together(self, tokens: int) -> int:
+        """How many runs of a size are one task."""
+        return 1
+
+    def missing(self, table: Table) -> list[Runs]:
+        """Runs that are still to be made.
+
+        By number of the run, large sizes first: what an interrupt leaves is balanced, and the
+        last ones to finish are short.
+        """
+        parts = [
+            Runs(tokens, numbers)
+            for tokens, row in zip(self.options.tokens, self.lacking(table), strict=True)
+            for numbers in _consecutive(np.flatnonzero(row), self.together(tokens))
+        ]
+        return sorted(parts, key=lambda runs: (runs.numbers.start, -runs.tokens))
+
+    def completed(self, executor: Executor | None = None) -> Results:
+        """Results of all runs, made here or by an executor."""
+        table = self.empty()
+        for runs, part in finished(self.run, self.missing(table), executor):
+            table = self.placed(table, runs, part)
+        return self.results(table)
+
+    def place(self, runs: Runs) -> tuple[int, slice]:
+        """Index of runs in a table."""
+        size = self.options.tokens.index(runs.tokens)
+        return size, slice(runs.numbers.start, runs.numbers.stop)
+
+    def progress(self, table: Table) -> str:
+        """What is done, of how much."""
+        lacking = self.lacking(table)
+        return f"{(~lacking).sum()} of {lacking.size} {self.unit}"
+
+    def work(self, runs: Runs) -> float:
+        """Work of some runs, in tokens."""
+        return float(len(runs.numbers) * (runs.tokens + self.overhead))
+
+
+def made(problem: Problem | Callable[[], Problem]) -> Problem:
+    """The problem itself, or the one that the function makes."""
+    return problem if isinstance(problem, Problem) else problem()
+
+
+def initial_density(problem: Problem) -> Density:
+    """The initial law, from which tokens are drawn.
+
+    Raises
+    ------
+    TypeError
+        If it gives points.
+    """
+    law = problem.initial_measure()
+    if isinstance(law, Measure):
+        raise TypeError(
+            f"initial law {problem.initial.name!r} gives points, but tokens are drawn from a "
+            "density. Use an initial law that is a density."
+        )
+    return law
+
+
+def rng_of(seed: int, *key: int) -> np.random.Generator:
+    """Random numbers of one run, which depend on these numbers and on nothing else.
+
+    Examples
+    --------
+    >>> rng_of(0, 100, 3).random() == rng_of(0, 100, 3).random() != rng_of(0, 100, 4).random()
+    True
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def check_runs(tokens: Sequence[int], name: str, count: int, least: int, seed: int) -> None:
+    """Check what options of all studies say; `name` is that of their `count` of runs.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range.
+    """
+    if len(tokens) == 0 or min(tokens) < 2:
+        raise ValueError(f"tokens must all be at least 2, got {list(tokens)}.")
+    if max(tokens) > MOST_TOKENS:
+        raise ValueError(f"tokens must all be at most {MOST_TOKENS}, got {max(tokens)}.")
+    if list(tokens) != sorted(set(tokens)):
+        raise ValueError(f"tokens must be increasing, got {list(tokens)}.")
+    if not least <= count <= _MOST_RUNS:
+        raise ValueError(f"{name} must lie between {least} and {_MOST_RUNS}, got {count}.")
+    if seed < 0:
+        raise ValueError(f"seed must not be negative, got {seed}.")
+
+
+def _consecutive(numbers: npt.NDArray[np.int64], longest: int) -> list[range]:
+    """Increasing numbers as ranges within equal blocks of `longest`."""
+    parts: list[range] = []
+    for number in numbers.tolist():
+        if parts and parts[-1].stop == number and number % longest:
+            parts[-1] = range(parts[-1].start, number + 1)
+        else:
+            parts.append(range(number, number + 1))
+    return parts
