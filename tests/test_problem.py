@@ -35,7 +35,7 @@ def test_normalized_flow_accepts_kernels_that_underflow(beta: float) -> None:
 
 def test_space_refuses_spheres_for_theory() -> None:
     """Growth rates need a dimension only; measures need points."""
-    problem = mf.Problem(mf.Sphere(3), mf.linear())
+    problem = mf.Problem(mf.Sphere(4), mf.linear())
     with pytest.raises(ValueError, match="sphere:4 is for theory only"):
         problem.initial_measure()
     assert mf.dominant_degree(problem) == 1

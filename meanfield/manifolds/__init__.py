@@ -19,12 +19,26 @@ __all__ = [
     "manifold_of",
 ]
 
-Hypersphere = Sphere
-
 MANIFOLDS: dict[str, Callable[[], Manifold]] = {"circle": Circle, "sphere": Sphere}
 """Manifolds on which measures evolve."""
 
 _LARGEST_AMBIENT_DIMENSION = 10**6
+
+
+def Hypersphere(dimension: int) -> Sphere:
+    """Sphere S^dimension, of R^{dimension + 1}.
+
+    Raises
+    ------
+    ValueError
+        If the dimension is below 1.
+
+    Examples
+    --------
+    >>> Hypersphere(7)
+    Sphere(8)
+    """
+    return Sphere(dimension + 1)
 
 
 def manifold_of(name: str) -> Circle | Sphere:
@@ -38,7 +52,7 @@ def manifold_of(name: str) -> Circle | Sphere:
     Examples
     --------
     >>> manifold_of("sphere:3").name, manifold_of("sphere:4")
-    ('sphere', Sphere(3))
+    ('sphere', Sphere(4))
     """
     if name in ("circle", "sphere:2"):
         return Circle()
@@ -47,7 +61,7 @@ def manifold_of(name: str) -> Circle | Sphere:
     prefix, _, ambient = name.partition(":")
     digits = prefix == "sphere" and ambient.isascii() and ambient.isdigit()
     if digits and 2 <= int(ambient) <= _LARGEST_AMBIENT_DIMENSION:
-        return Sphere(int(ambient) - 1)
+        return Sphere(int(ambient))
     raise ValueError(
         f"manifold {name} is not known. Known: circle, sphere, sphere:D with 2 <= D <= "
         f"{_LARGEST_AMBIENT_DIMENSION}."

@@ -10,7 +10,7 @@ import pytest
 import meanfield as mf
 from meanfield.manifolds import Space
 
-SPACES = [mf.Circle(), mf.Sphere(), mf.Sphere(4), mf.Sphere(7)]
+SPACES = [mf.Circle(), mf.Sphere(), mf.Sphere(5), mf.Sphere(8)]
 
 
 def points_of(space: Space, count: int = 6, seed: int = 3) -> np.ndarray:
@@ -68,13 +68,13 @@ def test_random_points_are_uniform(space: Space) -> None:
 
 
 def test_spheres_of_any_dimension_are_one_family() -> None:
-    """Equal, pickled, printed and named as what they are; `Hypersphere` is another name."""
-    assert mf.Hypersphere(7) == mf.Sphere(7) == pickle.loads(pickle.dumps(mf.Sphere(7)))
-    assert mf.Sphere(2) == mf.Sphere()
-    assert [repr(mf.Sphere(k)) for k in (2, 7)] == ["Sphere()", "Sphere(7)"]
-    assert [mf.Sphere(k).name for k in (1, 2, 7)] == ["sphere:2", "sphere", "sphere:8"]
-    with pytest.raises(ValueError, match="dimension must be at least 1, got 0"):
-        mf.Sphere(0)
+    """Equal, pickled, printed and named by the space that they lie in; `Hypersphere` by their dimension."""
+    assert mf.Hypersphere(7) == mf.Sphere(8) == pickle.loads(pickle.dumps(mf.Sphere(8)))
+    assert mf.Sphere(3) == mf.Sphere() != mf.Sphere(2)
+    assert [repr(mf.Sphere(d)) for d in (3, 8)] == ["Sphere()", "Sphere(8)"]
+    assert [mf.Sphere(d).name for d in (2, 3, 8)] == ["sphere:2", "sphere", "sphere:8"]
+    with pytest.raises(ValueError, match=r"lies in R\^D with D >= 2, got D = 1"):
+        mf.Sphere(1)
     with pytest.raises(TypeError):
         mf.Circle(4)  # type: ignore[call-arg]
 
@@ -93,10 +93,10 @@ def test_spheres_of_any_dimension_are_one_family() -> None:
 def test_harmonics_are_those_of_the_sphere_alone(call) -> None:
     """Coefficients on S^7 would be taken for those on S^2."""
     with pytest.raises(ValueError, match="sphere:8 is for theory only; evolve on the circle or"):
-        call(mf.Sphere(7))
+        call(mf.Sphere(8))
 
 
 def test_points_of_another_dimension_are_refused() -> None:
     """A point of S^2 is none of S^7."""
     with pytest.raises(ValueError, match=r"points have shape \(2, 3\), expected vectors \(n, 8\)"):
-        mf.Measure(mf.Sphere(7), np.eye(3)[:2])
+        mf.Measure(mf.Sphere(8), np.eye(3)[:2])

@@ -23,64 +23,67 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Sphere:
-    """Sphere of radius 1; points are unit vectors (n, dimension + 1), coefficients packed complex.
-
-    `Hypersphere` is another name of it.
+    """Unit sphere of R^ambient; points are vectors (n, ambient), coefficients packed complex.
 
     Attributes
     ----------
-    dimension : int
-        Given, at least 1, by default 2. Spheres of other dimensions have geometry, growth rates and
-        stationary states, but no harmonics yet: measures do not evolve on them. `Sphere(1)` has the
-        rates of the circle.
+    ambient : int
+        Given, at least 2, by default 3: S^2. Other spheres have geometry, growth rates and
+        stationary states, but no harmonics yet: measures do not evolve on them. `Sphere(2)` has
+        the rates of the circle.
 
     Raises
     ------
     ValueError
-        If the dimension is below 1, or where harmonics of another sphere than S^2 are wanted.
+        If `ambient` is below 2, or where harmonics of another sphere than S^2 are wanted.
 
     Examples
     --------
-    >>> Sphere(7).name
+    >>> Sphere(8).name
     'sphere:8'
-    >>> Sphere(4).distance(np.eye(5)[0], np.eye(5)[:2]).round(6)
+    >>> Sphere(5).distance(np.eye(5)[0], np.eye(5)[:2]).round(6)
     array([0.      , 1.570796])
     >>> Sphere().moments(np.array([[0, 0, 1.0], [0, 0, -1.0]]), None, 1).real.round(12) + 0.0
     array([1., 0., 0.])
     """
 
-    dimension: int = 2
+    ambient: int = 3
     modal_axes: ClassVar[tuple[str, ...]] = ("kind", "degree", "order")
     point_axes: ClassVar[tuple[str, ...]] = ("axis",)
     largest_degree: ClassVar[int] = 2047
 
     def __post_init__(self) -> None:
         """Check what was given."""
-        if self.dimension < 1:
-            raise ValueError(f"dimension must be at least 1, got {self.dimension}.")
+        if self.ambient < 2:
+            raise ValueError(f"a sphere lies in R^D with D >= 2, got D = {self.ambient}.")
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of the sphere itself, d - 1 in R^d."""
+        return self.ambient - 1
 
     def __repr__(self) -> str:
         """S^2 is the usual one."""
-        return "Sphere()" if self.dimension == 2 else f"Sphere({self.dimension})"
+        return "Sphere()" if self.ambient == 3 else f"Sphere({self.ambient})"
 
     @property
     def name(self) -> str:
         """What run files and the command line call it: sphere, or sphere:D in R^D."""
-        return "sphere" if self.dimension == 2 else f"sphere:{self.dimension + 1}"
+        return "sphere" if self.ambient == 3 else f"sphere:{self.ambient}"
 
     @property
     def point_shape(self) -> tuple[int, ...]:
-        """Shape of one point: a vector of R^{dimension + 1}."""
-        return (self.dimension + 1,)
+        """Shape of one point: a vector."""
+        return (self.ambient,)
 
     @property
     def origin(self) -> FloatArray:
         """Where laws have their mean unless told otherwise: the north pole, the last axis."""
-        return np.asarray(np.eye(self.dimension + 1)[-1])
+        return np.asarray(np.eye(self.ambient)[-1])
 
     def check_points(self, points: FloatArray) -> FloatArray:
         """Unit vectors of shape (n, d), n >= 1, of vectors of any length but zero."""
-        return checks.check_points(points, self.dimension + 1)
+        return checks.check_points(points, self.ambient)
 
     def vectors(self, points: FloatArray) -> FloatArray:
         """Points as they are: unit vectors."""
@@ -92,7 +95,7 @@ class Sphere:
 
     def unflattened(self, state: FloatArray) -> FloatArray:
         """Points (n, d) whose coordinates a state (n d,) lists."""
-        return state.reshape(-1, self.dimension + 1)
+        return state.reshape(-1, self.ambient)
 
     def per_point(self, numbers: FloatArray) -> FloatArray:
         """Numbers (n,) as (n, 1), to multiply tangent vectors."""
@@ -169,7 +172,7 @@ class Sphere:
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Independent uniform points: directions of normal vectors."""
-        return self.points_of(rng.standard_normal((count, self.dimension + 1)))
+        return self.points_of(rng.standard_normal((count, self.ambient)))
 
     def retract(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Points divided by their lengths, and the lengths."""
@@ -181,7 +184,7 @@ class Sphere:
         """Squared length of tangent vectors, (n, d) to (n,)."""
         # As a sum over the last axis adds them, in a fifth of its time.
         total = vectors[..., 0] ** 2
-        for k in range(1, self.dimension + 1):
+        for k in range(1, self.ambient):
             total = total + vectors[..., k] ** 2
         return np.asarray(total)
 
