@@ -23,6 +23,42 @@ from meanfield.measures import Density, Measure
 
 
 @dataclass(frozen=True)
+class ZonalProblem:
+    """What theory and stationary states may know of a problem: no direction of it is preferred.
+
+    Attributes
+    ----------
+    dimension : int
+        Derived. Of the sphere S^dimension.
+    kernel : Kernel
+        Derived. a(s), W(s) and their multipliers.
+    normalized : bool
+        Derived. Whether the velocity is divided by Z.
+    strength, diffusivity : float
+        Derived. As those of `Flow`.
+    """
+
+    dimension: int
+    kernel: Kernel
+    normalized: bool
+    strength: float
+    diffusivity: float
+
+    @property
+    def degree(self) -> int:
+        """Largest degree that carries the kernel."""
+        return self.kernel.degree(self.dimension)
+
+    @property
+    def has_free_energy(self) -> bool:
+        """Whether a free energy is known: Z = 1, as without normalisation or for the linear kernel.
+
+        Where none is, functions with a number for an answer return NaN, and None where people read.
+        """
+        return not self.normalized or self.kernel.log_slope == 0
+
+
+@dataclass(frozen=True)
 class Problem:
     """A mean-field problem.
 
@@ -80,9 +116,24 @@ class Problem:
         return cast(Manifold, self.manifold)
 
     @property
+    def zonal(self) -> ZonalProblem:
+        """The problem as theory and stationary states see it.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> mf.Problem(mf.Sphere(7), mf.linear()).zonal.dimension
+        7
+        """
+        flow = self.flow
+        return ZonalProblem(
+            self.manifold.dimension, self.kernel, flow.normalized, flow.strength, flow.diffusivity
+        )
+
+    @property
     def kernel_degree(self) -> int:
         """Largest degree that carries the kernel."""
-        return self.kernel.degree(self.manifold.dimension)
+        return self.zonal.degree
 
     @property
     def moment_degree(self) -> int:
@@ -91,11 +142,8 @@ class Problem:
 
     @property
     def has_free_energy(self) -> bool:
-        """Whether a free energy is known: Z = 1, as without normalisation or for the linear kernel.
-
-        Where none is, functions with a number for an answer return NaN, and None where people read.
-        """
-        return not self.flow.normalized or self.kernel.log_slope == 0
+        """Whether a free energy is known; see `ZonalProblem`."""
+        return self.zonal.has_free_energy
 
     def initial_measure(self) -> Density | Measure:
         """The measure at time 0, built once."""

@@ -229,3 +229,11 @@ def test_kernels_are_compiled_without_flags_for_the_arithmetic() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             name = node.arg if isinstance(node, ast.keyword) else getattr(node, "value", None)
             assert not (isinstance(name, str) and name in flags), f"{path}: {name}"
+
+
+def test_theory_asks_one_object_what_is_zonal() -> None:
+    """Matrices would break theory in forty places, and not with one line of why."""
+    for path in [*PACKAGE.glob("theory/*.py"), *PACKAGE.glob("stationary/*.py")]:
+        text = re.sub(r"replace\(problem\.flow,", "", path.read_text(encoding="utf-8"))
+        picked = re.findall(r"problem\.(?:flow|kernel|kernel_degree|has_free_energy)\b", text)
+        assert not picked, (path, picked)

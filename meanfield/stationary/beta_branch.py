@@ -73,7 +73,9 @@ def beta_branch(problem: Problem, moments: FloatArray, betas: tuple[float, float
     beyond = bounds[1] * math.exp(LARGEST_STEP + FARTHEST)
     widest = replace(problem, kernel=exponential(beyond))
     degree = critical_degree(problem)
-    symmetry = stationary_symmetry(widest, problem.flow.diffusivity, symmetry_fold(problem, degree))
+    symmetry = stationary_symmetry(
+        widest, problem.zonal.diffusivity, symmetry_fold(problem, degree)
+    )
     family = beta_family(problem, symmetry)
     index = index_of(family, degree)
     guess = padded_guess(np.asarray(moments, dtype=np.float64), len(symmetry.degrees))
@@ -91,15 +93,15 @@ def beta_branch(problem: Problem, moments: FloatArray, betas: tuple[float, float
             )
             if abs(start.state[index]) < _UNIFORM:
                 raise ValueError(
-                    f"the moments lead to uniform at diffusivity = {problem.flow.diffusivity:g}: "
+                    f"the moments lead to uniform at diffusivity = {problem.zonal.diffusivity:g}: "
                     "give those of an ordered state, or a smaller diffusivity."
                 )
             side = follow(
                 family.system,
                 start,
                 bounds=(
-                    math.log(bounds[0] / problem.kernel.beta),
-                    math.log(bounds[1] / problem.kernel.beta),
+                    math.log(bounds[0] / problem.zonal.kernel.beta),
+                    math.log(bounds[1] / problem.zonal.kernel.beta),
                 ),
                 stop=lambda point: bool(point.state[index] * guess[index] < 0),
                 tests={
@@ -139,10 +141,10 @@ def _joined(falling: Curve, rising: Curve) -> Curve:
 
 
 def _check_beta_branch(problem: Problem, bounds: Sequence[float]) -> None:
-    kernel = problem.kernel
+    kernel = problem.zonal.kernel
     if kernel.name != "exponential":
         raise ValueError(f"a branch over beta needs the exponential kernel, got {kernel.name!r}.")
-    if not problem.flow.diffusivity > 0:
+    if not problem.zonal.diffusivity > 0:
         raise ValueError("a branch over beta needs a diffusivity above 0, got 0.")
     if not 0.0 < bounds[0] / kernel.beta <= 1.0 <= bounds[1] / kernel.beta:
         raise ValueError(

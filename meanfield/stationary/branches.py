@@ -167,7 +167,7 @@ def primary_branch(problem: Problem, *, smallest: float = 0.1) -> Branch:
     critical, degree = critical_diffusivity(problem), critical_degree(problem)
     fold, lowest = symmetry_fold(problem, degree), smallest * critical
     # Quadrature for states as narrow as the kernel; finer, if some are narrower.
-    resolved = max(lowest, steepest(problem) / max(problem.kernel_degree, fold) ** 2)
+    resolved = max(lowest, steepest(problem) / max(problem.zonal.degree, fold) ** 2)
     with one_blas_thread():
         while True:
             symmetry = stationary_symmetry(problem, resolved, fold)
@@ -185,8 +185,8 @@ def check_narrowness(problem: Problem) -> int:
     degrees = carrying_degree(problem)
     if degrees > _LARGEST_DEGREE:
         raise ValueError(
-            f"{problem.kernel!r} is too narrow: its stationary states need {degrees} degrees, at "
-            f"most {_LARGEST_DEGREE}. Take a smaller beta."
+            f"{problem.zonal.kernel!r} is too narrow: its stationary states need {degrees} degrees,"
+            f" at most {_LARGEST_DEGREE}. Take a smaller beta."
         )
     return degrees
 
@@ -271,4 +271,4 @@ def _stability(family: Family, curve: Curve) -> npt.NDArray[np.bool_]:
 
 def symmetry_fold(problem: Problem, degree: int) -> int:
     """Fold of the axisymmetric states of a degree: the degree on the circle, parity above."""
-    return degree if problem.manifold.dimension == 1 else 2 - degree % 2
+    return degree if problem.zonal.dimension == 1 else 2 - degree % 2

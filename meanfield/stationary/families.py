@@ -85,7 +85,7 @@ class Family:
     def free_energy(self, point: CurvePoint) -> float:
         """Free energy above uniform at the same parameters; NaN if none is known."""
         equation, diffusivity = self.equation(point.parameter)
-        if not equation.problem.has_free_energy:
+        if not equation.problem.zonal.has_free_energy:
             return math.nan
         return equation.free_energy(self.moments(point), diffusivity)
 
@@ -144,12 +144,12 @@ def beta_family(problem: Problem, symmetry: Symmetry) -> Family:
     """Stationary states at the problem's diffusivity, for the kernels of beta * exp(p)."""
 
     def value(p: float) -> float:
-        return problem.kernel.beta * math.exp(p)
+        return problem.zonal.kernel.beta * math.exp(p)
 
     # Residual, Jacobian and the two ends of a difference, asked for one after the other.
     @lru_cache(maxsize=8)
     def equation(p: float) -> tuple[SelfConsistency, float]:
         at = replace(problem, kernel=exponential(value(p)))
-        return SelfConsistency(at, symmetry), problem.flow.diffusivity
+        return SelfConsistency(at, symmetry), problem.zonal.diffusivity
 
     return Family(symmetry, "beta", value, equation)

@@ -120,7 +120,7 @@ def leading_growth_rates(
                 return _real_if_so(rates, noise)
     raise RuntimeError(
         f"growth rates about this density still change by {change:.1e} at the largest degree tried:"
-        f" with diffusivity = {problem.flow.diffusivity:g} they need not settle. Raise it, or give"
+        f" with diffusivity = {problem.zonal.diffusivity:g} they need not settle. Raise it, or give"
         " max_degree to take what one degree gives."
     )
 
@@ -138,9 +138,9 @@ def _degrees(problem: Problem, density: Density, count: int) -> Iterator[int]:
     The first holds the density, if that is small enough for all eigenvalues, and the degree of
     uniform that grows fastest.
     """
-    dimension = problem.manifold.dimension
-    multipliers = problem.kernel.potential_multipliers(dimension, problem.kernel_degree)
-    drive = np.abs(laplacian_eigenvalues(dimension, problem.kernel_degree) * multipliers)
+    zonal, dimension = problem.zonal, problem.zonal.dimension
+    multipliers = zonal.kernel.potential_multipliers(dimension, zonal.degree)
+    drive = np.abs(laplacian_eigenvalues(dimension, zonal.degree) * multipliers)
     largest_dense = _DENSE // 2 if dimension == 1 else int(np.sqrt(_DENSE + 1)) - 1
     degree = min(density.max_degree, largest_dense)
     degree = max(degree, int(np.argmax(drive)) + 2, count + 1)
@@ -158,7 +158,7 @@ def _leading(equation: LinearisedEquation, count: int) -> tuple[ComplexArray, fl
     if equation.size <= _DENSE:
         return _sorted(scipy.linalg.eigvals(matrix)), noise
     # A matrix of low degree says about where the spectrum ends.
-    small = 15 if equation.problem.manifold.dimension == 2 else 128
+    small = 15 if equation.problem.zonal.dimension == 2 else 128
     rough = _sorted(scipy.linalg.eigvals(replace(equation, max_degree=small).matrix()))
     wanted = count + _SPARE
     spread = float(np.abs(rough[0] - rough[min(wanted, len(rough) - 1)])) + noise

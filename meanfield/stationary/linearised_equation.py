@@ -111,7 +111,7 @@ class LinearisedEquation:
     @cached_property
     def _damping(self) -> FloatArray:
         eigenvalues = laplacian_eigenvalues(self._space.dimension, self.max_degree)
-        return self.problem.flow.diffusivity * eigenvalues[self.coordinates.degrees]
+        return self.problem.zonal.diffusivity * eigenvalues[self.coordinates.degrees]
 
     def derivative(self, perturbation: ModalArray) -> ModalArray:
         """Coefficients of L g, from those of g up to max_degree."""

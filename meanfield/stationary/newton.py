@@ -120,7 +120,7 @@ def _no_ordered_state(
     critical = max(0.0, float(equation.coupling.max()))
     found = f"no ordered {equation.symmetry.name} state found at diffusivity = {diffusivity:g}"
     if equation.rounding(moments, diffusivity) > _LOST:
-        beta = equation.problem.kernel.beta
+        beta = equation.problem.zonal.kernel.beta
         return ValueError(
             f"{found}: at beta = {beta:g} attention is so weak where the density is that its "
             "digits are lost. Take a beta nearer to 0."

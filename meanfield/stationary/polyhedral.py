@@ -133,9 +133,9 @@ def stationary_polyhedral(
     ValueError
         As `polyhedral_basis`, or if the problem does not live on the sphere.
     """
-    if problem.manifold.dimension != 2:
+    if problem.zonal.dimension != 2:
         raise ValueError(f"{name} states live on the sphere, not on {problem.manifold.name}.")
-    degree = max_degree or problem.kernel_degree
+    degree = max_degree or problem.zonal.degree
     # A grid of degree N integrates degree 3 N.
     widest = degrees_of_width(narrowest_width(problem, diffusivity))
     resolved = _OVERSAMPLING * degree + math.ceil(widest / 3.0)

@@ -53,7 +53,7 @@ def stationary_symmetry(
     if not diffusivity > 0:
         raise ValueError(f"stationary states need a diffusivity above 0, got {diffusivity}.")
     degree = max(carrying_degree(problem), fold) if max_degree is None else max_degree
-    width, dimension = narrowest_width(problem, diffusivity), problem.manifold.dimension
+    width, dimension = narrowest_width(problem, diffusivity), problem.zonal.dimension
     # n nodes integrate degree 2 n.
     nodes = 2 * degree + dimension // 2 + _SPARE_NODES + math.ceil(degrees_of_width(width) / 2)
     if nodes > _LARGEST_NODES:
@@ -91,10 +91,10 @@ def steepest(problem: Problem) -> float:
     to be for others. So is the second if strength * beta > 0; else <s> + |beta| (1 - <s>^2)
     decides.
     """
-    flow, kernel = problem.flow, problem.kernel
-    bound = abs(flow.strength) * kernel.largest_attention
+    zonal, kernel = problem.zonal, problem.zonal.kernel
+    bound = abs(zonal.strength) * kernel.largest_attention
     excess = abs(kernel.beta)
-    if flow.normalized and flow.strength * kernel.beta < 0 and excess > 0.5:
+    if zonal.normalized and zonal.strength * kernel.beta < 0 and excess > 0.5:
         bound *= excess + 0.25 / excess
     return bound
 
@@ -105,8 +105,8 @@ def carrying_degree(problem: Problem) -> int:
     At a Dirac degree l adds N_l w_l to the potential, N_l the number of its harmonics. In high
     dimension N_l is huge, and this degree well above `Problem.kernel_degree`.
     """
-    dimension = problem.manifold.dimension
-    degree = max(problem.kernel_degree, 1)
+    dimension = problem.zonal.dimension
+    degree = max(problem.zonal.degree, 1)
     while True:
         count = 2 * degree
         with np.errstate(divide="ignore"):

@@ -72,13 +72,14 @@ class SelfConsistency:
     def __post_init__(self) -> None:
         """Look up the multipliers, once."""
         problem, symmetry = self.problem, self.symmetry
-        kernel, flow, dimension = problem.kernel, problem.flow, problem.manifold.dimension
+        zonal = problem.zonal
+        kernel, dimension = zonal.kernel, zonal.dimension
         if symmetry.dimension != dimension:
             raise ValueError(
                 f"symmetry is of S^{symmetry.dimension}, the problem lives on S^{dimension}: "
                 "build it for that dimension."
             )
-        if flow.normalized and kernel.log_slope is None:
+        if zonal.normalized and kernel.log_slope is None:
             raise ValueError(
                 f"kernel {kernel.name!r} with a normalised flow: its velocity is no gradient. "
                 "Take an exponential or linear kernel, or normalized = false."
@@ -86,12 +87,12 @@ class SelfConsistency:
         present = np.unique(symmetry.degrees)
         # Symmetries leave gaps between degrees: one more gap and a degree is missing.
         gap = int(np.diff(present, prepend=0).max())
-        if present[-1] + gap <= problem.kernel_degree:
+        if present[-1] + gap <= zonal.degree:
             raise ValueError(
                 f"symmetry {symmetry.name!r} ends at degree {present[-1]}, the kernel acts up to "
-                f"{problem.kernel_degree}: build it with that max_degree."
+                f"{zonal.degree}: build it with that max_degree."
             )
-        exponent = None if problem.has_free_energy else flow.strength / kernel.beta
+        exponent = None if zonal.has_free_energy else zonal.strength / kernel.beta
         object.__setattr__(self, "coupling", couplings(problem, int(present[-1]))[symmetry.degrees])
         object.__setattr__(self, "exponent", exponent)
 
@@ -155,7 +156,7 @@ class SelfConsistency:
         ones: the absolute error is a few eps times sum_j A_j m_j^2, so that the part that decides
         at a bifurcation, of order |m|^4, keeps its digits down to |m| = 1e-4 or so.
         """
-        if not self.problem.has_free_energy:
+        if not self.problem.zonal.has_free_energy:
             return math.nan
         potential, _ = self._potential(moments, diffusivity)
         squares = self.coupling * moments**2

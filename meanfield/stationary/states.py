@@ -48,7 +48,7 @@ class StationaryState:
     @property
     def diffusivity(self) -> float:
         """The problem's."""
-        return self.problem.flow.diffusivity
+        return self.problem.zonal.diffusivity
 
     @cached_property
     def equation(self) -> SelfConsistency:
@@ -68,7 +68,7 @@ class StationaryState:
     @property
     def free_energy(self) -> float | None:
         """Free energy above that of uniform; None where none is known."""
-        if not self.problem.has_free_energy:
+        if not self.problem.zonal.has_free_energy:
             return None
         return self.equation.free_energy(self.moments, self.diffusivity)
 
@@ -176,7 +176,7 @@ def stationary_state(
     >>> bool(abs(r - ive(1, r / 0.4) / ive(0, r / 0.4)) < 1e-14)
     True
     """
-    diffusivity = problem.flow.diffusivity
+    diffusivity = problem.zonal.diffusivity
     if not diffusivity > 0:
         raise ValueError(f"stationary states need a diffusivity above 0, got {diffusivity}.")
     if symmetry in POLYHEDRA:
@@ -210,9 +210,9 @@ def _fold(symmetry: str | int) -> int:
 
 def _resolving(problem: Problem, symmetry: Symmetry) -> Symmetry:
     """The symmetry itself, or with more nodes where too few for the states of the problem."""
-    if symmetry.dimension != problem.manifold.dimension:
+    if symmetry.dimension != problem.zonal.dimension:
         return symmetry  # refused with the equation
-    diffusivity, degree = problem.flow.diffusivity, int(symmetry.degrees[-1])
+    diffusivity, degree = problem.zonal.diffusivity, int(symmetry.degrees[-1])
     if symmetry.name in POLYHEDRA:
         finer = stationary_polyhedral(symmetry.name, problem, diffusivity, degree)
     elif symmetry.is_axisymmetric:

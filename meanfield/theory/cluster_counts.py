@@ -70,9 +70,9 @@ def potential_variances(problem: Problem, tokens: int, time: float | None = None
         return np.zeros(2)
     potential, growth = _linear_phase(problem, tokens, time)
     variances = (potential * growth) ** 2
-    diffusivity = problem.flow.diffusivity
+    diffusivity = problem.zonal.diffusivity
     if diffusivity:
-        dimension, degree = problem.manifold.dimension, len(potential) - 1
+        dimension, degree = problem.zonal.dimension, len(potential) - 1
         decay = diffusivity * laplacian_eigenvalues(dimension, degree)
         exponents = 2.0 * time * growth_rates(problem, degree)
         still = exponents == 0.0
@@ -112,8 +112,8 @@ def potential_growth(problem: Problem, tokens: int, time: float | None = None) -
 
 def _linear_phase(problem: Problem, tokens: int, time: float) -> tuple[FloatArray, FloatArray]:
     """Strength w_l and e^{lambda_l t} / sqrt(N), up to the kernel's degree."""
-    dimension, degree = problem.manifold.dimension, max(problem.kernel_degree, 1)
-    potential = problem.flow.strength * problem.kernel.potential_multipliers(dimension, degree)
+    zonal, degree = problem.zonal, max(problem.zonal.degree, 1)
+    potential = zonal.strength * zonal.kernel.potential_multipliers(zonal.dimension, degree)
     potential[0] = 0.0
     exponents = growth_rates(problem, degree) * time - 0.5 * math.log(tokens)
     if exponents.max() > _LARGEST_EXPONENT:
@@ -126,7 +126,7 @@ def _linear_phase(problem: Problem, tokens: int, time: float) -> tuple[FloatArra
 
 def _carried(problem: Problem, variances: FloatArray) -> int:
     """How many degrees the second derivatives of the potential feel, at least 2."""
-    dimension, l = problem.manifold.dimension, np.arange(len(variances))
+    dimension, l = problem.zonal.dimension, np.arange(len(variances))
     curvature = variances * (l * (l + dimension - 1.0)) ** 2 * l ** (dimension - 1.0)
     above = np.cumsum(curvature[::-1])[::-1]
     return max(2, int(np.sum(above > _NEGLIGIBLE * above[0])))
@@ -223,7 +223,7 @@ def mean_clusters(problem: Problem, tokens: int, time: float | None = None) -> f
     >>> round(mf.mean_clusters(problem, tokens=1000), 3)
     3.585
     """
-    return mean_maxima(problem.manifold.dimension, potential_variances(problem, tokens, time))
+    return mean_maxima(problem.zonal.dimension, potential_variances(problem, tokens, time))
 
 
 def tokens_for_dominance(problem: Problem, ratio: float = 10.0) -> float:

@@ -176,7 +176,7 @@ def linearisation(problem: Problem, measure: Measure, frames: FloatArray) -> Lin
     -------
     Linearisation
     """
-    points, masses, normalized = measure.points, measure.mass, problem.flow.normalized
+    points, masses, normalized = measure.points, measure.mass, problem.zonal.normalized
     n, k = frames.shape[:2]
     angles = measure.manifold.distance(points[:, None], points[None])
     attention, slope, partition = attention_and_slope(problem, masses, angles)
@@ -196,7 +196,7 @@ def linearisation(problem: Problem, measure: Measure, frames: FloatArray) -> Lin
     spoilt = np.abs(drift).max() * np.abs(slope[:, :, None] * toward).max() if normalized else 0.0
     inertia = masses * partition
     symmetric = inertia.min() > 0 and spoilt <= _ROUNDING * np.abs(matrix).max()
-    strength = problem.flow.strength
+    strength = problem.zonal.strength
     return Linearisation(
         among_clusters=strength * matrix,
         of_field=strength * of_field,
@@ -219,7 +219,7 @@ def check_clusters(problem: Problem, measure: Measure) -> None:
 
 def check_no_diffusion(problem: Problem) -> None:
     """Refuse diffusion."""
-    if problem.flow.diffusivity:
+    if problem.zonal.diffusivity:
         raise ValueError("clusters are no stationary states with diffusivity > 0.")
 
 

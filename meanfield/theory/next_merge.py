@@ -93,7 +93,7 @@ def next_merge_estimate(
     points, mass = measure.points, measure.mass
     if len(points) < 2:
         raise ValueError("a merge needs at least two clusters, got 1.")
-    met = cluster_radius(problem.kernel.beta) if gap is None else gap
+    met = cluster_radius(problem.zonal.kernel.beta) if gap is None else gap
     if not 0 < met <= np.pi:
         raise ValueError(f"gap must lie between 0 and pi, got {met}.")
     found = []

@@ -108,9 +108,10 @@ def branch_direction(problem: Problem) -> float:
     >>> round(branch_direction(mf.Problem(mf.Circle(), mf.linear())), 12)
     -0.25
     """
-    kernel, flow, dimension = problem.kernel, problem.flow, problem.manifold.dimension
+    zonal = problem.zonal
+    kernel, dimension = zonal.kernel, zonal.dimension
     k = critical_degree(problem)
-    if flow.normalized and kernel.log_slope is None:
+    if zonal.normalized and kernel.log_slope is None:
         raise ValueError(
             f"stationary states of a normalised flow need a built-in kernel, got {kernel.name!r}. "
             "Use normalized = false."
@@ -130,9 +131,9 @@ def branch_direction(problem: Problem) -> float:
     if q >= 1.0 - _TIE:
         # Both degrees lose stability together: the branch leaves linearly.
         return math.inf
-    if not flow.normalized or kernel.log_slope is None:
+    if not zonal.normalized or kernel.log_slope is None:
         return squared * q / (2.0 * (1.0 - q)) + squared / 6.0 - 1.0 / 3.0
-    first, second = (float(kernel.log_slope / flow.strength * coupling[l]) for l in (k, 2 * k))
+    first, second = (float(kernel.log_slope / zonal.strength * coupling[l]) for l in (k, 2 * k))
     mu = kappa * (1.0 - first) / (2.0 * (1.0 - q))
     return (
         kappa * (q * mu - first * kappa / 2.0 - second * mu)

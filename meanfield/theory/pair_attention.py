@@ -45,7 +45,7 @@ def attention_and_slope(
     >>> attention_and_slope(problem, np.ones(1), np.zeros((1, 1)))
     (array([[1.]]), array([[-500.]]), array([0.]))
     """
-    kernel, normalized = problem.kernel, problem.flow.normalized
+    kernel, normalized = problem.zonal.kernel, problem.zonal.normalized
     shift = np.zeros((len(angles), 1))
     if kernel.log_slope is not None:
         logarithms = log_attention(kernel.log_slope, angles)

@@ -45,9 +45,9 @@ def couplings(problem: Problem, max_degree: int) -> FloatArray:
     >>> couplings(mf.Problem(mf.Circle(), mf.linear()), 2)
     array([0. , 0.5, 0. ])
     """
-    kernel, flow = problem.kernel, problem.flow
-    multipliers = kernel.normalized_multipliers if flow.normalized else kernel.potential_multipliers
-    coupling = flow.strength * multipliers(problem.manifold.dimension, max_degree)
+    zonal, of = problem.zonal, problem.zonal.kernel
+    multipliers = of.normalized_multipliers if zonal.normalized else of.potential_multipliers
+    coupling = zonal.strength * multipliers(zonal.dimension, max_degree)
     coupling[0] = 0.0
     return np.asarray(coupling)
 
@@ -81,8 +81,9 @@ def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
     """
     if max_degree is None:
         max_degree = max(12, 2 * (dominant_degree(problem) or 0) + 4)
-    eigenvalues = laplacian_eigenvalues(problem.manifold.dimension, max_degree)
-    return eigenvalues * (couplings(problem, max_degree) - problem.flow.diffusivity)
+    zonal = problem.zonal
+    eigenvalues = laplacian_eigenvalues(zonal.dimension, max_degree)
+    return eigenvalues * (couplings(problem, max_degree) - zonal.diffusivity)
 
 
 def dominant_degree(problem: Problem) -> int | None:
@@ -94,14 +95,14 @@ def dominant_degree(problem: Problem) -> int | None:
     >>> mf.dominant_degree(mf.Problem(mf.Circle(), mf.exponential(beta=7.0)))
     4
     """
-    rates = growth_rates(problem, max(problem.kernel_degree, 1))
+    rates = growth_rates(problem, max(problem.zonal.degree, 1))
     fastest = int(np.argmax(rates))
     return fastest if rates[fastest] > 0 else None
 
 
 def growth_rate_max(problem: Problem) -> float:
     """Largest growth rate over all degrees l >= 1, in scaled time; may be negative."""
-    return float(growth_rates(problem, max(problem.kernel_degree, 1))[1:].max())
+    return float(growth_rates(problem, max(problem.zonal.degree, 1))[1:].max())
 
 
 def critical_diffusivity(problem: Problem) -> float:
@@ -113,7 +114,7 @@ def critical_diffusivity(problem: Problem) -> float:
     >>> mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.linear()))
     0.5
     """
-    return max(0.0, float(couplings(problem, max(problem.kernel_degree, 1))[1:].max()))
+    return max(0.0, float(couplings(problem, max(problem.zonal.degree, 1))[1:].max()))
 
 
 def critical_degree(problem: Problem) -> int:
@@ -136,9 +137,9 @@ def critical_degree(problem: Problem) -> int:
     if critical == 0:
         raise ValueError(
             "no transition: uniform is stable at every diffusivity, as no degree grows with "
-            f"strength = {problem.flow.strength:g}. Change the sign of the strength or of beta."
+            f"strength = {problem.zonal.strength:g}. Change the sign of the strength or of beta."
         )
-    coupling = couplings(problem, max(problem.kernel_degree, 1))
+    coupling = couplings(problem, max(problem.zonal.degree, 1))
     return int(np.argmax(coupling >= (1.0 - _TIE) * critical))
 
 
@@ -184,10 +185,10 @@ def switching_thresholds(problem: Problem) -> list[float]:
 
     Empty for other kernels than the attractive exponential one with beta > 0.
     """
-    beta = problem.kernel.beta
-    if problem.kernel.name != "exponential" or beta <= 0 or problem.flow.strength < 0:
+    zonal, beta = problem.zonal, problem.zonal.kernel.beta
+    if zonal.kernel.name != "exponential" or beta <= 0 or zonal.strength < 0:
         return []
-    dimension, count = problem.manifold.dimension, 16
+    dimension, count = zonal.dimension, 16
     while bessel_ratio_argument(*_switch(dimension, np.array([count])))[0] <= beta:
         count *= 2
     degrees = np.arange(1, count + 1)

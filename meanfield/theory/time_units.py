@@ -16,7 +16,8 @@ TIME_UNITS = ("scaled", "paper", "growth")
 
 def paper_time_factor(problem: Problem) -> float:
     """Paper time per scaled time; underflows to 0 for |beta| above 745."""
-    return float(np.exp(-problem.kernel.log_scale)) if not problem.flow.normalized else 1.0
+    zonal = problem.zonal
+    return 1.0 if zonal.normalized else float(np.exp(-zonal.kernel.log_scale))
 
 
 def papers_kappa(problem: Problem, diffusivity: float) -> float | None:
@@ -52,11 +53,9 @@ def time_unit(problem: Problem, unit: str) -> float:
     if unit == "scaled":
         return 1.0
     if unit == "paper":
-        factor = paper_time_factor(problem)
+        factor, beta = paper_time_factor(problem), problem.zonal.kernel.beta
         if factor < np.finfo(float).tiny:
-            raise ValueError(
-                f"paper time overflows at beta = {problem.kernel.beta:g}: use 'scaled' or 'growth'."
-            )
+            raise ValueError(f"paper time overflows at beta = {beta:g}: use 'scaled' or 'growth'.")
         return 1.0 / factor
     if unit == "growth":
         rate = growth_rate_max(problem)

@@ -130,7 +130,7 @@ def _potential(problem: Problem, points: FloatArray) -> ModalArray:
 def _dominant_positions(problem: Problem, points: FloatArray) -> FloatArray:
     """(2 pi j - arg c_k) / k, maxima of Re[c_k e^{ik theta}]; its multiplier is positive."""
     k = dominant_degree(problem)
-    if k is None or problem.manifold.dimension != 1:
+    if k is None or problem.zonal.dimension != 1:
         return np.zeros(0)
     moment = problem.space.moments(points, None, k)[k]
     if abs(moment) <= _ROUNDING:

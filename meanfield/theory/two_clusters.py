@@ -103,7 +103,7 @@ def two_cluster_time(
     length = _log_ratio_of_tangents(far, near)
     peak, exponents, breaks = _inverse_attention(problem, far, near, length)
     time = _converged(lambda edges: _time(problem, masses, edges, exponents, peak), breaks)
-    return time / abs(problem.flow.strength)
+    return time / abs(problem.zonal.strength)
 
 
 def attraction(problem: Problem, angle: float) -> float:
@@ -115,7 +115,7 @@ def attraction(problem: Problem, angle: float) -> float:
     >>> attraction(mf.Problem(mf.Circle(), mf.zonal(lambda s: s)), 3.0) < 0
     True
     """
-    kernel, strength = problem.kernel, problem.flow.strength
+    kernel, strength = problem.zonal.kernel, problem.zonal.strength
     # Kernels in closed form are positive even where they underflow.
     if kernel.log_slope is not None:
         return strength
@@ -126,7 +126,7 @@ def _inverse_attention(
     problem: Problem, far: float, near: float, length: float
 ) -> tuple[float, Exponents, FloatArray]:
     """Largest ln(1 / a) (USA) or ln(1 / b) (SA), how it falls from there, and first panels."""
-    kernel, normalized = problem.kernel, problem.flow.normalized
+    kernel, normalized = problem.zonal.kernel, problem.zonal.normalized
     count = math.ceil(length / _LONGEST_PANEL)
     even = np.linspace(0.0, length, count + 1)
     if kernel.log_slope is None:
@@ -180,7 +180,7 @@ def _time(
         # In two factors: the product may be a number where e^peak is none.
         half = float(np.exp(0.5 * peak))
         total = sum(masses)
-        if not problem.flow.normalized:
+        if not problem.zonal.normalized:
             return half * (inverse / total) * half
         first, second = masses[0] / total, masses[1] / total
         p, q = first * second, first**2 + second**2
