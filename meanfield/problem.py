@@ -122,7 +122,7 @@ class Problem:
         Examples
         --------
         >>> import meanfield as mf
-        >>> mf.Problem(mf.Sphere(7), mf.linear()).zonal.dimension
+        >>> mf.Problem(mf.Sphere(8), mf.linear()).zonal.dimension
         7
         """
         flow = self.flow

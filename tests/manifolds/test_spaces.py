@@ -68,7 +68,7 @@ def test_random_points_are_uniform(space: Space) -> None:
 
 
 def test_spheres_of_any_dimension_are_one_family() -> None:
-    """Equal, pickled, printed and named by the space that they lie in; `Hypersphere` by their dimension."""
+    """Equal, pickled, printed and named by R^d around them."""
     assert mf.Hypersphere(7) == mf.Sphere(8) == pickle.loads(pickle.dumps(mf.Sphere(8)))
     assert mf.Sphere(3) == mf.Sphere() != mf.Sphere(2)
     assert [repr(mf.Sphere(d)) for d in (3, 8)] == ["Sphere()", "Sphere(8)"]
