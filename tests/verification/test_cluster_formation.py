@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from scipy.stats import fisher_exact
 
 import meanfield as mf
 from meanfield.manifolds.maxima import maxima
@@ -105,6 +104,8 @@ def test_three_clusters_of_twenty_thousand_tokens(beta: float, expected: tuple[i
 
     At beta = 5 three in fourteen. Fisher's exact test at 0.27 %.
     """
+    from scipy.stats import fisher_exact  # a second on every worker, if above
+
     problem = on_circle(beta)
     made = mf.ensemble(problem, tokens=20_000, runs=40, times=[2.0], carrier="density")
     three = int((made.counts == 3).sum())

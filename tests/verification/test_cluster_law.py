@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import chi2_contingency
 
 import meanfield as mf
 from meanfield.manifolds.manifold import Manifold
@@ -70,6 +69,8 @@ def assert_mean(verified: Callable, made: Ensemble, mean: float, error: float) -
 
 def assert_distribution(made: Ensemble, expected: dict[int, int]) -> None:
     """Counts of both could come from one law: chi-squared test of homogeneity at 0.27 %."""
+    from scipy.stats import chi2_contingency  # a second on every worker, if above
+
     values, occurrences = np.unique(made.counts[0, :, -1], return_counts=True)
     found = dict(zip(values.tolist(), occurrences.tolist(), strict=True))
     columns: list[list[int]] = [[0, 0]]

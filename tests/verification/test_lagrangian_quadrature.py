@@ -18,15 +18,16 @@ import meanfield as mf
 MODES = [[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05], [5, 0.0, 0.1]]
 # (normalized, beta, end in units of growth): the density then needs 200 to 2,000 degrees.
 CASES = [
-    pytest.param(False, 1.0, 2.5, marks=pytest.mark.slow),
+    (False, 1.0, 2.5),
     (False, 5.0, 2.4),
-    pytest.param(False, 25.0, 2.8, marks=pytest.mark.slow),
-    pytest.param(False, 100.0, 4.0, marks=pytest.mark.slow),
+    (False, 25.0, 2.8),
+    (False, 100.0, 4.0),
     (True, 1.0, 2.5),
     (True, 5.0, 2.0),
     (True, 25.0, 2.6),
     (True, 100.0, 4.0),
 ]
+EVERYDAY = CASES[5:6]
 
 
 def carried_moments(beta: float, normalized: bool, times: np.ndarray, nodes: int) -> np.ndarray:
@@ -63,7 +64,10 @@ def problem_of(beta: float, normalized: bool) -> mf.Problem:
     return mf.Problem(mf.Circle(), mf.exponential(beta), mf.Flow(normalized), law)
 
 
-@pytest.mark.parametrize("normalized, beta, end", CASES)
+@pytest.mark.parametrize(
+    "normalized, beta, end",
+    [c if c in EVERYDAY else pytest.param(*c, marks=pytest.mark.slow) for c in CASES],
+)
 def test_density_equals_carried_quadrature(
     normalized: bool, beta: float, end: float, verified: Callable
 ) -> None:
@@ -86,6 +90,7 @@ def test_density_equals_carried_quadrature(
     assert np.abs(expected[-1] - expected[0])[1:].max() > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalized, beta, end", CASES[1::4])
 def test_carried_quadrature_has_converged(normalized: bool, beta: float, end: float) -> None:
     """The oracle first: twice the nodes give the same moments."""
