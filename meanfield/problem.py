@@ -102,7 +102,7 @@ class Problem:
                     f"{lowest:.3g}. Use normalized = false."
                 )
 
-    @property
+    @cached_property
     def space(self) -> Manifold:
         """The manifold, if measures can evolve on it.
 

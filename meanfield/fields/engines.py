@@ -9,6 +9,7 @@ Tests compare each with the definition; `docs/numerics.md` says where one is fas
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Protocol
 
 from meanfield.arrays import FloatArray, ModalArray
@@ -122,6 +123,7 @@ class Engines(Protocol):
         """See `pair_velocity`."""
 
 
+@lru_cache
 def _engines(space: Manifold) -> Engines:
     """Row of a manifold, loaded when it is needed."""
     if space.dimension == 1:

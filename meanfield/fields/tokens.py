@@ -50,6 +50,10 @@ class TokenField:
         """Whether Z may be lost where tokens are."""
         return sees_far(self.problem)
 
+    @cached_property
+    def _few(self) -> int:
+        return engines.few_points(self.problem.space, self.felt.degree)
+
     def field(self, points: FloatArray) -> MeanField:
         """Mean field by moments."""
         moments = self.problem.space.moments(points, self.weights, self.felt.degree)
@@ -58,7 +62,7 @@ class TokenField:
     def velocity(self, points: FloatArray) -> FloatArray:
         """Velocity of every token."""
         space, felt = self.problem.space, self.felt
-        if len(points) < engines.few_points(space, felt.degree):
+        if len(points) < self._few:
             return self._pair_velocity(points)
         if not self.far and (self.weights is None or felt.attention_multipliers is None):
             return engines.velocity(felt, points, self.weights)
