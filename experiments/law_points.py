@@ -28,7 +28,7 @@ from meanfield.run import problem_attributes
 from meanfield.studies.corrected_law import constants, corrected_counts, on_nodes
 from meanfield.studies.count_law import CountLaw, law_of, total_variation
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.linear_law import linear_counts
+from meanfield.studies.prediction import linear_counts
 from meanfield.theory.cluster_counts import mean_clusters, mean_maxima
 from meanfield.theory.stability import dominant_degree
 

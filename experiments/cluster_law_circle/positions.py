@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.problem import Problem
-from meanfield.studies.cluster_runs import run_tokens
+from meanfield.studies.ensemble import run_tokens
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.theory.token_prediction import predict_positions
 

@@ -27,7 +27,7 @@ from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.status import COMPLETED
 from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.executors.finished import finished
+from meanfield.studies.executors import finished
 
 # What a resumed comparison may differ in; it may only grow, `_stored` sees to that.
 _FREE_KEYS = {"compare": ("tokens", "repetitions"), "ensemble": None, "output": None}

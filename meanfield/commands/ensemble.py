@@ -24,10 +24,9 @@ from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.study_file import record_study
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.status import COMPLETED
-from meanfield.studies.ensemble import EnsemblePlan, ensemble_plan
+from meanfield.studies.ensemble import ENSEMBLE_TOLERANCE, EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.executors.finished import finished
-from meanfield.studies.options import ENSEMBLE_TOLERANCE
+from meanfield.studies.executors import finished
 
 # What a resumed ensemble may differ in; it may only grow.
 _FREE_KEYS = {"ensemble": ("tokens", "runs"), "time": None, "compare": None, "output": None}

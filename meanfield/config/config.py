@@ -30,9 +30,8 @@ from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
 from meanfield.representations.options import MOST_NODES
-from meanfield.studies.cluster_runs import CARRIERS
-from meanfield.studies.metrics import METRICS
-from meanfield.studies.options import EnsembleOptions, StudyOptions
+from meanfield.studies.convergence import METRICS, StudyOptions
+from meanfield.studies.ensemble import CARRIERS, EnsembleOptions
 from meanfield.studies.study import MOST_TOKENS
 
 _MANY_TOKENS = 1_000_000

@@ -156,7 +156,7 @@ def record_study(
     study, table : Study, table of results
         What is to be run, and what is known already; may be filled in place.
     parts : iterable of (Runs, table)
-        As `studies.executors.finished.finished` yields them.
+        As `studies.executors.finished` yields them.
     attributes : mapping
         Attributes of the file beyond those of the results.
     spent : WallTime, optional

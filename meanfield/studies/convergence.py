@@ -1,9 +1,10 @@
 """Convergence of particle systems to the mean-field limit, and how errors grow with time.
 
-D_n(t) = W_p(mu^n_t, f_t) is measured for particle systems of several sizes n against the density
-f_t run from the law that their tokens are drawn from. On the circle the empirical measure of n
-independent tokens is about n^{-1/2} away from their law; propagation of chaos carries this to later
-times, amplified at most as fast as perturbations grow, about uniform like e^{lambda_max t}.
+mu^n_t is the empirical measure of n tokens drawn independently from the initial density f_0, f_t
+the solution of the mean-field equation from f_0. D_n(t) = W_p(mu^n_t, f_t) is measured for particle
+systems of several sizes n. On the circle the empirical measure of n independent tokens is about
+n^{-1/2} away from their law; propagation of chaos carries this to later times, amplified at most as
+fast as perturbations grow, about uniform like e^{lambda_max t}.
 """
 
 from __future__ import annotations
@@ -11,23 +12,89 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.compute.threads import one_blas_thread
+from meanfield.errors import SimulationError
+from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
+from meanfield.representations import density, particles
 from meanfield.representations.options import DEFAULT_TOLERANCE, Options
 from meanfield.representations.step_limits import check_step
 from meanfield.run import problem_attributes
+from meanfield.sampling import sample_tokens
 from meanfield.simulation import scaled_times
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.options import StudyOptions
-from meanfield.studies.particle_systems import Reference, density_reference, system_distances
-from meanfield.studies.study import Runs, Study, made, rng_of
+from meanfield.studies.study import Runs, Study, check_runs, initial_density, made, rng_of
 from meanfield.theory.stability import growth_rate_max, onset_time
 from meanfield.theory.time_units import time_unit
+from meanfield.trajectory import trajectory
+from meanfield.transport import Bracket, sobolev_distance, wasserstein
+
+# Relative width of a bracket: below what systems of one size differ by, whose distances are of
+# the size n^{-1/2} of sampling or larger. Narrower ones would cost more and say no more.
+_TOLERANCE = 0.1
+
+Metric = Callable[[Measure | Density, Measure | Density], tuple[float, float]]
+
+
+def _wasserstein(p: int) -> Metric:
+    def metric(first: Measure | Density, second: Measure | Density) -> tuple[float, float]:
+        found = wasserstein(first, second, p, tolerance=_TOLERANCE)
+        if isinstance(found, Bracket):
+            return found.value, found.width
+        return found, 0.0
+
+    return metric
+
+
+METRICS: dict[str, Metric] = {
+    "W1": _wasserstein(1),
+    "W2": _wasserstein(2),
+    "sobolev": lambda first, second: (sobolev_distance(first, second), 0.0),
+}
+"""Each answers with the distance and the width of the interval in which it is known to lie."""
+
+LABELS = {"W1": "W_1", "W2": "W_2", "sobolev": r"H^{-1}_{12}"}
+"""Their symbols in figures."""
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """Particle systems to run, and how to measure them.
+
+    Attributes
+    ----------
+    tokens : tuple of int
+        Given. Sizes of the particle systems, increasing, at least 2.
+    repetitions : int
+        Given. Independent systems of each size, at least 2.
+    metric : str
+        Given. A name in `METRICS`.
+    seed : int
+        Given. Not negative.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range.
+    """
+
+    tokens: tuple[int, ...] = (100, 1000, 10000)
+    repetitions: int = 20
+    metric: str = "W1"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        check_runs(self.tokens, "repetitions", self.repetitions, 2, self.seed)
+        if self.metric not in METRICS:
+            known = ", ".join(METRICS)
+            raise ValueError(f"metric {self.metric!r} is not known. Known: {known}.")
 
 
 def convergence_study(
@@ -205,3 +272,123 @@ def comparison(
         problem, times, tolerance=checked.step_tolerance, max_degree=checked.max_degree
     )
     return Comparison(problem, options, tolerance, reference, step)
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """The density run, up to the last saved time at which it is resolved.
+
+    Attributes
+    ----------
+    times : ndarray, shape (n_times,)
+        Derived. Scaled times reached, 0 first.
+    densities : tuple of Density, length n_times
+        Derived.
+    note : str
+        Derived. Why it ended early; empty if it did not.
+    """
+
+    times: FloatArray
+    densities: tuple[Density, ...]
+    note: str = ""
+
+
+def density_reference(
+    problem: Problem, times: FloatArray, *, tolerance: float, max_degree: int | None
+) -> Reference:
+    """Density run from the problem's initial density.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its initial law is a density.
+    times : ndarray
+        Scaled times, increasing; 0 is put in front if it is not there.
+    tolerance, max_degree : float, int
+        As in `Options`.
+
+    Raises
+    ------
+    TypeError
+        If the initial measure consists of points.
+    ValueError
+        If the density cannot carry the problem.
+    SimulationError
+        If the initial density is not resolved.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    >>> density_reference(problem, [1.0], tolerance=1e-10, max_degree=64).times
+    array([0., 1.])
+    """
+    measure = initial_density(problem)
+    times = np.asarray(times, dtype=np.float64)
+    if times[0] > 0:
+        times = np.concatenate([[0.0], times])
+    start = density(problem, measure, tolerance=tolerance, max_degree=max_degree)
+    reached: list[Density] = []
+    note = ""
+    try:
+        for snapshot in trajectory(problem, start, times, tolerance=tolerance):
+            reached.append(cast(Density, snapshot.measure))
+    except SimulationError as error:
+        if not reached:
+            raise
+        note = (
+            f"the density is resolved up to t = {times[len(reached) - 1]:.6g} only "
+            f"({error.reason}); later times are left out"
+        )
+    return Reference(times[: len(reached)], tuple(reached), note)
+
+
+def system_distances(
+    problem: Problem,
+    reference: Reference,
+    tokens: int,
+    rng: np.random.Generator,
+    *,
+    metric: str,
+    tolerance: float,
+    step: float | None = None,
+) -> FloatArray:
+    """Run one particle system and measure its distance to the density at every reference time.
+
+    Parameters
+    ----------
+    problem : Problem
+        The law of the tokens is that of the reference.
+    reference : Reference
+        What it is compared with.
+    tokens, rng : int, Generator
+        How many, and all random numbers of this system.
+    metric : str
+        Which distance: a name in `METRICS`.
+    tolerance, step : float
+        Of the time step; the step itself for noisy tokens, scaled time.
+
+    Returns
+    -------
+    ndarray, shape (n_times, 2)
+        Distance, and the width of the interval in which it is known to lie: 0 where it is exact.
+
+    Raises
+    ------
+    SimulationError
+        If the particles cannot go on.
+    """
+    points = sample_tokens(reference.densities[0], tokens, rng)
+    noise = int(rng.integers(2**63))
+    begin = Measure(problem.space, points)
+    start = particles(problem, begin, seed=noise, step=step, tolerance=tolerance)
+    stream = trajectory(problem, start, reference.times, tolerance=tolerance)
+    # The last bits of a sum by BLAS depend on its threads, and results must not.
+    with one_blas_thread():
+        return np.array(
+            [
+                METRICS[metric](snapshot.measure, there)
+                for snapshot, there in zip(stream, reference.densities, strict=True)
+            ]
+        )

@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, IntArray
+from meanfield.arrays import FloatArray, IntArray, ModalArray
+from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_movable, check_no_diffusion
-from meanfield.studies.cluster_runs import clusters_of_run
-from meanfield.studies.executors.finished import finished
-from meanfield.studies.quiet_start import quiet_start
+from meanfield.studies.ensemble import clusters_of_run
+from meanfield.studies.executors import finished
 from meanfield.studies.study import rng_of
 from meanfield.theory.stability import growth_rates, onset_time
 
@@ -185,3 +185,39 @@ def _count(sampler: _Sampler, sample: int, seed: int) -> int:
         measure = quiet_start(space, moments, sampler.grid_degree)
     times = np.array([sampler.end - start])
     return clusters_of_run(problem, measure, times, tokens, _TOLERANCE)[0].count
+
+
+def quiet_start(space: Manifold, perturbation: ModalArray, grid_degree: int) -> Measure:
+    """Weighted nodes displaced from a grid, with these moments to first order.
+
+    Parameters
+    ----------
+    space : Manifold
+        Circle or sphere.
+    perturbation : ndarray
+        Moments m_l, l >= 1, of the measure; degree 0 is not used.
+    grid_degree : int
+        Degree of the grid, at least that of the perturbation.
+
+    Returns
+    -------
+    Measure
+
+    References
+    ----------
+    Zel'dovich, Gravitational instability: an approximate theory for large density perturbations,
+    Astron. Astrophys. 5 (1970), 84-89.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> start = quiet_start(mf.Circle(), np.array([0.0, 0.001, 0.0]), 16)
+    >>> mf.Circle().moments(start.points, start.weights, 2).real.round(5)
+    array([1.   , 0.001, 0.   ])
+    """
+    eigenvalues = laplacian_eigenvalues(space.dimension, space.degree_of(perturbation))
+    inverse = np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=eigenvalues > 0)
+    displacement = space.convolve(inverse, perturbation)
+    grid = space.grid(grid_degree)
+    moved = grid.points + space.gradient(displacement, grid.points)
+    return Measure(space, space.retract(moved)[0], grid.weights)

@@ -1,7 +1,21 @@
-"""Ensembles: many runs from sampled tokens, and how many clusters each of them makes."""
+"""Ensembles: many runs from sampled tokens, and how many clusters each of them makes.
+
+N tokens are drawn from the initial law and carried to multiples of the onset time
+T = ln N / (2 lambda_max), as they are or through their moments alone:
+
+    particles   the tokens move
+    density     the density f = sum_l m_l Y_l with the tokens' moments up to the degree that is
+                felt moves, on weighted nodes x_j of mass f(x_j) w_j, w_j the quadrature weights
+
+Felt are the degrees at which l w_l, the part of the velocity, is above the tolerance of the steps,
+of its largest. Both start in the same field; what the tokens' other moments add to it later is of
+the order N^{-1/2} of it. The second costs the same whatever N is. Softmax divides by a Z that is
+cut there too: it is right where there is mass, which is all that tokens feel.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -12,29 +26,93 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
+from meanfield.fields.lost_digits import sees_far
+from meanfield.measures import Density, Measure
+from meanfield.observables.clusters import Clusters, clusters
 from meanfield.problem import Problem
 from meanfield.representations.options import Options
+from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.step_limits import check_movable, check_no_diffusion
 from meanfield.run import problem_attributes
-from meanfield.studies.cluster_runs import CARRIERS, clusters_of_run, run_tokens
-from meanfield.studies.cluster_table import (
+from meanfield.sampling import sample_tokens
+from meanfield.studies.ensemble_results import (
     NOT_RUN,
     ClusterTable,
+    Ensemble,
     empty_table,
     point_shape,
     put,
     table_of,
 )
-from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.options import ENSEMBLE_TOLERANCE, EnsembleOptions
-from meanfield.studies.study import Runs, Study, initial_density, made
+from meanfield.studies.study import Runs, Study, check_runs, initial_density, made, rng_of
 from meanfield.theory.cluster_counts import mean_clusters
 from meanfield.theory.stability import onset_time
+from meanfield.trajectory import trajectory
 
+ENSEMBLE_TOLERANCE = 1e-6
+"""Tolerance of the steps of an ensemble, whose answers are counts."""
+
+# Later nothing is left but merging, for which there are atoms; steps stay of order one.
+_LATEST = 1000.0
 # Tokens of one block, by dimension: a few tenths of a second, many times what it costs to send a
 # block to another process and its clusters back.
 _BLOCK_TOKENS = {1: 50_000, 2: 5_000}
 _MOST_BLOCKED = 64
+# Degree of the grid whose nodes carry a density, by dimension: per degree of the kernel, and at
+# least. A grid has three nodes a degree on a great circle.
+_GRID_DEGREES = {1: 16.0 / 3.0, 2: 1.0}
+_LEAST_GRID_DEGREE = {1: 171, 2: 24}
+
+
+@dataclass(frozen=True)
+class EnsembleOptions:
+    """Runs whose clusters are counted, and when.
+
+    Attributes
+    ----------
+    tokens : tuple of int
+        Given. Sizes N, increasing, at least 2.
+    runs : int
+        Given. Independent runs of each size, at least 1.
+    times : tuple of float
+        Given. When to count: multiples of the onset time of each size, positive, increasing.
+    carrier : str
+        Given. "particles", or "density" for runs of the density that has the tokens' moments.
+    seed : int
+        Given. Not negative.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> EnsembleOptions(times=(0.0, 1.0))
+    Traceback (most recent call last):
+    ...
+    ValueError: times must be positive multiples of the onset time, got [0.0, 1.0].
+    """
+
+    tokens: tuple[int, ...] = (1000,)
+    runs: int = 400
+    times: tuple[float, ...] = (1.0, 2.0)
+    carrier: str = "particles"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        check_runs(self.tokens, "runs", self.runs, 1, self.seed)
+        times = list(self.times)
+        if not times or not all(0.0 < t < math.inf for t in times):
+            raise ValueError(f"times must be positive multiples of the onset time, got {times}.")
+        if times != sorted(set(times)):
+            raise ValueError(f"times must be increasing, got {times}.")
+        if times[-1] > _LATEST:
+            raise ValueError(f"times must be at most {_LATEST:g} onset times, got {times[-1]:g}.")
+        if self.carrier not in CARRIERS:
+            known = ", ".join(sorted(CARRIERS))
+            raise ValueError(f"carrier {self.carrier!r} is not known. Known: {known}.")
 
 
 def ensemble(
@@ -214,3 +292,90 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
         mean_clusters(problem, n) if law.max_degree == 0 else np.nan for n in options.tokens
     ]
     return EnsemblePlan(problem, options, tolerance, onset, np.array(predicted))
+
+
+def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray:
+    """Tokens that a run draws from the initial law.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its initial law is a density.
+    tokens, run, seed : int
+        Size, number of the run and seed of the ensemble: they alone decide.
+
+    Raises
+    ------
+    TypeError
+        If the initial law gives points.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> run_tokens(problem, 100, 0, 7).shape
+    (100,)
+    """
+    return sample_tokens(initial_density(problem), tokens, rng_of(seed, tokens, run))
+
+
+def clusters_of_run(
+    problem: Problem, start: Measure, times: FloatArray, tokens: int, tolerance: float
+) -> list[Clusters]:
+    """Clusters at every time of one run, moved by the degrees that are felt.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its initial measure is not used.
+    start : Measure
+        Tokens, or weighted nodes that stand for them.
+    times : ndarray
+        Scaled times, increasing.
+    tokens : int
+        Number of tokens that nodes stand for: the cluster rule asks for three.
+    tolerance : float
+        Of the time steps, and of what is felt.
+    """
+    # Where Z may be small, next to nothing is felt.
+    felt = None if sees_far(problem) else problem.kernel.degree(problem.space.dimension, tolerance)
+    carried = ParticleRepresentation(
+        problem, start.points.ravel(), start.weights, felt, tolerance=tolerance
+    )
+    stream = trajectory(problem, carried, times, tolerance=tolerance)
+    beta = problem.kernel.beta
+    return [clusters(snapshot.measure, beta, tokens=tokens) for snapshot in stream]
+
+
+def _tokens(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
+    """Tokens as they are."""
+    return Measure(problem.space, points)
+
+
+def _nodes(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
+    """Weighted nodes of the density that has the moments of tokens up to the degree felt.
+
+    Raises
+    ------
+    ValueError
+        If that density is negative at a node.
+    """
+    space, degree = problem.space, problem.kernel.degree(problem.manifold.dimension, tolerance)
+    density = Density(space, space.moments(points, None, degree))
+    fineness = math.ceil(_GRID_DEGREES[space.dimension] * problem.kernel_degree)
+    grid = space.grid(max(fineness, _LEAST_GRID_DEGREE[space.dimension]))
+    values = grid.to_nodal(density.moments(grid.max_degree))
+    if values.min() < 0:
+        raise ValueError(
+            f"the density with the moments up to degree {degree} of {len(points)} tokens is "
+            f'negative: {values.min():.3g}. Take more tokens, or carrier = "particles".'
+        )
+    mass = values * grid.weights
+    return Measure(space, grid.points, mass / mass.sum())
+
+
+CARRIERS: dict[str, Callable[[Problem, FloatArray, float], Measure]] = {
+    "particles": _tokens,
+    "density": _nodes,
+}
+"""What carries a run: (problem, tokens drawn, tolerance) -> the points that move."""

@@ -9,7 +9,7 @@ corrected law, of `studies.corrected_law`, stands beside it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,7 +24,6 @@ from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_movable, check_no_diffusion
 from meanfield.studies.corrected_law import corrected_counts, default_corrected_samples
 from meanfield.studies.count_law import CountLaw, law_of
-from meanfield.studies.linear_law import check_degree, default_samples, linear_counts
 from meanfield.studies.study import made
 from meanfield.theory.cluster_counts import (
     mean_clusters,
@@ -44,6 +43,14 @@ Progress = Callable[[Iterable[IntArray], int, str], Iterable[IntArray]]
 _MOST_TOKENS = 10**300
 # A standard error of 1e-4; more would take hours and then gigabytes.
 _MOST_SAMPLES = 10**8
+# Samples of the field that are held at once, and coefficients of theirs.
+_SAMPLES_AT_ONCE = 1000
+_COEFFICIENTS_AT_ONCE = 500_000
+# By default as many samples as these, and on the sphere no more than about half a minute's worth:
+# the time that one takes grows with the cube of the degree, and so do the tables.
+_SAMPLES, _LEAST_SAMPLES = 10_000, 20
+_SPHERE_WORK = 1e8
+LARGEST_SPHERE_DEGREE = 200
 NOTHING_GROWS = "none: uniform is stable, no degree grows"
 ONE_CLUSTER = "one cluster in the end: nothing grows beyond degree 1"
 
@@ -284,3 +291,49 @@ def _number_and_points(problem: Problem, tokens: int | FloatArray) -> tuple[int,
         raise TypeError(
             f"tokens is {tokens!r}, expected their number (an integer) or an array of points."
         ) from None
+
+
+def check_degree(dimension: int, degree: int, beta: float) -> None:
+    """Refuse potentials whose maxima would take the memory of the machine.
+
+    Raises
+    ------
+    ValueError
+        On the sphere above degree 200.
+    """
+    if dimension == 2 and degree > LARGEST_SPHERE_DEGREE:
+        raise ValueError(
+            f"beta = {beta:g} makes potentials of degree {degree} on the sphere, and maxima are "
+            f"counted up to degree {LARGEST_SPHERE_DEGREE}: reduce beta."
+        )
+
+
+def default_samples(dimension: int, degree: int) -> int:
+    """Samples unless told otherwise: 10,000, on the sphere as many as half a minute allows.
+
+    With many clusters fewer samples do: the spread of their number over its mean falls.
+
+    Examples
+    --------
+    >>> default_samples(1, 3000), default_samples(2, 12), default_samples(2, 33)
+    (10000, 10000, 2782)
+    """
+    if dimension == 1:
+        return _SAMPLES
+    return max(_LEAST_SAMPLES, min(_SAMPLES, int(_SPHERE_WORK / max(degree, 1) ** 3)))
+
+
+def linear_counts(problem: Problem, tokens: int, samples: int, seed: int) -> Iterator[IntArray]:
+    """Numbers of maxima of samples of the potential at the onset time, chunk by chunk."""
+    space, variances = problem.space, potential_variances(problem, tokens)
+    # Only the shape counts; the size may be near the smallest numbers there are.
+    from meanfield.manifolds.maxima import count_maxima, gaussian_fields
+
+    variances = variances / variances.max()
+    coefficients = len(space.resize(space.from_modes([]), len(variances) - 1))
+    # The chunks are part of the result: they depend on the problem and on nothing else.
+    chunk = min(_SAMPLES_AT_ONCE, max(1, _COEFFICIENTS_AT_ONCE // coefficients))
+    rng = np.random.default_rng(seed)
+    for start in range(0, samples, chunk):
+        fields = gaussian_fields(space, variances, min(chunk, samples - start), rng)
+        yield count_maxima(space, fields)

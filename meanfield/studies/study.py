@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
-from meanfield.studies.executors.finished import finished
+from meanfield.studies.executors import finished
 
 MOST_TOKENS = 10**10
 """Of one run: their coordinates alone are 80 GB."""

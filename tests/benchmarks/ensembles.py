@@ -26,10 +26,9 @@ from meanfield.fields import engines
 from meanfield.manifolds.circle.circle import Circle
 from meanfield.manifolds.manifold import Manifold
 from meanfield.manifolds.sphere.sphere import Sphere
-from meanfield.studies import cluster_runs
-from meanfield.studies.cluster_table import ClusterTable
-from meanfield.studies.ensemble import ensemble_plan
-from meanfield.studies.options import EnsembleOptions
+from meanfield.studies import ensemble as ensembles
+from meanfield.studies.ensemble import EnsembleOptions, ensemble_plan
+from meanfield.studies.ensemble_results import ClusterTable
 from meanfield.studies.study import Runs
 
 TOLERANCE = 1e-6
@@ -57,7 +56,7 @@ def run(case: mf.Problem, tokens: int, number: int, direct: bool) -> ClusterTabl
 def counting(case: mf.Problem, tokens: int) -> float:
     """Seconds that the cluster rule takes of one run."""
     spent = 0.0
-    honest = cluster_runs.clusters
+    honest = ensembles.clusters
 
     def timed(*arguments: object, **named: object) -> object:
         nonlocal spent
@@ -66,7 +65,7 @@ def counting(case: mf.Problem, tokens: int) -> float:
         spent += time.process_time() - began
         return found
 
-    with mock.patch.object(cluster_runs, "clusters", timed):
+    with mock.patch.object(ensembles, "clusters", timed):
         run(case, tokens, 0, direct=False)
     return spent
 

@@ -17,8 +17,8 @@ import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
 from meanfield.studies import ensemble as ensemble_module
-from meanfield.studies.cluster_table import ClusterTable
 from meanfield.studies.ensemble import EnsemblePlan
+from meanfield.studies.ensemble_results import ClusterTable
 from meanfield.studies.study import Runs
 
 CONFIG = """

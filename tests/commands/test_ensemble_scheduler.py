@@ -19,7 +19,7 @@ from meanfield.commands.main import main
 from meanfield.outputs.ensemble_file import load_ensemble
 from meanfield.studies import corrected_law
 from meanfield.studies import ensemble as ensemble_module
-from meanfield.studies.executors.finished import finished
+from meanfield.studies.executors import finished
 
 CONFIG = """
 title = "Small"

@@ -21,7 +21,7 @@ from meanfield.commands.main import main
 from meanfield.commands.pools import pool
 from meanfield.compute.threads import set_threads, threads
 from meanfield.outputs.comparison_file import load_comparison
-from meanfield.studies.executors.finished import finished
+from meanfield.studies.executors import finished
 
 CONFIG = """
 title = "Small"

@@ -17,10 +17,9 @@ from meanfield.outputs.comparison_file import (
 )
 from meanfield.outputs.study_file import record_study
 from meanfield.outputs.wall_time import WallTime
-from meanfield.studies.convergence import Comparison, comparison
+from meanfield.studies.convergence import Comparison, StudyOptions, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.executors.finished import finished
-from meanfield.studies.options import StudyOptions
+from meanfield.studies.executors import finished
 from meanfield.studies.study import Runs
 
 LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])

@@ -13,10 +13,8 @@ import meanfield as mf
 from meanfield.errors import SimulationError
 from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
 from meanfield.outputs.study_file import record_study
-from meanfield.studies.cluster_table import ClusterTable
-from meanfield.studies.ensemble import EnsemblePlan, ensemble_plan
-from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.options import EnsembleOptions
+from meanfield.studies.ensemble import EnsembleOptions, EnsemblePlan, ensemble_plan
+from meanfield.studies.ensemble_results import ClusterTable, Ensemble
 from meanfield.studies.study import Runs
 
 EXACT = (

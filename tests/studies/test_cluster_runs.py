@@ -11,12 +11,9 @@ import meanfield as mf
 from meanfield.fields.mean_field import interaction
 from meanfield.manifolds.manifold import Manifold
 from meanfield.observables.clusters import clusters
-from meanfield.studies import cluster_runs
-from meanfield.studies.cluster_runs import CARRIERS
-from meanfield.studies.cluster_runs import run_tokens as drawn
-from meanfield.studies.cluster_table import ClusterTable
-from meanfield.studies.ensemble import ensemble_plan
-from meanfield.studies.options import EnsembleOptions
+from meanfield.studies.ensemble import CARRIERS, EnsembleOptions, ensemble_plan
+from meanfield.studies.ensemble import run_tokens as drawn
+from meanfield.studies.ensemble_results import ClusterTable
 from meanfield.studies.study import Runs
 
 CIRCLE = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
@@ -127,7 +124,7 @@ def test_a_cluster_of_a_density_is_worth_three_tokens(
 ) -> None:
     """Densities of few tokens would have clusters of less than the three tokens of the rule."""
     two = mf.Measure(mf.Circle(), [0.0, np.pi], [0.98, 0.02])
-    monkeypatch.setitem(cluster_runs.CARRIERS, "density", lambda *_: two)
+    monkeypatch.setitem(CARRIERS, "density", lambda *_: two)
     table = counted(CIRCLE, range(1), tokens, "density")
     assert table.counts[0].tolist() == [count, count]
 

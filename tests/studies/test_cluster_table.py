@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.observables.clusters import Clusters
-from meanfield.studies.cluster_table import ClusterTable, empty_table, put, table_of
+from meanfield.studies.ensemble_results import ClusterTable, empty_table, put, table_of
 
 
 def found(*mass: float) -> Clusters:

@@ -9,8 +9,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.studies import corrected_law
-from meanfield.studies.cluster_runs import run_tokens
 from meanfield.studies.corrected_law import corrected_counts
+from meanfield.studies.ensemble import run_tokens
 
 
 def problem(beta: float, manifold: mf.Circle | mf.Sphere | None = None) -> mf.Problem:

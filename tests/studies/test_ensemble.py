@@ -11,9 +11,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.manifolds.manifold import Manifold
-from meanfield.studies.ensemble import EnsemblePlan, ensemble_plan
+from meanfield.studies.ensemble import EnsembleOptions, EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.options import EnsembleOptions
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
 

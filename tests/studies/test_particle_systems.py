@@ -9,7 +9,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.studies.particle_systems import (
+from meanfield.studies.convergence import (
     Reference,
     density_reference,
     system_distances,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from meanfield.studies.power_law import fit_power_law
+from meanfield.studies.convergence_results import fit_power_law
 
 SIZES = np.array([100.0, 1000.0, 10000.0])
 

@@ -7,8 +7,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.problem import Problem
-from meanfield.studies.linear_law import default_samples, linear_counts
-from meanfield.studies.prediction import predict_clusters
+from meanfield.studies.prediction import default_samples, linear_counts, predict_clusters
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 

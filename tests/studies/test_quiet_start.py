@@ -7,7 +7,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.manifolds.maxima import gaussian_fields
-from meanfield.studies.quiet_start import quiet_start
+from meanfield.studies.corrected_law import quiet_start
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 

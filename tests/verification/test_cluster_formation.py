@@ -12,7 +12,7 @@ import meanfield as mf
 from meanfield.manifolds.maxima import maxima
 from meanfield.observables.clusters import cluster_radius, clusters
 from meanfield.representations.particles import ParticleRepresentation
-from meanfield.studies.cluster_runs import CARRIERS, run_tokens
+from meanfield.studies.ensemble import CARRIERS, run_tokens
 from meanfield.trajectory import trajectory
 
 CIRCLE = mf.Circle()

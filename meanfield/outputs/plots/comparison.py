@@ -27,8 +27,8 @@ from meanfield.outputs.plots.style import (
     style,
     title_above,
 )
+from meanfield.studies.convergence import LABELS
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.metrics import LABELS
 from meanfield.transport.sphere.wasserstein import sample_floor
 
 if TYPE_CHECKING:

@@ -21,9 +21,10 @@ from meanfield.compute.threads import set_threads, threads
 from meanfield.problem import Problem
 from meanfield.studies import convergence
 from meanfield.studies import study as study_module
-from meanfield.studies.convergence import convergence_study
+from meanfield.studies.convergence import convergence_study, density_reference
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors import dask_cluster as scheduler
+from meanfield.studies.executors import finished
 from meanfield.studies.executors.dask_cluster import (
     call,
     check_versions,
@@ -31,8 +32,6 @@ from meanfield.studies.executors.dask_cluster import (
     scheduler_pool,
     version,
 )
-from meanfield.studies.executors.finished import finished
-from meanfield.studies.particle_systems import density_reference
 
 LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)

@@ -13,8 +13,8 @@ from multiprocessing import get_context
 import pytest
 
 from meanfield.errors import SimulationError
-from meanfield.studies.executors import finished as executing
-from meanfield.studies.executors.finished import finished
+from meanfield.studies import executors as executing
+from meanfield.studies.executors import finished
 
 
 def square(number: int) -> int:
