@@ -17,6 +17,7 @@ import scipy.fft
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.compute.compiled import njit
+from meanfield.compute.newton import narrowed
 from meanfield.compute.threads import threads
 from meanfield.manifolds.sphere.coefficients import degree_of
 from meanfield.manifolds.sphere.margin import arguments, with_margin
@@ -83,7 +84,7 @@ def _colatitudes(zonal: FloatArray, levels: FloatArray) -> FloatArray:
         for _ in range(_MAX_STEPS):
             mass, slope = _north(zonal, theta)
             before = theta
-            low, high, theta = _narrowed(low, high, theta, mass - target, slope)
+            low, high, theta = narrowed(low, high, theta, mass - target, slope)
             if abs(theta - before) <= _CLOSE:
                 break
         found[i] = theta
@@ -119,26 +120,11 @@ def _longitudes(
                 slope -= 2.0 * m * term.imag
                 wave *= turn
             before = phi
-            low, high, phi = _narrowed(low, high, phi, value - target, slope)
+            low, high, phi = narrowed(low, high, phi, value - target, slope)
             if abs(phi - before) <= _CLOSE:
                 break
         found[i] = phi
     return found
-
-
-@njit
-def _narrowed(
-    low: float, high: float, place: float, excess: float, slope: float
-) -> tuple[float, float, float]:
-    """Bracket of the root of a function that grows, and Newton's next place, inside it."""
-    if excess > 0.0:
-        high = place
-    else:
-        low = place
-    proposed = place - excess / slope if slope > 0.0 else -1.0
-    if not low <= proposed <= high:
-        proposed = 0.5 * (low + high)
-    return low, high, proposed
 
 
 @njit

@@ -25,7 +25,7 @@ def test_pairs(agree: Agree, beta: float, normalized: bool, targets: np.ndarray 
     """Tokens would be met twice or not at all; beta = 900 takes the way around underflow."""
     args = (_unit(3), _weights(3), beta, normalized, targets)
     # Rounding of exponents up to 1800.
-    agree(f"{ROOM}.pairs:exponential_velocity_sphere", *args, rtol=1e-11, atol=1e-300)
+    agree("fields.sphere.pairs:exponential_velocity_sphere", *args, rtol=1e-11, atol=1e-300)
 
 
 def test_angles_and_tangent_vectors(agree: Agree) -> None:

@@ -19,6 +19,7 @@ import scipy.fft
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.compute.compiled import njit
 from meanfield.compute.elementary import fma
+from meanfield.compute.newton import narrowed
 
 TERMS = 16  # (pi / 4)^16 / (16! 16 pi) = 2e-17, the error of F if all |c_k| are 1
 _NEGLIGIBLE = 1e-17  # coefficients below this move F by less than its own rounding
@@ -151,17 +152,9 @@ def quantile(
     t = min(max(guess, low), high)
     slope = 0.0
     for _ in range(_MAX_STEPS):
+        before = t
         value, slope = polynomial_and_slope(rows, cell, t)
-        excess = value - target
-        if excess > 0.0:
-            high = t
-        else:
-            low = t
-        proposed = t - excess / slope if slope > 0.0 else low - 1.0
-        if not low <= proposed <= high:
-            proposed = 0.5 * (low + high)
-        step = abs(proposed - t)
-        t = proposed
-        if step <= 1e-9:  # the next step is its square, up to the curvature of F
+        low, high, t = narrowed(low, high, t, value - target, slope)
+        if abs(t - before) <= 1e-9:  # the next step is its square, up to the curvature of F
             break
     return t, slope

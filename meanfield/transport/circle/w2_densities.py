@@ -22,6 +22,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.compiled import njit
+from meanfield.compute.newton import narrowed
 from meanfield.transport.circle.cdf import cumulative
 from meanfield.transport.circle.convex import Evaluation, minimise_convex
 
@@ -114,16 +115,8 @@ def _couple(
         excess = level + alpha - other
         if abs(excess) <= _ROUNDING:  # also where both are flat: do not move on by chance
             break
-        if excess > 0.0:
-            high = x
-        else:
-            low = x
-        slope = (f + g) / (2.0 * np.pi)
-        proposed = x - excess / slope if slope > 0.0 else low - 1.0
-        if not low <= proposed <= high:
-            proposed = 0.5 * (low + high)
-        step = abs(proposed - x)
-        x = proposed
-        if step <= 1e-9:  # the next step is the square of this one
+        before = x
+        low, high, x = narrowed(low, high, x, excess, (f + g) / (2.0 * np.pi))
+        if abs(x - before) <= 1e-9:  # the next step is the square of this one
             break
     return x
