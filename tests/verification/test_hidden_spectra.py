@@ -26,10 +26,10 @@ SPHERE = mf.Sphere()
 class Held(DensityRepresentation):
     """A density that keeps its degree, whatever is seen."""
 
-    def adapt(self, state: np.ndarray) -> None:
+    def adapt(self, time: float, state: np.ndarray) -> None:
         """Never."""
 
-    def failure(self, state: np.ndarray) -> None:
+    def failure(self, time: float, state: np.ndarray) -> None:
         """Never."""
 
 
