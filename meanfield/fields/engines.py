@@ -123,10 +123,14 @@ class Engines(Protocol):
         """See `pair_velocity`."""
 
 
-@lru_cache
 def _engines(space: Manifold) -> Engines:
+    return _row(space.dimension)
+
+
+@lru_cache
+def _row(dimension: int) -> Engines:
     """Row of a manifold, loaded when it is needed."""
-    if space.dimension == 1:
+    if dimension == 1:
         from meanfield.fields import circle
 
         return circle
