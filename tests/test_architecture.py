@@ -31,6 +31,7 @@ FLOORS = [
     ["run", "trajectory"],
     ["simulation"],
     ["studies"],
+    ["pictures"],
     ["outputs"],
     ["config"],
     ["execute"],

@@ -16,7 +16,7 @@ from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
 from meanfield.measures import Density
 from meanfield.observables import observe
-from meanfield.outputs.plots.time_axis import is_logarithmic
+from meanfield.pictures.saved_times import is_logarithmic
 from meanfield.representations import Representation, hand_over_rule, represent
 from meanfield.representations.automatic import hands_over, largest_degree
 from meanfield.representations.options import usual_degree

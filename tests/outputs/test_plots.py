@@ -15,9 +15,8 @@ from matplotlib.collections import LineCollection, PathCollection
 import meanfield as mf
 from meanfield.outputs.plots import PLOTS, plot, save_plot
 from meanfield.outputs.plots.dispersion import facts, save_dispersion
-from meanfield.outputs.plots.energy import equal_clusters
 from meanfield.outputs.plots.figures import SUFFIXES
-from meanfield.outputs.plots.spectrum import linear_prediction, shown_degrees
+from meanfield.pictures.series import equal_clusters, linear_prediction, shown_degrees
 from meanfield.run import Run, collect
 from meanfield.simulation import simulate
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.outputs.plots.cell_means import cell_edges, cell_means, quantiles
 from meanfield.outputs.plots.curves import spread
-from meanfield.outputs.plots.time_axis import spread_evenly
-from meanfield.outputs.plots.token_paths import evenly_chosen, token_paths
+from meanfield.pictures.circle import cell_edges, cell_means, quantiles
+from meanfield.pictures.saved_times import spread_evenly
+from meanfield.pictures.tokens import evenly_chosen, token_paths
 from meanfield.simulation import simulate
 
 CIRCLE = mf.Circle()

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from meanfield.outputs.plots.branch_pieces import ENERGY, ORDER, VALUE, Pieces, branch_pieces
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
 from meanfield.outputs.plots.phase import BOTH, CRITICAL, SADDLE_NODE, TRANSITION
 from meanfield.outputs.plots.style import INK, MUTED, facts_title, style, title_above
+from meanfield.pictures.phase import ENERGY, ORDER, VALUE, Pieces, branch_pieces
 from meanfield.run import problem_attributes
 from meanfield.stationary.branches import Branch
 from meanfield.studies.phase import PhasePoint

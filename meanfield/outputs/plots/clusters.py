@@ -17,16 +17,12 @@ from numpy.typing import NDArray
 
 from meanfield.outputs.plots.density import set_angle_axis
 from meanfield.outputs.plots.hand_overs import mark_hand_overs
-from meanfield.outputs.plots.projections import Mollweide
-from meanfield.outputs.plots.sphere_picture import draw_outline, graticule, marked_clusters
+from meanfield.outputs.plots.sphere_picture import draw_outline
 from meanfield.outputs.plots.style import ENERGY, FAINT, MUTED, TIME_COLOURS, set_title
-from meanfield.outputs.plots.time_axis import (
-    add_growth_times,
-    is_logarithmic,
-    set_time_axis,
-    shown,
-    spread_evenly,
-)
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis
+from meanfield.pictures.projections import Mollweide
+from meanfield.pictures.saved_times import is_logarithmic, shown, spread_evenly
+from meanfield.pictures.sphere import graticule, marked_clusters
 from meanfield.run import Run
 
 _AREA, _MAP_AREA = 150.0, 400.0

@@ -12,22 +12,20 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.outputs.plots import map as sphere_map
-from meanfield.outputs.plots.carriers import is_smooth
-from meanfield.outputs.plots.cell_means import cell_edges
 from meanfield.outputs.plots.colours import add_colour_bar, colour_range
-from meanfield.outputs.plots.columns import cell_count, column, marks
 from meanfield.outputs.plots.hand_overs import mark_hand_overs
 from meanfield.outputs.plots.style import DENSITY_COLOURS, FAINT, set_title
-from meanfield.outputs.plots.time_axis import (
-    add_growth_times,
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis
+from meanfield.pictures.circle import cell_count, cell_edges, column, marks
+from meanfield.pictures.saved_times import (
     edges_between,
     is_logarithmic,
+    is_smooth,
     places_on_axis,
-    set_time_axis,
     shown,
     spread_evenly,
 )
-from meanfield.outputs.plots.token_paths import token_paths
+from meanfield.pictures.tokens import token_paths
 from meanfield.run import Run
 
 _COLUMNS = 900

@@ -12,7 +12,9 @@ from matplotlib.ticker import MaxNLocator
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.hand_overs import mark_hand_overs
 from meanfield.outputs.plots.style import COUNT, ENERGY, FAINT, MUTED, set_title
-from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis
+from meanfield.pictures.saved_times import shown
+from meanfield.pictures.series import equal_clusters
 from meanfield.run import Run
 
 _LEVEL_SPACING = 0.12
@@ -20,16 +22,6 @@ _LEVEL_SPACING = 0.12
 _TOP = 0.9
 # Rows of text at the top that names of lines may take.
 BELOW_LEVELS = 2
-# Points of the sphere that all see the same: similarities <x_1, x_j> of a point, a pair, a
-# triangle, the tetrahedron, the octahedron and the icosahedron.
-_SOLIDS = {
-    1: np.array([1.0]),
-    2: np.array([1.0, -1.0]),
-    3: np.array([1.0, -1 / 2, -1 / 2]),
-    4: np.array([1.0, -1 / 3, -1 / 3, -1 / 3]),
-    6: np.array([1.0, 0.0, 0.0, 0.0, 0.0, -1.0]),
-    12: np.array([1.0, *[1 / np.sqrt(5)] * 5, *[-1 / np.sqrt(5)] * 5, -1.0]),
-}
 
 
 def draw(run: Run, figure: Figure) -> None:
@@ -84,25 +76,6 @@ def level_lines(run: Run, axes: Axes) -> None:
 
 def _distance(curves: list[FloatArray], end: int, level: float) -> float:
     return min(abs(float(curve[end]) - level) for curve in curves)
-
-
-def equal_clusters(run: Run) -> dict[int, float]:
-    """Energies of n equal clusters at equal distances, by n.
-
-        E / E[Dirac] = 1/n sum_j exp(beta (<x_1, x_j> - 1))
-
-    for the attractive exponential kernel; none for others. On the circle n = 1 ... dominant
-    degree, on the sphere the n of `_SOLIDS`.
-    """
-    facts = run.attributes
-    beta = float(facts.get("beta", 0.0))
-    if facts.get("kernel") != "exponential" or beta <= 0 or not run.growth_rates.max() > 0:
-        return {}
-    similarities = _SOLIDS
-    if run.manifold.dimension == 1:
-        numbers = range(1, int(np.argmax(run.growth_rates)) + 1)
-        similarities = {n: np.cos(2 * np.pi * np.arange(n) / n) for n in numbers}
-    return {n: float(np.mean(np.exp(beta * (s - 1.0)))) for n, s in similarities.items()}
 
 
 def count_on_twin(run: Run, axes: Axes) -> None:

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.overview import energy_and_order
 from meanfield.outputs.plots.style import INK, set_title
-from meanfield.outputs.plots.time_axis import is_logarithmic, set_time_axis, shown, spread_evenly
+from meanfield.outputs.plots.time_axis import set_time_axis
+from meanfield.pictures.saved_times import is_logarithmic, shown, spread_evenly
 from meanfield.run import Run
 
 SIZE = (8.0, 4.5)

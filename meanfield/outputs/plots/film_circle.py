@@ -13,15 +13,14 @@ from matplotlib.colors import LogNorm
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots import density
-from meanfield.outputs.plots.carriers import is_smooth
-from meanfield.outputs.plots.cell_means import cell_edges
 from meanfield.outputs.plots.colours import colour_range
-from meanfield.outputs.plots.columns import column, marks
 from meanfield.outputs.plots.film import Film, film_frames, new_film_figure, time_cursor
 from meanfield.outputs.plots.map import time_label
 from meanfield.outputs.plots.style import DENSITY_COLOURS, ENERGY, FAINT, INK
 from meanfield.outputs.plots.time_axis import set_time_axis
-from meanfield.outputs.plots.token_paths import token_paths
+from meanfield.pictures.circle import cell_edges, column, marks
+from meanfield.pictures.saved_times import is_smooth
+from meanfield.pictures.tokens import token_paths
 from meanfield.run import Run
 
 _CELLS, _FEW_CELLS = 720, 180

@@ -9,19 +9,18 @@ from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.colours import add_colour_bar, colour_range
 from meanfield.outputs.plots.film import Film, film_frames, new_film_figure, time_cursor
 from meanfield.outputs.plots.map import time_label
-from meanfield.outputs.plots.projections import Mollweide, Orthographic, directions
 from meanfield.outputs.plots.sphere_picture import (
     TOKENS,
     clipped,
     colours_label,
-    densest_place,
     draw_density,
     draw_graticule,
-    graticule,
-    values_on,
 )
-from meanfield.outputs.plots.sphere_tokens import dot_style, tokens_of
+from meanfield.outputs.plots.sphere_tokens import dot_style
 from meanfield.outputs.plots.style import INK
+from meanfield.pictures.projections import Mollweide, Orthographic, directions
+from meanfield.pictures.sphere import densest_place, graticule, values_on
+from meanfield.pictures.tokens import tokens_of
 from meanfield.run import Run
 
 _GLOBE, _MAP = 400, 420  # pixels across

@@ -9,21 +9,20 @@ from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.colours import add_colour_bar, colour_range
-from meanfield.outputs.plots.map import chosen_times, missing, time_label
-from meanfield.outputs.plots.projections import Orthographic
+from meanfield.outputs.plots.map import missing, time_label
 from meanfield.outputs.plots.sphere_picture import (
     HALO,
     TOKENS,
     colours_label,
-    densest_place,
     draw_clusters,
     draw_density,
     draw_graticule,
-    marked_clusters,
-    values_on,
 )
-from meanfield.outputs.plots.sphere_tokens import dot_style, tokens_of
+from meanfield.outputs.plots.sphere_tokens import dot_style
 from meanfield.outputs.plots.style import MUTED, set_title
+from meanfield.pictures.projections import Orthographic
+from meanfield.pictures.sphere import chosen_times, densest_place, marked_clusters, values_on
+from meanfield.pictures.tokens import tokens_of
 from meanfield.run import Run
 
 _PIXELS = 600

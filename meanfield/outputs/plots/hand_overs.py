@@ -8,7 +8,7 @@ from matplotlib.typing import ColorType
 
 from meanfield.events import successor
 from meanfield.outputs.plots.style import MUTED
-from meanfield.outputs.plots.time_axis import places_on_axis
+from meanfield.pictures.saved_times import places_on_axis
 from meanfield.run import Run
 
 # About that of the axes, in inches.

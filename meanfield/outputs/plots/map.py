@@ -6,23 +6,21 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.colours import add_colour_bar, colour_range
-from meanfield.outputs.plots.projections import Mollweide
 from meanfield.outputs.plots.sphere_picture import (
     TOKENS,
     colours_label,
     draw_clusters,
     draw_density,
     draw_graticule,
-    marked_clusters,
-    values_on,
 )
-from meanfield.outputs.plots.sphere_tokens import dot_style, tokens_of
+from meanfield.outputs.plots.sphere_tokens import dot_style
 from meanfield.outputs.plots.style import MUTED, set_title
-from meanfield.outputs.plots.time_axis import is_logarithmic, number_label
+from meanfield.outputs.plots.time_axis import number_label
+from meanfield.pictures.projections import Mollweide
+from meanfield.pictures.sphere import chosen_times, marked_clusters, values_on
+from meanfield.pictures.tokens import tokens_of
 from meanfield.run import Run
 
 _PANELS = 6
@@ -75,28 +73,6 @@ def on_axes(run: Run, axes: Axes, panels: int = _PANELS) -> None:
         )  # fmt: skip
     label = colours_label(run.measures[chosen[-1]])
     add_colour_bar(axes, image, values, place=(1.015, 0.05, 0.016, 0.95), label=label)
-
-
-def chosen_times(run: Run, count: int) -> NDArray[np.int64]:
-    """Indices of up to `count` saved times with a state, first and last among them.
-
-    Even in the mean of two clocks that run from 0 to 1, time and the change of the energy: a
-    measure that rests is not drawn six times.
-    """
-    kept = np.array([i for i, measure in enumerate(run.measures) if measure is not None])
-    clock = 0.5 * _clock(run.time[kept])
-    if is_logarithmic(run.time):
-        clock = 0.5 * _clock(np.log(np.maximum(run.time[kept], run.time[run.time > 0][0])))
-    clock += 0.5 * _clock(np.nan_to_num(run.observables["energy"][kept]))
-    targets = np.linspace(0.0, clock[-1], count) if count > 1 else clock[-1:]
-    nearest = np.abs(clock - targets[:, None]).argmin(axis=1)
-    return np.asarray(kept[np.unique(np.append(nearest[:-1], len(kept) - 1))])
-
-
-def _clock(values: FloatArray) -> FloatArray:
-    """Path that values have covered, as a share of the whole."""
-    covered = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(values)))])
-    return covered / covered[-1] if covered[-1] > 0 else covered
 
 
 def time_label(run: Run, index: int) -> str:

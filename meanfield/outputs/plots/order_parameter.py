@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.energy import points_if_few
 from meanfield.outputs.plots.hand_overs import mark_hand_overs
 from meanfield.outputs.plots.style import ORDER, set_title
-from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis
+from meanfield.pictures.saved_times import shown
+from meanfield.pictures.series import order_parameter
 from meanfield.run import Run
 
 LABEL = "order parameter $R$"
@@ -31,9 +31,3 @@ def on_axes(run: Run, axes: Axes) -> None:
     """Order parameter on given axes."""
     kept = shown(run)
     axes.plot(run.time[kept], order_parameter(run)[kept], color=ORDER, **points_if_few(run))
-
-
-def order_parameter(run: Run) -> FloatArray:
-    """Order parameter at the saved times, from the moments: they are always stored."""
-    space = run.manifold
-    return np.array([space.order_parameter(moments) for moments in run.packed_moments()])

@@ -10,7 +10,9 @@ from meanfield.outputs.plots import map as sphere_map
 from meanfield.outputs.plots.curves import label_ends
 from meanfield.outputs.plots.hand_overs import mark_hand_overs
 from meanfield.outputs.plots.style import ENERGY, FAINT, MUTED, ORDER, set_title
-from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis
+from meanfield.pictures import series
+from meanfield.pictures.saved_times import shown
 from meanfield.run import Run
 
 _HEIGHTS = (3.3, 1.3, 2.0)
@@ -47,7 +49,7 @@ def energy_and_order(run: Run, axes: Axes) -> None:
     last = shown(run)[-1]
     ends = [
         (float(run.observables["energy"][last]), "energy $E$", ENERGY),
-        (float(order_parameter.order_parameter(run)[last]), "order $R$", ORDER),
+        (float(series.order_parameter(run)[last]), "order $R$", ORDER),
     ]
     negative = float(run.attributes.get("beta", 0.0)) < 0
     axes.set_ylabel("energy, order" if negative else "relative to\none cluster")

@@ -6,7 +6,6 @@ The figure of a single inverse temperature is in `bifurcation.py`.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from matplotlib.figure import Figure
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
 from meanfield.outputs.plots.style import ENERGY, INK, MUTED, ORDER, style, title_above
+from meanfield.pictures.phase import PhaseCurves, phase_curves
 from meanfield.studies.phase import PhaseDiagram
 
 CRITICAL, TRANSITION, SADDLE_NODE = INK, ENERGY, ORDER
@@ -26,25 +26,8 @@ _WIDTH, _HEIGHT, _BELOW = 8.0, 4.4, 1.9
 _ORDERED, BOTH, _UNIFORM = "#f6e3df", "#ece6f2", "#e3ecf6"
 # Least height of the picture above and below the critical diffusivity.
 _LEAST_RISE = 0.05
-# Up to this many betas the points are marked.
-_DOTS = 40
 # Regions thinner than this share of the height have no room for their name.
 _ROOM = 0.07
-
-
-@dataclass(frozen=True)
-class _Curves:
-    """Columns of a diagram, NaN where there is none; (n,) each, beta increasing.
-
-    Dots are where something was computed, which the tricritical point, put in between, was not.
-    """
-
-    dots: list[int]
-    beta: FloatArray
-    critical: FloatArray
-    transition: FloatArray
-    saddle: FloatArray
-    jump: FloatArray
 
 
 def save_phase_diagram(diagram: PhaseDiagram, path: str | os.PathLike[str]) -> None:
@@ -61,7 +44,7 @@ def save_phase_diagram(diagram: PhaseDiagram, path: str | os.PathLike[str]) -> N
 
 def phase_diagram_figure(diagram: PhaseDiagram) -> Figure:
     """Regions over beta, the jump of the order parameter, and the critical diffusivity."""
-    curves = _curves(diagram)
+    curves = phase_curves(diagram)
     panels = ["regions", "jump", "critical"]
     if not np.any(np.isfinite(curves.jump)):
         panels.remove("jump")
@@ -86,43 +69,7 @@ def phase_diagram_figure(diagram: PhaseDiagram) -> Figure:
     return figure
 
 
-def _curves(diagram: PhaseDiagram) -> _Curves:
-    """Columns of the points, with the tricritical point, where all three meet, in between."""
-    rows = [
-        [
-            point.beta,
-            point.critical_diffusivity,
-            point.transition_diffusivity,
-            point.saddle_node_diffusivity,
-            point.order_parameter_at_transition,
-        ]
-        for point in sorted(diagram.points, key=lambda point: point.beta)
-    ]
-    table = np.array(rows, dtype=np.float64)
-    computed, at = set(table[:, 0]), _tricritical_inside(diagram)
-    if at is not None:
-        i = int(np.searchsorted(table[:, 0], at))
-        share = (at - table[i - 1, 0]) / (table[i, 0] - table[i - 1, 0])
-        # Between two points the critical diffusivity is nearly exponential in beta.
-        level = table[i - 1, 1] ** (1 - share) * table[i, 1] ** share
-        known = level if np.any(np.isfinite(table[:, 2])) else np.nan
-        table = np.insert(table, i, [at, level, known, level, 0.0 * known], axis=0)
-    dots = [i for i, beta in enumerate(table[:, 0]) if beta in computed]
-    # Many dots are a line.
-    return _Curves(dots if len(dots) <= _DOTS else [], *table.T)
-
-
-def _tricritical_inside(diagram: PhaseDiagram) -> float | None:
-    """Tricritical beta if it lies between two points that differ in order."""
-    at = diagram.tricritical_beta
-    points = sorted(diagram.points, key=lambda point: point.beta)
-    if at is None or not points[0].beta < at < points[-1].beta:
-        return None
-    after = next(i for i, point in enumerate(points) if point.beta >= at)
-    return at if points[after - 1].order != points[after].order else None
-
-
-def _regions(axes: Axes, diagram: PhaseDiagram, curves: _Curves) -> None:
+def _regions(axes: Axes, diagram: PhaseDiagram, curves: PhaseCurves) -> None:
     """What is stable where, in units of the critical diffusivity."""
     beta, saddle = curves.beta, curves.saddle / curves.critical
     # Without a saddle node uniform takes over at the critical diffusivity itself.
@@ -154,7 +101,7 @@ def _regions(axes: Axes, diagram: PhaseDiagram, curves: _Curves) -> None:
     axes.legend(loc="upper left")
 
 
-def _names(axes: Axes, curves: _Curves, edge: FloatArray, low: float, high: float) -> None:
+def _names(axes: Axes, curves: PhaseCurves, edge: FloatArray, low: float, high: float) -> None:
     """Names of the regions, where each has most room."""
     beta = curves.beta
     widest = int(np.argmax(edge)) if edge.max() > 1.0 else len(edge) // 2
@@ -170,7 +117,7 @@ def _names(axes: Axes, curves: _Curves, edge: FloatArray, low: float, high: floa
         axes.text(x, y, text, ha="center", va="center", color=INK, fontsize=10, style="italic")
 
 
-def _jump(axes: Axes, diagram: PhaseDiagram, curves: _Curves) -> None:
+def _jump(axes: Axes, diagram: PhaseDiagram, curves: PhaseCurves) -> None:
     """Order parameter of the ordered state at the transition."""
     beta = curves.beta
     _plot(axes, curves, curves.jump, color=TRANSITION)
@@ -181,13 +128,13 @@ def _jump(axes: Axes, diagram: PhaseDiagram, curves: _Curves) -> None:
         axes.axvline(at, color=MUTED, linewidth=0.8, linestyle=":")
 
 
-def _critical(axes: Axes, curves: _Curves) -> None:
+def _critical(axes: Axes, curves: PhaseCurves) -> None:
     """The unit of the first panel."""
     _plot(axes, curves, curves.critical, color=CRITICAL)
     axes.set_yscale("log")
     axes.set_ylabel("critical diffusivity\n" + r"$D_\#$ (scaled time)")
 
 
-def _plot(axes: Axes, curves: _Curves, values: FloatArray, **how: Any) -> None:
+def _plot(axes: Axes, curves: PhaseCurves, values: FloatArray, **how: Any) -> None:
     """A line with its dots."""
     axes.plot(curves.beta, values, marker="o", markersize=3, markevery=curves.dots, **how)

@@ -6,17 +6,17 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from meanfield.manifolds.manifold import Manifold
-from meanfield.outputs.plots.projections import Mollweide
 from meanfield.outputs.plots.sphere_picture import (
     HALO,
     TOKENS,
     draw_clusters,
     draw_graticule,
     draw_outline,
-    pixels,
     token_style,
 )
 from meanfield.outputs.plots.style import DENSITY_COLOURS, ENERGY, FAINT, INK, MUTED, ORDER
+from meanfield.pictures.projections import Mollweide
+from meanfield.pictures.sphere import pixels
 from meanfield.theory.token_prediction import TokenPrediction
 
 _ANGLES, _PIXELS = 2000, 900

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,8 +14,9 @@ from meanfield.outputs.plots.style import (
     MUTED,
     set_title,
 )
-from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
-from meanfield.representations.options import Options
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis
+from meanfield.pictures.saved_times import shown
+from meanfield.pictures.series import stored_tolerance
 from meanfield.run import Run
 
 _FLOOR = 1e-18
@@ -70,12 +69,3 @@ def degree_on_twin(run: Run, axes: Axes) -> None:
     twin.spines["right"].set_visible(True)
     axes.set_zorder(twin.get_zorder() + 1)
     axes.patch.set_visible(False)
-
-
-def stored_tolerance(run: Run) -> float | None:
-    """Tolerance of the run, from the run file's text; None for runs made in Python."""
-    text = str(run.attributes.get("config", ""))
-    if not text:
-        return None
-    section = tomllib.loads(text).get("representation", {})
-    return float(section.get("tolerance", Options().step_tolerance))

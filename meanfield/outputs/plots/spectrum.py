@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.curves import label_ends
 from meanfield.outputs.plots.energy import points_if_few
 from meanfield.outputs.plots.hand_overs import mark_hand_overs
@@ -23,11 +22,10 @@ from meanfield.outputs.plots.style import (
     MUTED,
     set_title,
 )
-from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis, shown
+from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis
+from meanfield.pictures.saved_times import shown
+from meanfield.pictures.series import NEGLIGIBLE, linear_prediction, shown_degrees
 from meanfield.run import Run
-
-_FIRST_DEGREES = 8
-_FLOOR = 1e-16
 
 
 def draw(run: Run, figure: Figure) -> None:
@@ -45,8 +43,8 @@ def on_axes(run: Run, axes: Axes, *, height: float) -> None:
     kept = shown(run)
     times, sizes = run.time[kept], run.sizes_by_degree()[kept]
     degrees, dominant = shown_degrees(run)
-    positive = sizes[:, degrees][sizes[:, degrees] > _FLOOR]
-    low = max(_FLOOR, 0.5 * float(positive.min())) if len(positive) else _FLOOR
+    positive = sizes[:, degrees][sizes[:, degrees] > NEGLIGIBLE]
+    low = max(NEGLIGIBLE, 0.5 * float(positive.min())) if len(positive) else NEGLIGIBLE
     high = 2.0 * max(float(positive.max()) if len(positive) else 1.0, 10 * low)
     axes.set_yscale("log")
     axes.set_ylim(low, high)
@@ -54,7 +52,7 @@ def on_axes(run: Run, axes: Axes, *, height: float) -> None:
     colours = mpl.colormaps[DEGREE_COLOURS](np.linspace(0.0, 0.88, len(degrees)))
     for l, colour in zip(degrees, colours, strict=True):
         width = 2.4 if l == dominant else 1.3
-        visible = np.where(sizes[:, l] > _FLOOR, sizes[:, l], np.nan)
+        visible = np.where(sizes[:, l] > NEGLIGIBLE, sizes[:, l], np.nan)
         axes.plot(times, visible, color=colour, linewidth=width, zorder=3, **points_if_few(run))
         predicted = linear_prediction(run, l)[kept]
         inside = (predicted >= low) & (predicted <= high)
@@ -76,26 +74,3 @@ def moments_label(run: Run) -> str:
     if run.manifold.dimension == 1:
         return r"moments $|m_\ell|$"
     return r"power$^{1/2}$, $(\sum_m |m_{\ell m}|^2)^{1/2}$"
-
-
-def shown_degrees(run: Run) -> tuple[list[int], int | None]:
-    """The first degrees and the one that grows fastest; the latter alone, too."""
-    highest = run.sizes_by_degree().shape[1] - 1
-    degrees = list(range(1, min(_FIRST_DEGREES, highest) + 1))
-    fastest = int(np.argmax(run.growth_rates))
-    if run.growth_rates[fastest] <= 0 or fastest > highest:
-        return degrees, None
-    return sorted({*degrees, fastest}), fastest
-
-
-def linear_prediction(run: Run, degree: int) -> FloatArray:
-    """|m_l| at the saved times if it grew from the first one on at the rate lambda_l.
-
-    NaN where the rate is not stored or the degree starts at zero.
-    """
-    space = run.manifold
-    start = space.sizes_by_degree(space.packed(run.moments[0]))[degree]
-    if degree >= len(run.growth_rates) or not start > _FLOOR:
-        return np.full(len(run.time), np.nan)
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(start * np.exp(run.growth_rates[degree] * (run.time - run.time[0])))

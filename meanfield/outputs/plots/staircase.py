@@ -14,11 +14,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
-from meanfield.observables.cluster_tree import Plateau, cluster_tree, plateaus
+from meanfield.observables.cluster_tree import Plateau, cluster_tree
 from meanfield.outputs.plots.energy import energy_label
 from meanfield.outputs.plots.hand_overs import mark_hand_overs
 from meanfield.outputs.plots.style import ENERGY, INK, MUTED, set_title
 from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis
+from meanfield.pictures.series import NARROWEST, plateaus_of
 from meanfield.run import Run
 
 # About that of the axes, in inches.
@@ -27,8 +28,6 @@ _SIZE = 7.5
 _CHARACTER = 0.62 * _SIZE / 72.0
 _MOST_LINES = 3
 _LEVEL: dict[str, Any] = {"linewidth": 0.8, "dashes": (4, 3)}
-# Plateaus of which nothing could be seen, as a share of the width.
-_NARROWEST = 0.008
 _TOP = 1.12
 # Higher than this share of the axes names stand below their plateau.
 _HIGH = 0.75
@@ -57,27 +56,6 @@ def draw(run: Run, figure: Figure) -> None:
     axes.set_ylabel(energy_label(run))
 
 
-def plateaus_of(run: Run) -> tuple[Plateau, ...]:
-    """Plateaus that the atoms tell, else those that the stored clusters tell."""
-    tree = cluster_tree(run.events)
-    if len(tree.numbers):
-        span = float(run.time[-1] / run.time[run.time > 0][0])
-        return plateaus(tree, lasting=span**_NARROWEST)
-    counts = run.observables["clusters/count"]
-    begins = np.flatnonzero(np.diff(counts, prepend=np.nan))
-    ends = np.append(begins[1:], len(counts)) - 1
-    mass = run.observables["clusters/mass"]
-    return tuple(
-        Plateau(float(run.time[begin]), float(run.time[end]), _found(mass[(begin + end) // 2]))
-        for begin, end in zip(begins, ends, strict=True)
-        if end > begin and counts[begin] > 0
-    )
-
-
-def _found(mass: FloatArray) -> FloatArray:
-    return mass[np.isfinite(mass)]
-
-
 def _draw_merges(run: Run, axes: Axes, times: FloatArray, energy: FloatArray) -> None:
     """Dots on the curve where clusters met."""
     merges = cluster_tree(run.events).merge_times
@@ -97,7 +75,7 @@ def _name(axes: Axes, plateau: Plateau, times: FloatArray, energy: FloatArray) -
     if not begin < end:
         return
     width = _WIDTH * float(np.log(end / begin) / np.log(times[-1] / times[0]))
-    if width < _NARROWEST * _WIDTH:
+    if width < NARROWEST * _WIDTH:
         return
     axes.plot([begin, end], [plateau.level] * 2, color=INK, zorder=2, **_LEVEL)
     words = plateau_words(plateau.mass, int(width / _CHARACTER))

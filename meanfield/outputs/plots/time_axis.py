@@ -6,53 +6,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FixedLocator, NullLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.style import MUTED
+from meanfield.pictures.saved_times import is_logarithmic, shown
 from meanfield.run import Run
 
-# Half of the saved times in the first twentieth of the run: meant for a logarithmic axis.
-_EARLY = 0.05
-_ENOUGH = 3
 # Numbers beyond these powers of ten are written with one.
 _PLAIN = 4
 # Decades from which on the ticks are our own, and about how many they are.
 _MANY, _TICKS = 100, 8
-
-
-def is_logarithmic(time: FloatArray) -> bool:
-    """Whether the saved times are spread over orders of magnitude.
-
-    Examples
-    --------
-    >>> is_logarithmic(np.geomspace(1.0, 1e4, 50)), is_logarithmic(np.linspace(0.0, 1e4, 50))
-    (True, False)
-    >>> is_logarithmic(np.array([0.0, 1.0, 1e60, 1e120]))
-    True
-    """
-    later = time[time > 0]
-    return len(later) >= _ENOUGH and bool(later[(len(later) - 1) // 2] < _EARLY * later[-1])
-
-
-def places_on_axis(times: FloatArray, logarithmic: bool) -> FloatArray:
-    """Where times lie along the axis on which they are drawn, up to a linear map."""
-    return np.log(times) if logarithmic else times
-
-
-def edges_between(times: FloatArray, logarithmic: bool) -> FloatArray:
-    """Edges of columns: half way along the axis between times, and the first and the last.
-
-    Examples
-    --------
-    >>> edges_between(np.array([1.0, 3.0, 5.0]), False)
-    array([1., 2., 4., 5.])
-    >>> edges_between(np.array([1.0, 16.0]), True).round(9)
-    array([ 1.,  4., 16.])
-    """
-    places = places_on_axis(times, logarithmic)
-    middle = 0.5 * (places[1:] + places[:-1])
-    return np.concatenate([times[:1], np.exp(middle) if logarithmic else middle, times[-1:]])
 
 
 def number_label(value: float, digits: int = 4) -> str:
@@ -69,28 +33,6 @@ def number_label(value: float, digits: int = 4) -> str:
     mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
     times = "" if mantissa == "1" else mantissa + r" \times "
     return f"{times}10^{{{int(power)}}}"
-
-
-def shown(run: Run) -> NDArray[np.int64]:
-    """Indices of the saved times that the axis can show; 0 has no place on a logarithmic one."""
-    return np.flatnonzero(run.time > 0) if is_logarithmic(run.time) else np.arange(len(run.time))
-
-
-def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> NDArray[np.int64]:
-    """Indices of up to `count` times, even along the axis on which they are drawn.
-
-    Examples
-    --------
-    >>> spread_evenly(np.linspace(0.0, 1.0, 11), 3)
-    array([ 0,  5, 10])
-    """
-    places = places_on_axis(times, logarithmic)
-    gap = (places[-1] - places[0]) / max(count - 1, 1) * (1.0 - 1e-9)
-    chosen = [0]
-    for i, place in enumerate(places[1:], start=1):
-        if place - places[chosen[-1]] >= gap:
-            chosen.append(i)
-    return np.array(chosen)
 
 
 def set_time_axis(

@@ -16,12 +16,11 @@ from meanfield.observables.cluster_tree import ClusterTree, cluster_tree
 from meanfield.outputs.plots.hand_overs import mark_hand_overs
 from meanfield.outputs.plots.style import INK, MUTED, ORDER, set_title
 from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis
+from meanfield.pictures.series import FILLED, node_heights, time_limits
 from meanfield.run import Run
 
 # Of the axes, about, in inches.
 _WIDTH, _HEIGHT = 7.6, 3.9
-# Share of the height that branches fill; the rest is between them, evenly.
-_FILLED = 0.25
 _THINNEST = 0.4
 _SIZE = 7.5
 _POINTS_PER_INCH = 72.0
@@ -49,21 +48,6 @@ def draw(run: Run, figure: Figure) -> None:
     add_growth_times(axes, run)
 
 
-def time_limits(run: Run, tree: ClusterTree) -> tuple[float, float]:
-    """From where atoms begin, or the first saved time, to the end."""
-    begins = tree.begin[: len(tree.numbers)]
-    changes = np.concatenate([begins, tree.merge_times, run.time])
-    last = float(changes.max())
-    first = float(changes[changes > 0].min()) if last > 0 else last
-    merges = tree.merge_times[tree.merge_times > 0]
-    if begins.min() > 0:
-        first = float(begins.min())
-    elif len(merges):
-        # From the first saved time, unless the first merge is hardly later.
-        first = min(first, 0.5 * float(merges[0]))
-    return first, last
-
-
 def on_axes(tree: ClusterTree, axes: Axes) -> None:
     """Branches, joints and masses on axes that have their limits of time."""
     low, high = axes.get_xlim()
@@ -73,7 +57,7 @@ def on_axes(tree: ClusterTree, axes: Axes) -> None:
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.set_ylabel("clusters, as thick as they are heavy", labelpad=30)
-    widths = np.maximum(_FILLED * _HEIGHT * _POINTS_PER_INCH * tree.mass, _THINNEST)
+    widths = np.maximum(FILLED * _HEIGHT * _POINTS_PER_INCH * tree.mass, _THINNEST)
     branches = np.stack([np.stack([begin, heights], -1), np.stack([end, heights], -1)], axis=1)
     joints = np.stack(
         [np.stack([end[tree.children[:, k]], heights[tree.children[:, k]]], -1) for k in (0, 1)],
@@ -87,19 +71,6 @@ def on_axes(tree: ClusterTree, axes: Axes) -> None:
         autolim=False,
     )
     _write_masses(axes, tree, begin, end, heights, widths)
-
-
-def node_heights(tree: ClusterTree) -> FloatArray:
-    """Where each branch runs, from 0 to 1: leaves have room by mass, others lie between theirs."""
-    order = tree.leaf_order()
-    count = len(order)
-    room = _FILLED * tree.mass[order] / tree.mass[order].sum() + (1.0 - _FILLED) / count
-    heights = np.zeros(len(tree.mass))
-    # From the top, as they are read.
-    heights[order] = 1.0 - (np.cumsum(room) - 0.5 * room)
-    for i, pair in enumerate(tree.children):
-        heights[count + i] = np.average(heights[pair], weights=np.maximum(tree.mass[pair], 1e-300))
-    return heights
 
 
 def _write_masses(

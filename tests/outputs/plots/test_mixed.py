@@ -13,13 +13,12 @@ from matplotlib.colors import LogNorm
 import meanfield as mf
 from meanfield.events import Event
 from meanfield.outputs.plots import PLOTS, film_circle, film_sphere, plot, save_plot
-from meanfield.outputs.plots.cell_means import cell_edges, cell_means, nodal_means
-from meanfield.outputs.plots.columns import column, marks
-from meanfield.outputs.plots.map import chosen_times
-from meanfield.outputs.plots.sphere_tokens import dot_style, equal_nodes, tokens_of
+from meanfield.outputs.plots.sphere_tokens import dot_style
 from meanfield.outputs.plots.style import style
-from meanfield.outputs.plots.time_axis import is_logarithmic
-from meanfield.outputs.plots.token_paths import token_paths
+from meanfield.pictures.circle import cell_edges, cell_means, column, marks, nodal_means
+from meanfield.pictures.saved_times import is_logarithmic
+from meanfield.pictures.sphere import chosen_times
+from meanfield.pictures.tokens import equal_nodes, token_paths, tokens_of
 from meanfield.run import Run
 
 FILMS = {"circle": film_circle.film, "sphere": film_sphere.film}

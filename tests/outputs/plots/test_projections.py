@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from meanfield.outputs.plots.projections import Mollweide, Orthographic, Projection, directions
+from meanfield.pictures.projections import Mollweide, Orthographic, Projection, directions
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.standard_normal((2000, 3))

@@ -10,7 +10,7 @@ import pytest
 import meanfield as mf
 from meanfield.outputs.plots import plot
 from meanfield.outputs.plots.comparison import comparison_figure
-from meanfield.outputs.plots.spectrum import shown_degrees
+from meanfield.pictures.series import shown_degrees
 from meanfield.run import Run
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.transport.sphere.wasserstein import sample_floor

@@ -12,11 +12,10 @@ from matplotlib.collections import PathCollection
 
 import meanfield as mf
 from meanfield.outputs.plots import PLOTS, plot, save_plot
-from meanfield.outputs.plots.energy import equal_clusters
-from meanfield.outputs.plots.map import chosen_times
-from meanfield.outputs.plots.projections import Mollweide, Orthographic, directions
-from meanfield.outputs.plots.spectrum import linear_prediction
-from meanfield.outputs.plots.sphere_picture import (
+from meanfield.pictures.projections import Mollweide, Orthographic, directions
+from meanfield.pictures.series import equal_clusters, linear_prediction
+from meanfield.pictures.sphere import (
+    chosen_times,
     densest_place,
     marked_clusters,
     shown_coefficients,

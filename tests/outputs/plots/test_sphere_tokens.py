@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.outputs.plots.projections import directions
-from meanfield.outputs.plots.sphere_tokens import equal_masses, followed, some_tokens, tokens_of
-from meanfield.outputs.plots.token_paths import run_interaction
+from meanfield.pictures.projections import directions
+from meanfield.pictures.tokens import (
+    equal_masses,
+    followed,
+    run_interaction,
+    some_tokens,
+    tokens_of,
+)
 
 SPHERE = mf.Sphere()
 LAW = mf.perturbed_uniform([[2, 0, 0.1], [1, 1, 0.3]])

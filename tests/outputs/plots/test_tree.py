@@ -13,7 +13,7 @@ import meanfield as mf
 from meanfield.events import Event
 from meanfield.observables.cluster_tree import cluster_tree
 from meanfield.outputs.plots import plot
-from meanfield.outputs.plots.tree import node_heights, time_limits
+from meanfield.pictures.series import node_heights, time_limits
 from meanfield.run import Run
 
 

@@ -1,20 +1,23 @@
-"""A branch of stationary states as curves to draw: in pieces of one stability, dense and smooth."""
+"""Branches of stationary states and phase diagrams as curves to draw."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.stationary.branches import Branch
+from meanfield.studies.phase import PhaseDiagram
 
 ORDER, VALUE, ENERGY = range(3)
 """Columns of a piece: order parameter, parameter, free energy (0 where none is known)."""
-
 Pieces = list[tuple[bool, FloatArray]]
 """Parts of a branch: whether stable within the symmetry, and states (n, 3)."""
-
 # Points of a drawn piece.
 _DENSE = 300
+# Up to this many betas the points are marked.
+_DOTS = 40
 
 
 def branch_pieces(branch: Branch) -> Pieces:
@@ -63,3 +66,54 @@ def _smooth(pieces: Pieces) -> Pieces:
             order = np.union1d(order, np.geomspace(*ends, _DENSE))
         dense.append((stable, np.column_stack([order, curve(order**2)])))
     return dense
+
+
+@dataclass(frozen=True)
+class PhaseCurves:
+    """Columns of a diagram, NaN where there is none; (n,) each, beta increasing.
+
+    Dots are where something was computed, which the tricritical point, put in between, was not.
+    """
+
+    dots: list[int]
+    beta: FloatArray
+    critical: FloatArray
+    transition: FloatArray
+    saddle: FloatArray
+    jump: FloatArray
+
+
+def phase_curves(diagram: PhaseDiagram) -> PhaseCurves:
+    """Columns of the points, with the tricritical point, where all three meet, in between."""
+    rows = [
+        [
+            point.beta,
+            point.critical_diffusivity,
+            point.transition_diffusivity,
+            point.saddle_node_diffusivity,
+            point.order_parameter_at_transition,
+        ]
+        for point in sorted(diagram.points, key=lambda point: point.beta)
+    ]
+    table = np.array(rows, dtype=np.float64)
+    computed, at = set(table[:, 0]), _tricritical_inside(diagram)
+    if at is not None:
+        i = int(np.searchsorted(table[:, 0], at))
+        share = (at - table[i - 1, 0]) / (table[i, 0] - table[i - 1, 0])
+        # Between two points the critical diffusivity is nearly exponential in beta.
+        level = table[i - 1, 1] ** (1 - share) * table[i, 1] ** share
+        known = level if np.any(np.isfinite(table[:, 2])) else np.nan
+        table = np.insert(table, i, [at, level, known, level, 0.0 * known], axis=0)
+    dots = [i for i, beta in enumerate(table[:, 0]) if beta in computed]
+    # Many dots are a line.
+    return PhaseCurves(dots if len(dots) <= _DOTS else [], *table.T)
+
+
+def _tricritical_inside(diagram: PhaseDiagram) -> float | None:
+    """Tricritical beta if it lies between two points that differ in order."""
+    at = diagram.tricritical_beta
+    points = sorted(diagram.points, key=lambda point: point.beta)
+    if at is None or not points[0].beta < at < points[-1].beta:
+        return None
+    after = next(i for i, point in enumerate(points) if point.beta >= at)
+    return at if points[after - 1].order != points[after].order else None

@@ -1,0 +1,1 @@
+"""What figures show of runs and studies, computed before anything is drawn; no matplotlib here."""

@@ -1,0 +1,118 @@
+"""Saved times of a run: which an axis can show, and which representation carried each.
+
+A run may begin as a density, go on as characteristics and end as atoms.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanfield.arrays import FloatArray
+from meanfield.measures import Density, Measure
+from meanfield.run import Run
+
+CHARACTERISTICS, ATOMS = "characteristics", "atoms"
+# Tokens follow stored moments so far (scaled time): clusters contract at rates of about 1, an
+# explicit method goes on at their pace, and there is nothing to see any more.
+_FOLLOWED_UNTIL = 5e3
+# Half of the saved times in the first twentieth of the run: meant for a logarithmic axis.
+_EARLY = 0.05
+_ENOUGH = 3
+
+
+def is_smooth(run: Run, index: int) -> bool:
+    """Whether the state kept at a saved time stands for a density, or for its quadrature nodes."""
+    measure = run.measures[index]
+    return isinstance(measure, Density) or (
+        measure is not None and run.representation[index] == CHARACTERISTICS
+    )
+
+
+def atoms_at(run: Run, index: int) -> Measure | None:
+    """Atoms of a saved time, None if something else carried it or its state was not kept."""
+    measure = run.measures[index]
+    held = isinstance(measure, Measure) and run.representation[index] == ATOMS
+    return measure if isinstance(measure, Measure) and held else None
+
+
+def saves_with_a_density(run: Run) -> int:
+    """How many saved times, from the first on, tokens can be followed through: not those of atoms.
+
+    States between need not be kept.
+    """
+    count = 0
+    for time, name in zip(run.time, run.representation, strict=True):
+        if name not in ("density", CHARACTERISTICS) or time > _FOLLOWED_UNTIL:
+            break
+        count += 1
+    return count
+
+
+def saves_with_the_same_tokens(run: Run) -> int:
+    """How many saved times, from the first on, hold the same tokens in the same order."""
+    count = 0
+    first = run.measures[0]
+    for measure, name in zip(run.measures, run.representation, strict=True):
+        if name in (CHARACTERISTICS, ATOMS) or not isinstance(measure, Measure):
+            break
+        if not isinstance(first, Measure) or len(measure.points) != len(first.points):
+            break
+        count += 1
+    return count
+
+
+def is_logarithmic(time: FloatArray) -> bool:
+    """Whether the saved times are spread over orders of magnitude.
+
+    Examples
+    --------
+    >>> is_logarithmic(np.geomspace(1.0, 1e4, 50)), is_logarithmic(np.linspace(0.0, 1e4, 50))
+    (True, False)
+    >>> is_logarithmic(np.array([0.0, 1.0, 1e60, 1e120]))
+    True
+    """
+    later = time[time > 0]
+    return len(later) >= _ENOUGH and bool(later[(len(later) - 1) // 2] < _EARLY * later[-1])
+
+
+def places_on_axis(times: FloatArray, logarithmic: bool) -> FloatArray:
+    """Where times lie along the axis on which they are drawn, up to a linear map."""
+    return np.log(times) if logarithmic else times
+
+
+def edges_between(times: FloatArray, logarithmic: bool) -> FloatArray:
+    """Edges of columns: half way along the axis between times, and the first and the last.
+
+    Examples
+    --------
+    >>> edges_between(np.array([1.0, 3.0, 5.0]), False)
+    array([1., 2., 4., 5.])
+    >>> edges_between(np.array([1.0, 16.0]), True).round(9)
+    array([ 1.,  4., 16.])
+    """
+    places = places_on_axis(times, logarithmic)
+    middle = 0.5 * (places[1:] + places[:-1])
+    return np.concatenate([times[:1], np.exp(middle) if logarithmic else middle, times[-1:]])
+
+
+def shown(run: Run) -> NDArray[np.int64]:
+    """Indices of the saved times that the axis can show; 0 has no place on a logarithmic one."""
+    return np.flatnonzero(run.time > 0) if is_logarithmic(run.time) else np.arange(len(run.time))
+
+
+def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> NDArray[np.int64]:
+    """Indices of up to `count` times, even along the axis on which they are drawn.
+
+    Examples
+    --------
+    >>> spread_evenly(np.linspace(0.0, 1.0, 11), 3)
+    array([ 0,  5, 10])
+    """
+    places = places_on_axis(times, logarithmic)
+    gap = (places[-1] - places[0]) / max(count - 1, 1) * (1.0 - 1e-9)
+    chosen = [0]
+    for i, place in enumerate(places[1:], start=1):
+        if place - places[chosen[-1]] >= gap:
+            chosen.append(i)
+    return np.array(chosen)
