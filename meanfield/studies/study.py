@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,20 +29,6 @@ _MOST_RUNS = 1_000_000
 
 Table = TypeVar("Table")
 Results = TypeVar("Results")
-
-
-class Asked(Protocol):
-    """What the options of every study say."""
-
-    @property
-    def tokens(self) -> tuple[int, ...]:
-        """Sizes, increasing."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """Of all runs."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -69,8 +55,8 @@ class Study(ABC, Generic[Table, Results]):
     ----------
     problem : Problem
         Given.
-    options : Asked
-        Given.
+    options : dataclass
+        Given. With the fields tokens (sizes, increasing) and seed, and others of each study.
     tolerance : float
         Given. Of the time steps.
     unit : str

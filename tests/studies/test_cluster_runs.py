@@ -133,10 +133,3 @@ def test_a_negative_density_is_refused() -> None:
     """It would be clipped silently: another field, another mass."""
     with pytest.raises(ValueError, match="of 40 tokens is negative: -.* Take more tokens, or car"):
         counted(CIRCLE, range(1), 40, "density")
-
-
-def test_points_are_no_law_to_draw_from() -> None:
-    """Tokens would be drawn from tokens."""
-    problem = replace(CIRCLE, initial=mf.from_points(np.arange(3.0)))
-    with pytest.raises(TypeError, match="'tokens' gives points, but tokens are drawn from a den"):
-        counted(problem)

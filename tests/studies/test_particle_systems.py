@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -61,13 +59,6 @@ def test_reference_of_an_unresolved_law_fails() -> None:
     law = mf.perturbed_uniform([[64, 0.5, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
     with pytest.raises(SimulationError, match="under-resolved"):
-        density_reference(problem, np.array([1.0]), tolerance=1e-8, max_degree=64)
-
-
-def test_points_are_no_law_to_draw_from() -> None:
-    """Tokens would be drawn from tokens."""
-    problem = replace(PROBLEM, initial=mf.from_points(np.arange(3.0)))
-    with pytest.raises(TypeError, match="'tokens' gives points, but tokens are drawn from a den"):
         density_reference(problem, np.array([1.0]), tolerance=1e-8, max_degree=64)
 
 

