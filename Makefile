@@ -2,6 +2,8 @@
 # make test   set it up and run the everyday tests
 # make coverage  run these under coverage: lines and branches, compiled kernels as Python, too
 # make verify set it up, run every check, slow ones too, and write docs/verification.md
+# make oldest  the everyday tests with the oldest dependencies that pyproject.toml allows
+# make newest  the everyday tests on the newest Python that numba supports, from PATH
 # make faults set it up, make every fault, slow ones too, and write docs/robustness.md
 # All do their whole set-up on a fresh machine that has Python 3.11 or newer.
 
@@ -10,6 +12,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 MAIN := experiments/circle_clusters
 SHORT :=
+# Wheels of everything else; the package itself from this folder.
+INSTALL := -m pip install --quiet --only-binary :all: --no-binary meanfield
 # Scripts find what tests share.
 SCRIPT = PYTHONPATH=tests $(BIN)/python
 # What the checks find, a line of JSON each; an absolute path, for tests may change folders.
@@ -21,7 +25,7 @@ VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circ
 	tests/integrators/test_stochastic_order.py tests/studies/test_convergence.py \
 	tests/studies/test_phase.py
 
-.PHONY: run test coverage slow verify faults mutations lint types docs experiments benchmarks clean
+.PHONY: run test oldest newest coverage slow verify faults mutations lint types docs experiments benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
@@ -29,6 +33,12 @@ run: $(VENV)/.installed
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
+
+# Kernels are kept apart: versions of numba would replace each other's. Old releases call what newer
+# ones of others deprecate, which is not ours to mend.
+oldest newest: %: build/%/.test
+	NUMBA_CACHE_DIR=$(CURDIR)/build/$@/numba build/$@/bin/python -m pytest -q -n auto \
+		-m "not slow" -W ignore::DeprecationWarning
 
 # Faults stop processes at any instant, also those of coverage itself, and reach nothing new.
 coverage: $(VENV)/.test
@@ -77,7 +87,7 @@ experiments: $(VENV)/.dev
 
 # SHORT=1 runs every script with few rows.
 benchmarks: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --only-binary :all: --no-binary meanfield -e '.[benchmark]'
+	$(BIN)/python $(INSTALL) -e '.[benchmark]'
 	set -e; for script in tests/benchmarks/*.py; do \
 		echo "== $$script"; $(BIN)/python $$script $(if $(SHORT),--quick); done
 
@@ -87,15 +97,30 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --only-binary :all: --no-binary meanfield -e .
+	$(BIN)/python $(INSTALL) -e .
 	touch $@
 
 $(VENV)/.test: $(VENV)/.installed pyproject.toml
-	$(BIN)/python -m pip install --quiet --only-binary :all: --no-binary meanfield -e '.[test]'
+	$(BIN)/python $(INSTALL) -e '.[test]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.installed pyproject.toml
-	$(BIN)/python -m pip install --quiet --only-binary :all: --no-binary meanfield -e '.[dev]'
+	$(BIN)/python $(INSTALL) -e '.[dev]'
+	touch $@
+
+build/oldest/.test: pyproject.toml
+	$(PYTHON) -m venv --clear build/oldest
+	build/oldest/bin/python -m pip install --quiet --upgrade pip
+	$(PYTHON) .ci/versions.py oldest > build/oldest/constraints.txt
+	build/oldest/bin/python $(INSTALL) -c build/oldest/constraints.txt -e '.[test]'
+	touch $@
+
+# NEWEST=python3.x chooses another one.
+build/newest/.test: $(VENV)/.installed pyproject.toml
+	newest=$${NEWEST:-$$($(BIN)/python .ci/versions.py newest)} && \
+		$$newest -m venv --clear build/newest
+	build/newest/bin/python -m pip install --quiet --upgrade pip
+	build/newest/bin/python $(INSTALL) -e '.[test]'
 	touch $@
 
 clean:

@@ -64,8 +64,10 @@ def test_frames_are_those_of_a_figure_drawn_anew(manifold: str) -> None:
             artist.set_animated(False)
         film.figure.canvas.draw()
         anew = np.asarray(film.figure.canvas.buffer_rgba())
-    # Lines that cross a moving one may lie above or below it.
-    assert np.mean((last != anew).any(axis=-1)) < 0.002
+    # Lines that cross a moving one may lie above or below it; Matplotlib before 3.11 rounds blended
+    # colours by up to 10 of 255.
+    differs = np.abs(last.astype(int) - anew).max(axis=-1) > 10
+    assert differs.mean() < 0.002
 
 
 @pytest.mark.parametrize("manifold", FILMS)
