@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.run import problem_attributes
 from meanfield.stationary.branches import Branch
-from meanfield.studies.phase import PhaseDiagram
+from meanfield.studies.phase import PhaseDiagram, PhasePoint
 
 ORDER, VALUE, ENERGY = range(3)
 """Columns of a piece: order parameter, parameter, free energy (0 where none is known)."""
@@ -18,6 +20,46 @@ Pieces = list[tuple[bool, FloatArray]]
 _DENSE = 300
 # Up to this many betas the points are marked.
 _DOTS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class BifurcationPicture:
+    """Stationary states against diffusivity.
+
+    Attributes
+    ----------
+    point : PhasePoint
+        Given. What is marked.
+    pieces : list of (bool, ndarray)
+        Given. The branch, see `Pieces`.
+    facts : dict
+        Given. Manifold, kernel and flow.
+    symmetry : str
+        Given. Of the states.
+    degree : int
+        Given. Of the moment that is the order parameter.
+    has_energy : bool
+        Given. Whether free energies are known.
+    """
+
+    point: PhasePoint
+    pieces: Pieces
+    facts: dict[str, Any]
+    symmetry: str
+    degree: int
+    has_energy: bool
+
+
+def bifurcation_picture(point: PhasePoint, branch: Branch) -> BifurcationPicture:
+    """Picture of a branch in the diffusivity, and of a point of the phase diagram."""
+    return BifurcationPicture(
+        point,
+        branch_pieces(branch),
+        problem_attributes(branch.problem) | {"diffusivity": 0.0},
+        branch.symmetry.name,
+        branch.degree,
+        bool(np.all(np.isfinite(branch.free_energy))),
+    )
 
 
 def branch_pieces(branch: Branch) -> Pieces:

@@ -5,10 +5,14 @@ A run may begin as a density, go on as characteristics and end as atoms.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
+from meanfield.events import successor
 from meanfield.measures import Density, Measure
 from meanfield.run import Run
 
@@ -16,6 +20,7 @@ CHARACTERISTICS, ATOMS = "characteristics", "atoms"
 # Tokens follow stored moments so far (scaled time): clusters contract at rates of about 1, an
 # explicit method goes on at their pace, and there is nothing to see any more.
 _FOLLOWED_UNTIL = 5e3
+_MOST_FRAMES = 150
 # Half of the saved times in the first twentieth of the run: meant for a logarithmic axis.
 _EARLY = 0.05
 _ENOUGH = 3
@@ -116,3 +121,68 @@ def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> N
         if place - places[chosen[-1]] >= gap:
             chosen.append(i)
     return np.array(chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What stands around every picture of a run: its name, its facts, its axis of time.
+
+    Attributes
+    ----------
+    title : str
+        Given. May be empty.
+    facts : dict
+        Given. Manifold, kernel and flow, as the attributes of a run tell them.
+    times : ndarray, shape (n,)
+        Given. Saved times that the axis shows, or its two ends; scaled.
+    logarithmic : bool
+        Given. Whether it is an axis of log t.
+    growth_rate : float
+        Given. Largest rate of the uniform state, per scaled time; growth times are t times this.
+    hand_overs : tuple of (float, str)
+        Given. When another representation took over, and which.
+    """
+
+    title: str
+    facts: dict[str, Any]
+    times: FloatArray
+    logarithmic: bool
+    growth_rate: float
+    hand_overs: tuple[tuple[float, str], ...]
+
+    @property
+    def on_circle(self) -> bool:
+        """Whether the run was on the circle; else on the sphere."""
+        return bool(self.facts.get("manifold", "circle") == "circle")
+
+
+def frame(run: Run, limits: tuple[float, float] | None = None) -> Frame:
+    """Frame of the pictures of a run; `limits` gives the ends of a logarithmic axis."""
+    facts = run.attributes
+    return Frame(
+        str(facts.get("title", "")),
+        facts,
+        run.time[shown(run)] if limits is None else np.array(limits),
+        limits is not None or is_logarithmic(run.time),
+        float(facts.get("growth_rate_max", 0.0)),
+        tuple((event.time, successor(event)) for event in run.events if event.kind == "hand-over"),
+    )
+
+
+def film_times(run: Run, most: int = _MOST_FRAMES) -> NDArray[np.int64]:
+    """Indices of the saved times that are shown: all, or so many, even along the time axis.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two states were kept.
+    """
+    kept = np.array([i for i in shown(run) if run.measures[i] is not None], dtype=np.int64)
+    if len(kept) < 2:
+        raise ValueError(
+            f"a film needs at least 2 saved times with their states, the run has {len(kept)}: "
+            'set [output] state = "all" and run again.'
+        )
+    if len(kept) > most:
+        kept = kept[spread_evenly(run.time[kept], most, is_logarithmic(run.time))]
+    return kept

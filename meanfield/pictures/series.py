@@ -1,13 +1,19 @@
-"""Series over time, and what theory puts beside them."""
+"""Curves over time, with what theory says of them: energy, order, moments, trees."""
 
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.observables.cluster_tree import ClusterTree, Plateau, cluster_tree, plateaus
+from meanfield.pictures.saved_times import (
+    Frame,
+    frame,
+    shown,
+)
 from meanfield.representations.options import Options
 from meanfield.run import Run
 
@@ -133,3 +139,218 @@ def stored_tolerance(run: Run) -> float | None:
         return None
     section = tomllib.loads(text).get("representation", {})
     return float(section.get("tolerance", Options().step_tolerance))
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyPicture:
+    """Interaction energy and number of clusters at the times of the frame.
+
+    Attributes
+    ----------
+    frame : Frame
+        Given.
+    energy : ndarray, shape (n,)
+        Given. As a share of that of one cluster; of uniform where the kernel is repulsive.
+    count : ndarray, shape (n,), or None
+        Given. Number of clusters, if it was observed.
+    levels : dict of int to float
+        Given. Energies of so many equal clusters.
+    repulsive : bool
+        Given. Whether beta is negative.
+    """
+
+    frame: Frame
+    energy: FloatArray
+    count: FloatArray | None
+    levels: dict[int, float]
+    repulsive: bool
+
+
+def energy_picture(run: Run) -> EnergyPicture:
+    """Picture of the energy."""
+    kept, count = shown(run), run.observables.get("clusters/count")
+    return EnergyPicture(
+        frame(run),
+        run.observables["energy"][kept],
+        None if count is None else count[kept],
+        equal_clusters(run),
+        float(run.attributes.get("beta", 0.0)) < 0,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OrderPicture:
+    """Order parameter at the times of the frame."""
+
+    frame: Frame
+    order: FloatArray
+
+
+def order_parameter_picture(run: Run) -> OrderPicture:
+    """Picture of the order parameter."""
+    return OrderPicture(frame(run), order_parameter(run)[shown(run)])
+
+
+@dataclass(frozen=True, eq=False)
+class OverTime:
+    """Energy and order parameter on one pair of axes: both are 1 for a single cluster."""
+
+    energy: EnergyPicture
+    order: OrderPicture
+
+
+def over_time(run: Run) -> OverTime:
+    """Energy and order parameter."""
+    return OverTime(energy_picture(run), order_parameter_picture(run))
+
+
+@dataclass(frozen=True, eq=False)
+class SpectrumPicture:
+    """Sizes of moments by degree at the times of the frame, and the growth of linear theory.
+
+    Attributes
+    ----------
+    frame : Frame
+        Given.
+    degrees : list of int
+        Given. Those that are shown.
+    dominant : int or None
+        Given. The one that grows fastest.
+    sizes, predicted : ndarray, shape (n, degrees)
+        Given. |m_l|, and what it would be had it grown at its rate from the first saved time on;
+        NaN where that is not known.
+    """
+
+    frame: Frame
+    degrees: list[int]
+    dominant: int | None
+    sizes: FloatArray
+    predicted: FloatArray
+
+
+def spectrum_picture(run: Run) -> SpectrumPicture:
+    """Picture of the moments."""
+    kept, (degrees, dominant) = shown(run), shown_degrees(run)
+    return SpectrumPicture(
+        frame(run),
+        degrees,
+        dominant,
+        run.sizes_by_degree()[kept][:, degrees],
+        np.stack([linear_prediction(run, l)[kept] for l in degrees], axis=-1),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ResolutionPicture:
+    """Spectral tail and degree of a density at the times of the frame, and its tolerance."""
+
+    frame: Frame
+    tail: FloatArray
+    degree: FloatArray
+    tolerance: float | None
+
+
+def resolution_picture(run: Run) -> ResolutionPicture:
+    """Picture of the resolution.
+
+    Raises
+    ------
+    ValueError
+        If no density carried the run.
+    """
+    kept, tail = shown(run), run.diagnostics.get("tail")
+    if tail is None or not np.any(np.isfinite(tail[kept])):
+        raise ValueError(
+            f"resolution figures are of densities, this run was carried by {_carriers(run)}: "
+            "points have no spectral tail. Use another kind."
+        )
+    return ResolutionPicture(
+        frame(run), tail[kept], run.diagnostics["degree"][kept], stored_tolerance(run)
+    )
+
+
+def _carriers(run: Run) -> str:
+    return " and ".join(dict.fromkeys(run.representation)) or "nothing"
+
+
+@dataclass(frozen=True, eq=False)
+class StaircasePicture:
+    """Energy over log t, with plateaus and merges.
+
+    Attributes
+    ----------
+    frame : Frame
+        Given. Its times are the two ends.
+    times, energy : ndarray, shape (n,)
+        Given. Saved times after 0.
+    plateaus : tuple of Plateau
+        Given.
+    merges, heights : ndarray
+        Given. When clusters met, and the energy then.
+    repulsive : bool
+        Given. Whether beta is negative.
+    """
+
+    frame: Frame
+    times: FloatArray
+    energy: FloatArray
+    plateaus: tuple[Plateau, ...]
+    merges: FloatArray
+    heights: FloatArray
+    repulsive: bool
+
+
+def staircase_picture(run: Run) -> StaircasePicture:
+    """Picture of the staircase.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two saved times after 0.
+    """
+    later = np.flatnonzero(run.time > 0)
+    if len(later) < 2:
+        raise ValueError(
+            f"a staircase needs at least 2 saved times after 0, the run has {len(later)}."
+        )
+    times, energy = run.time[later], run.observables["energy"][later]
+    merges = cluster_tree(run.events).merge_times
+    merges = merges[(merges >= times[0]) & (merges <= times[-1])]
+    return StaircasePicture(
+        frame(run, (float(times[0]), float(times[-1]))),
+        times,
+        energy,
+        plateaus_of(run),
+        merges,
+        np.interp(np.log(merges), np.log(times), energy),
+        float(run.attributes.get("beta", 0.0)) < 0,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TreePicture:
+    """Who merged with whom: a tree, and where each of its branches runs, from 0 to 1."""
+
+    frame: Frame
+    tree: ClusterTree
+    heights: FloatArray
+
+
+def tree_picture(run: Run) -> TreePicture:
+    """Picture of the tree of clusters.
+
+    Raises
+    ------
+    ValueError
+        If no atoms carried the run, or it holds t = 0 only.
+    """
+    tree = cluster_tree(run.events)
+    if not len(tree.numbers):
+        raise ValueError(
+            f"a tree is of atoms, this run was carried by {_carriers(run)} and tells none. "
+            'Use representation "auto" or "atoms", or another kind.'
+        )
+    limits = time_limits(run, tree)
+    if not limits[0] < limits[1]:
+        raise ValueError("a tree needs a saved time after 0, the run holds t = 0 only.")
+    return TreePicture(frame(run, limits), tree, node_heights(tree))

@@ -1,4 +1,4 @@
-"""How the sphere shows a measure: densities in pixels, clusters that rise above the rest.
+"""The density of a run on the sphere: in pixels of maps and globes, and as a film.
 
 The colours of points are those of their density smoothed by the heat kernel,
 
@@ -7,16 +7,24 @@ The colours of points are those of their density smoothed by the heat kernel,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density, Measure
-from meanfield.pictures.projections import Mollweide, Projection, directions
+from meanfield.pictures.projections import Mollweide, Orthographic, Projection, directions
 from meanfield.pictures.saved_times import (
+    Frame,
+    atoms_at,
+    film_times,
+    frame,
     is_logarithmic,
 )
+from meanfield.pictures.series import OverTime, over_time
+from meanfield.pictures.tokens import tokens_of
 from meanfield.run import Run
 
 # The heat kernel covers about this many tokens of a uniform measure, within these shares.
@@ -28,6 +36,11 @@ _DECAY = 14.0
 _SEARCH = 360
 # A ring marks a cluster where the density is at least this.
 _MARKED_DENSITY = 3.0
+_MAPS, _MAP_PIXELS, _GLOBE_PIXELS = 6, 1200, 600
+_FILM_GLOBE, _FILM_MAP = 400, 420  # pixels across
+_TURN = np.deg2rad(1.2)  # a frame
+_ELEVATION = np.deg2rad(20.0)
+_SAMPLES = 12  # frames that the range of colours is taken from
 _MERIDIANS, _PARALLELS = np.deg2rad(np.arange(-180, 180, 30)), np.deg2rad(np.arange(-60, 61, 30))
 
 
@@ -112,3 +125,176 @@ def _clock(values: FloatArray) -> FloatArray:
     """Path that values have covered, as a share of the whole."""
     covered = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(values)))])
     return covered / covered[-1] if covered[-1] > 0 else covered
+
+
+@dataclass(frozen=True, eq=False)
+class SpherePanel:
+    """A measure on the sphere seen through a projection.
+
+    Attributes
+    ----------
+    time : float
+        Given, scaled.
+    projection : Projection
+        Given.
+    values : ndarray, shape (height, width)
+        Given. Density in its pixels, row by row from below; smoothed where `smoothed`.
+    smoothed : bool
+        Given. Whether the colours are those of points.
+    tokens : ndarray, shape (n, 2)
+        Given. Places of tokens, or atoms, in the plane; NaN where they are not seen.
+    token_masses : ndarray, shape (n,), or None
+        Given. Of atoms.
+    clusters, cluster_masses : ndarray, shape (k, 2) and (k,)
+        Given. Places and masses of those that rise above the rest.
+    """
+
+    time: float
+    projection: Projection
+    values: FloatArray
+    smoothed: bool
+    tokens: FloatArray
+    token_masses: FloatArray | None
+    clusters: FloatArray
+    cluster_masses: FloatArray
+
+
+def sphere_panel(
+    run: Run, index: int, projection: Projection, width: int, tokens: FloatArray
+) -> SpherePanel:
+    """Panel of a saved time whose state was kept, `width` pixels wide, with its tokens."""
+    measure, atoms = run.measures[index], atoms_at(run, index)
+    if measure is None:
+        raise ValueError(f"the state at t = {run.time[index]:g} was not kept.")
+    centres, masses = marked_clusters(run, index)
+    return SpherePanel(
+        float(run.time[index]),
+        projection,
+        values_on(measure, projection, width),
+        not isinstance(measure, Density),
+        projection.to_plane(tokens),
+        None if atoms is None or len(atoms.points) != len(tokens) else atoms.mass,
+        projection.to_plane(centres),
+        masses,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SpherePicture:
+    """Panels of a run on the sphere, in one range of colours."""
+
+    frame: Frame
+    panels: tuple[SpherePanel, ...]
+
+
+def missing(run: Run) -> str | None:
+    """What a run lacks for this picture and what to do about it; None if nothing."""
+    if all(measure is None for measure in run.measures):
+        return 'the states of the run were not kept: set [output] state = "all" and run again.'
+    return None
+
+
+def map_picture(run: Run) -> SpherePicture:
+    """Equal-area maps at up to six saved times.
+
+    Raises
+    ------
+    ValueError
+        If no states were kept.
+    """
+    _check(run)
+    chosen, tokens = chosen_times(run, _MAPS), tokens_of(run)
+    width = _MAP_PIXELS // map_columns(len(chosen))
+    panels = [sphere_panel(run, int(i), Mollweide(), width, tokens[i]) for i in chosen]
+    return SpherePicture(frame(run), tuple(panels))
+
+
+def map_columns(count: int) -> int:
+    """How many of so many maps stand in a row."""
+    return count if count < 4 else (count + 1) // 2
+
+
+def globe_picture(run: Run) -> SpherePicture:
+    """The last state from in front, where the heaviest cluster is, and from behind.
+
+    Raises
+    ------
+    ValueError
+        If no states were kept.
+    """
+    _check(run)
+    index = int(chosen_times(run, 1)[-1])
+    front, tokens = densest_place(run, index), tokens_of(run)[index]
+    sides = [Orthographic(front), Orthographic(-front)]
+    panels = [sphere_panel(run, index, side, _GLOBE_PIXELS, tokens) for side in sides]
+    return SpherePicture(frame(run), tuple(panels))
+
+
+def _check(run: Run) -> None:
+    reason = missing(run)
+    if reason is not None:
+        raise ValueError(reason)
+
+
+@dataclass(frozen=True, eq=False)
+class SphereFilm:
+    """Frames of a globe that turns, and of the map of all of it.
+
+    Attributes
+    ----------
+    run : Run
+        Given. Pixels of all frames would be too many to hold: `panels` makes those of one.
+    frames : ndarray of int, shape (frames,)
+        Given. Index of the saved time of each.
+    times : ndarray, shape (frames,)
+        Given. Scaled.
+    globes : list of Orthographic
+        Given. How each frame sees the globe; the last one has the heaviest cluster in front.
+    tokens : list of ndarray, shape (n, 3)
+        Given. Of each frame.
+    sample : ndarray, shape (some, height, width)
+        Given. Maps at some frames, for the range of colours.
+    curves : OverTime
+        Given. Beside the globe.
+    """
+
+    run: Run
+    frames: NDArray[np.int64]
+    times: FloatArray
+    globes: list[Orthographic]
+    tokens: list[FloatArray]
+    sample: FloatArray
+    curves: OverTime
+
+    def panels(self, k: int) -> tuple[SpherePanel, SpherePanel]:
+        """Globe and map of a frame."""
+        index, tokens = int(self.frames[k]), self.tokens[k]
+        return (
+            sphere_panel(self.run, index, self.globes[k], _FILM_GLOBE, tokens),
+            sphere_panel(self.run, index, Mollweide(), _FILM_MAP, tokens),
+        )
+
+
+def sphere_film(run: Run) -> SphereFilm:
+    """Film of a run on the sphere.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two states were kept.
+    """
+    frames = film_times(run)
+    last = densest_place(run, int(frames[-1]))
+    turns = np.arctan2(last[1], last[0]) - _TURN * np.arange(len(frames))[::-1]
+    some = np.unique(np.linspace(0, len(frames) - 1, _SAMPLES).astype(np.int64))
+    measures = [measure for k in some if (measure := run.measures[frames[k]]) is not None]
+    tokens = tokens_of(run)
+    return SphereFilm(
+        run,
+        frames,
+        run.time[frames],
+        [Orthographic(directions(turn, _ELEVATION)) for turn in turns],
+        [tokens[i] for i in frames],
+        np.array([values_on(measure, Mollweide(), _FILM_MAP) for measure in measures]),
+        over_time(run),
+    )

@@ -14,8 +14,9 @@ from matplotlib.collections import LineCollection, PathCollection
 
 import meanfield as mf
 from meanfield.outputs.plots import PLOTS, plot, save_plot
-from meanfield.outputs.plots.dispersion import facts, save_dispersion
+from meanfield.outputs.plots.dispersion import save_dispersion
 from meanfield.outputs.plots.figures import SUFFIXES
+from meanfield.pictures.prediction import facts
 from meanfield.pictures.series import equal_clusters, linear_prediction, shown_degrees
 from meanfield.run import Run, collect
 from meanfield.simulation import simulate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.outputs.plots.curves import spread
+from meanfield.outputs.plots.axes import spread
 from meanfield.pictures.circle import cell_edges, cell_means, quantiles
 from meanfield.pictures.saved_times import spread_evenly
 from meanfield.pictures.tokens import evenly_chosen, token_paths

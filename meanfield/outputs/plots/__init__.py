@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from meanfield.outputs.plots.film_file import Progress
+    from meanfield.outputs.plots.film import Progress
     from meanfield.run import Run
 
 DEFAULT_KIND = "overview"
@@ -32,8 +32,10 @@ class PlotKind:
         Given. What `--kind` takes.
     title : str
         Given. What it shows, one line.
-    draw : callable (run, figure) -> None
-        Given. Draws into an empty figure; ValueError if the run does not hold what it needs.
+    picture : callable (run) -> picture
+        Given. What is shown, without matplotlib; ValueError if the run does not hold it.
+    draw : callable (picture, figure) -> None
+        Given. Draws it into an empty figure.
     size : (float, float)
         Given. Width and height in inches.
     manifolds : tuple of str
@@ -42,36 +44,61 @@ class PlotKind:
 
     name: str
     title: str
-    draw: Callable[[Run, Figure], None]
+    picture: Callable[[Run], Any]
+    draw: Callable[[Any, Figure], None]
     size: tuple[float, float] = (9.0, 4.2)
     manifolds: tuple[str, ...] = BOTH
 
 
-def _from_file(name: str) -> Callable[[Run, Figure], None]:
-    """Return the `draw` of the module of that name, imported when it is called."""
-
-    def draw(run: Run, figure: Figure) -> None:
-        import_module(f"{__name__}.{name}").draw(run, figure)
-
-    return draw
+def _function(module: str, name: str) -> Callable[..., Any]:
+    """Return the function of that name, whose module is imported when it is called."""
+    return lambda *given: getattr(import_module(module), name)(*given)
 
 
 PLOTS: dict[str, PlotKind] = {
-    name: PlotKind(name, title, _from_file(name), (9.0, height), manifolds)
-    for name, height, manifolds, title in [
-        ("overview", 8.4, BOTH, "density with tokens, energy, order parameter and spectrum"),
-        ("density", 4.6, BOTH, "density in space and time, with tokens; on the sphere, maps"),
-        ("energy", 4.0, BOTH, "interaction energy and number of clusters"),
-        ("order_parameter", 4.0, BOTH, "length of the mean vector"),
-        ("spectrum", 4.6, BOTH, "moments by degree, with the growth that linear theory predicts"),
-        ("clusters", 4.6, BOTH, "centres of the clusters, by mass"),
-        ("resolution", 4.0, BOTH, "spectral tail and degree of the density"),
-        ("staircase", 4.4, BOTH, "energy against log time, with the clusters of each plateau"),
-        ("tree", 5.0, BOTH, "who merged with whom, and when, once a run is atoms"),
-        ("map", 4.1, ("sphere",), "density at a few times as equal-area maps, with tokens"),
-        ("globe", 5.0, ("sphere",), "density at the last time from in front and from behind"),
+    name: PlotKind(
+        name,
+        title,
+        _function(f"meanfield.pictures.{room}", f"{name}_picture"),
+        _function(f"{__name__}.{file}", f"draw_{name}"),
+        (9.0, height),
+        manifolds,
+    )
+    for name, room, file, height, manifolds, title in [
+        (
+            "overview", "overview", "overview", 8.4, BOTH,
+            "density with tokens, energy, order parameter and spectrum",
+        ),
+        (
+            "density", "overview", "overview", 4.6, BOTH,
+            "density in space and time, with tokens; on the sphere, maps",
+        ),
+        ("energy", "series", "over_time", 4.0, BOTH, "interaction energy and number of clusters"),
+        ("order_parameter", "series", "over_time", 4.0, BOTH, "length of the mean vector"),
+        (
+            "spectrum", "series", "over_time", 4.6, BOTH,
+            "moments by degree, with the growth that linear theory predicts",
+        ),
+        ("clusters", "clusters", "clusters", 4.6, BOTH, "centres of the clusters, by mass"),
+        ("resolution", "series", "over_time", 4.0, BOTH, "spectral tail and degree of the density"),
+        (
+            "staircase", "series", "over_time", 4.4, BOTH,
+            "energy against log time, with the clusters of each plateau",
+        ),
+        (
+            "tree", "series", "tree", 5.0, BOTH,
+            "who merged with whom, and when, once a run is atoms",
+        ),
+        (
+            "map", "sphere", "sphere", 4.1, ("sphere",),
+            "density at a few times as equal-area maps, with tokens",
+        ),
+        (
+            "globe", "sphere", "sphere", 5.0, ("sphere",),
+            "density at the last time from in front and from behind",
+        ),
     ]
-}
+}  # fmt: skip
 """Kinds of figures, by the name that `meanfield plot --kind` takes."""
 
 
@@ -120,9 +147,10 @@ def plot(run: Run, kind: str = DEFAULT_KIND, **options: Any) -> Figure:
     from meanfield.outputs.plots.figures import new_figure
     from meanfield.outputs.plots.style import style
 
+    picture = PLOTS[kind].picture(run)
     with style():
         figure = new_figure(PLOTS[kind].size, **options)
-        PLOTS[kind].draw(run, figure)
+        PLOTS[kind].draw(picture, figure)
     return figure
 
 
@@ -154,14 +182,15 @@ def animate(run: Run, path: str | os.PathLike[str], progress: Progress | None = 
     ...
     ValueError: run.avi: films end in .mp4 or .gif, got '.avi'.
     """
-    from meanfield.outputs.plots.film_file import check_film, write_film
+    from meanfield.outputs.plots.film import check_film, draw_film, write_film
     from meanfield.outputs.plots.style import style
+    from meanfield.pictures.overview import film_picture
 
     check_film(path)
     _check_saved(run)
+    picture = film_picture(run)
     with style():
-        film = import_module(f"{__name__}.film_{run.manifold.name}").film(run)
-        write_film(film, path, progress)
+        write_film(draw_film(picture), path, progress)
 
 
 def save_plot(

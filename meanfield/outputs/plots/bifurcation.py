@@ -14,8 +14,14 @@ from matplotlib.ticker import MaxNLocator
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
 from meanfield.outputs.plots.phase import BOTH, CRITICAL, SADDLE_NODE, TRANSITION
 from meanfield.outputs.plots.style import INK, MUTED, facts_title, style, title_above
-from meanfield.pictures.phase import ENERGY, ORDER, VALUE, Pieces, branch_pieces
-from meanfield.run import problem_attributes
+from meanfield.pictures.phase import (
+    ENERGY,
+    ORDER,
+    VALUE,
+    BifurcationPicture,
+    Pieces,
+    bifurcation_picture,
+)
 from meanfield.stationary.branches import Branch
 from meanfield.studies.phase import PhasePoint
 
@@ -65,11 +71,15 @@ def save_bifurcation(point: PhasePoint, branch: Branch, path: str | os.PathLike[
 
 def bifurcation_figure(point: PhasePoint, branch: Branch) -> Figure:
     """Order parameter against diffusivity, free energy below; magnified where both are stable."""
+    return draw_bifurcation(bifurcation_picture(point, branch))
+
+
+def draw_bifurcation(picture: BifurcationPicture) -> Figure:
+    """Figure of a branch that is ready to be drawn."""
+    point, pieces, energy = picture.point, picture.pieces, picture.has_energy
     whole = (0.0, _BEYOND * (point.saddle_node_diffusivity or point.critical_diffusivity))
     window = _window(point, whole)
     magnified = window != whole
-    energy = bool(np.all(np.isfinite(branch.free_energy)))
-    pieces = branch_pieces(branch)
     rows: list[Any] = [["order"], ["energy"]] if energy else [["order"]]
     ratios: dict[str, Any] = {"height_ratios": [1.6, 1.0]} if energy else {}
     if magnified:
@@ -84,8 +94,7 @@ def bifurcation_figure(point: PhasePoint, branch: Branch) -> Figure:
             axes["order"].set_title("the framed part, magnified", loc="left", color=MUTED)
             first.axvspan(*window, facecolor="none", edgecolor=MUTED, linewidth=0.8)
             first.set_xlabel("diffusivity $D$")
-        facts = problem_attributes(branch.problem) | {"diffusivity": 0.0}
-        title_above(first, "Stationary states", facts_title(facts))
+        title_above(first, "Stationary states", facts_title(picture.facts))
         _states(axes["order"], point, pieces, window)
         _marks(axes["order"], point)
         if energy:
@@ -97,8 +106,8 @@ def bifurcation_figure(point: PhasePoint, branch: Branch) -> Figure:
             last.ticklabel_format(axis="x", useOffset=True)
         last.set_xlabel("diffusivity $D$")
         for panel in (first, axes["order"]):
-            panel.set_ylabel(_order_label(branch.degree))
-        _legend(first, branch.symmetry.name)
+            panel.set_ylabel(_order_label(picture.degree))
+        _legend(first, picture.symmetry)
     return figure
 
 

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from meanfield.arrays import FloatArray
-from meanfield.outputs.plots.curves import label_ends
+from meanfield.outputs.plots.axes import label_ends
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
 from meanfield.outputs.plots.style import (
     MUTED,

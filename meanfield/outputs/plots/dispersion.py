@@ -23,15 +23,8 @@ from meanfield.outputs.plots.style import (
     style,
     title_above,
 )
+from meanfield.pictures.prediction import RatesPicture, dispersion_picture
 from meanfield.problem import Problem
-from meanfield.run import problem_attributes
-from meanfield.theory.stability import (
-    critical_diffusivity,
-    dominant_degree,
-    growth_rates,
-    switching_threshold,
-    switching_thresholds,
-)
 
 _SIZE = (9.0, 4.6)
 # Above this many degrees stems merge; a line is left.
@@ -58,17 +51,18 @@ def save_dispersion(
         If the suffix is not known or the file cannot be written.
     """
     check_suffix(path)
+    picture = dispersion_picture(problem, max_degree)
     with style():
         figure = new_figure(_SIZE)
         axes = figure.subplots()
-        on_axes(problem, axes, max_degree)
-        title_above(axes, "Growth of the uniform state", facts_title(problem_attributes(problem)))
+        on_axes(picture, axes)
+        title_above(axes, "Growth of the uniform state", facts_title(picture.facts))
     write_figure(figure, path)
 
 
-def on_axes(problem: Problem, axes: Axes, max_degree: int | None = None) -> None:
+def on_axes(picture: RatesPicture, axes: Axes) -> None:
     """Growth rates on given axes: growing and decaying degrees apart, the fastest marked."""
-    rates = growth_rates(problem, max_degree)
+    rates = picture.rates
     degrees = np.arange(len(rates))
     axes.axhline(0.0, color=MUTED, linewidth=0.8, zorder=1)
     if len(rates) > _STEMS:
@@ -83,11 +77,11 @@ def on_axes(problem: Problem, axes: Axes, max_degree: int | None = None) -> None
         if np.any(chosen):
             size = 28 if len(rates) <= _STEMS else 4
             axes.scatter(degrees[chosen], rates[chosen], s=size, color=colour, label=kind, zorder=3)
-    fastest = dominant_degree(problem)
+    fastest = picture.dominant
     if fastest is not None and fastest < len(rates):
         _mark(axes, fastest, float(rates[fastest]))
     axes.annotate(
-        "\n".join(facts(problem)), (1.0, 1.0), xycoords="axes fraction", xytext=(-4, 0),
+        "\n".join(picture.lines), (1.0, 1.0), xycoords="axes fraction", xytext=(-4, 0),
         textcoords="offset points", ha="right", va="top", linespacing=1.6, fontsize=8.5,
     )  # fmt: skip
     axes.set_xlabel(r"degree $\ell$")
@@ -95,32 +89,6 @@ def on_axes(problem: Problem, axes: Axes, max_degree: int | None = None) -> None
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=14))
     axes.margins(x=0.03, y=0.14)
     axes.legend(loc="lower right" if rates.min() >= -0.02 * rates.max() else "best")
-
-
-def facts(problem: Problem) -> list[str]:
-    r"""What the thresholds mean for this problem, one line each.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> facts(mf.Problem(mf.Circle(), mf.exponential(9.0)))[0]
-    'degree 4 is fastest for $6.2113 < \\beta < 10.2285$'
-    """
-    fastest = dominant_degree(problem)
-    if fastest is None:
-        return ["no degree grows: uniform is stable"]
-    lines = []
-    thresholds = switching_thresholds(problem)
-    if problem.kernel.name == "exponential" and problem.kernel.beta > 0:
-        degree = len(thresholds) + 1
-        upper = switching_threshold(problem.manifold.dimension, degree)
-        lower = thresholds[-1] if thresholds else 0.0
-        without = " without diffusion" if problem.flow.diffusivity else ""
-        lines.append(
-            rf"degree {degree} is fastest for ${lower:.6g} < \beta < {upper:.6g}${without}"
-        )
-    lines.append(f"all decay for diffusivity > {critical_diffusivity(problem):.4g}")
-    return lines
 
 
 def _colours(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[str]:

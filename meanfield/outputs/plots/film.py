@@ -1,33 +1,75 @@
 """Films: the density in time, a frame a saved time, with energy and order below.
 
-A `Film` is a figure and a function that puts a frame onto it; `film_circle` and `film_sphere`
-make them, `film_file` writes them.
+A `Film` is a figure and a function that puts a frame onto it. Files are .gif by Pillow and .mp4 by
+ffmpeg: none is half written, and the same run gives the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from meanfield.outputs.plots.figures import new_figure
-from meanfield.outputs.plots.overview import energy_and_order
-from meanfield.outputs.plots.style import INK, set_title
-from meanfield.outputs.plots.time_axis import set_time_axis
-from meanfield.pictures.saved_times import is_logarithmic, shown, spread_evenly
-from meanfield.run import Run
+from meanfield.arrays import FloatArray
+from meanfield.files.replacing import replacing
+from meanfield.outputs.locks import writer_lock
+from meanfield.outputs.plots import density
+from meanfield.outputs.plots.axes import add_colour_bar, set_time_axis, time_label
+from meanfield.outputs.plots.figures import FILM_SUFFIXES, new_figure
+from meanfield.outputs.plots.over_time import energy_and_order
+from meanfield.outputs.plots.sphere import (
+    TOKENS,
+    clipped,
+    colours_label,
+    dot_style,
+    draw_density,
+    draw_graticule,
+)
+from meanfield.outputs.plots.style import (
+    COUNT,
+    DENSITY_COLOURS,
+    ENERGY,
+    FAINT,
+    INK,
+    MUTED,
+    ORDER,
+    set_title,
+)
+from meanfield.outputs.recognised import check_figure_place
+from meanfield.pictures.circle import cell_edges
+from meanfield.pictures.colours import colour_range
+from meanfield.pictures.density import CircleFilm
+from meanfield.pictures.saved_times import Frame
+from meanfield.pictures.series import OverTime
+from meanfield.pictures.sphere import SphereFilm, graticule
 
-SIZE = (8.0, 4.5)
-DPI = 100
-MOST_FRAMES = 150
+Frames = Iterable[NDArray[np.uint8]]
+Progress = Callable[[Iterable[Any], int], Iterable[Any]]
+
+_SIZE = (8.0, 4.5)
+_DPI = 100
 _SECONDS = 12.0
 _SLOWEST, _FASTEST = 5, 25
+_HEIGHT = 0.62
+_RING = 7.0  # points
+# Of atoms: one that holds all the mass, and the lightest.
+_ATOM_AREA, _SMALLEST_ATOM = 250.0, 4.0
+_MAP_DOTS = 0.4  # area of a dot on the map, relative to the globe
+_LINE_COLOURS = (INK, MUTED, ENERGY, ORDER, COUNT)
+_SHADES, _PALE, _PAPER = 12, 24, 0.96
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,38 +117,246 @@ class Film:
             yield np.array(canvas.buffer_rgba())
 
 
-def new_film_figure(run: Run) -> tuple[Figure, Axes, Axes, Axes]:
+def draw_film(shown: CircleFilm | SphereFilm) -> Film:
+    """Film of the manifold that the frames are of."""
+    return _circle_film(shown) if isinstance(shown, CircleFilm) else _sphere_film(shown)
+
+
+def _circle_film(shown: CircleFilm) -> Film:
+    """Film of the density as a curve around the circle, with the picture of all times.
+
+    radius of the curve    r = 1 + h log(1 + f) / log(1 + f_max)
+    """
+    figure, picture, above, below = _new_figure(shown.picture.frame, shown.curves)
+    values, times = shown.values, shown.times
+    top = float(np.log1p(values.max()))
+    edges = cell_edges(values.shape[1])
+    norm = LogNorm(*colour_range(values))
+
+    disc = picture.inset_axes((0.0, 0.0, 1.0, 1.0))
+    disc.set_axis_off()
+    disc.set_aspect("equal")
+    disc.set_xlim(-1.0 - _HEIGHT, 1.0 + _HEIGHT)
+    disc.set_ylim(-1.0 - _HEIGHT, 1.0 + _HEIGHT)
+    uniform = 1.0 + _HEIGHT * np.log(2.0) / top
+    disc.plot(*_at(uniform, edges), color=FAINT, linewidth=0.8, zorder=1)
+    # Pieces overlap: no white shines through between them.
+    ends = edges[1:] + 0.5 * (edges[1] - edges[0])
+    ring = LineCollection(
+        list(np.stack([_at(1.0, edges[:-1]).T, _at(1.0, ends).T], axis=1)),
+        cmap=DENSITY_COLOURS, norm=norm, linewidths=_RING, capstyle="butt", zorder=3,
+    )  # fmt: skip
+    disc.add_collection(ring)
+    (curve,) = disc.plot([], [], color=INK, linewidth=1.1, zorder=2)
+    filled = disc.fill([], [], color=FAINT, alpha=0.6, linewidth=0, zorder=1)[0]
+    dots = disc.scatter([], [], s=9.0, color=INK, linewidths=0, zorder=4)
+    atoms = disc.scatter([], [], s=9.0, color=ENERGY, linewidths=0, zorder=5)
+    label = disc.annotate("", (0.0, 0.0), ha="center", va="center", color=INK, linespacing=1.6)
+
+    density.on_axes(shown.picture, above)
+    set_time_axis(above, shown.picture.frame, label=False)
+    above.tick_params(labelbottom=False)
+    cursors = [_time_cursor(axes, float(times[0])) for axes in (above, below)]
+    rate = shown.picture.frame.growth_rate
+    centres = np.append(edges[:-1], edges[0]) + 0.5 * (edges[1] - edges[0])
+
+    def show(k: int) -> None:
+        heights = 1.0 + _HEIGHT * np.log1p(np.append(values[k], values[k, 0])) / top
+        outer = _at(heights, centres)
+        curve.set_data(*outer)
+        filled.set_xy(np.concatenate([outer, _at(1.0, centres[::-1])], axis=1).T)
+        ring.set_array(np.clip(values[k], norm.vmin, norm.vmax))
+        dots.set_offsets(_at(0.93, shown.tokens[k]).T)
+        places, masses = shown.atoms[k]
+        atoms.set_offsets(_at(1.0, places).T)
+        atoms.set_sizes(np.maximum(_ATOM_AREA * masses, _SMALLEST_ATOM))
+        label.set_text(time_label(float(times[k]), rate).replace(",  ", "\n"))
+        time = float(times[k])
+        for cursor in cursors:
+            cursor.set_xdata([time, time])
+
+    return Film(figure, shown.frames, show, (filled, curve, ring, dots, atoms, label, *cursors))
+
+
+def _at(radius: FloatArray | float, angles: FloatArray) -> FloatArray:
+    """Places (2, n) in the plane."""
+    return np.array([radius * np.cos(angles), radius * np.sin(angles)])
+
+
+def _sphere_film(shown: SphereFilm) -> Film:
+    """Film of a globe that turns, and of the map of all of it."""
+    frame = shown.curves.energy.frame
+    figure, picture, above, below = _new_figure(frame, shown.curves)
+    norm = LogNorm(*colour_range(shown.sample))
+    globe = picture.inset_axes((0.0, 0.0, 1.0, 1.0))
+    first, flat = shown.panels(0)
+    globe_image = draw_density(globe, first.values, first.projection, norm)
+    map_image = draw_density(above, flat.values, flat.projection, norm)
+    kind = colours_label(first)
+    add_colour_bar(above, map_image, shown.sample, place=(1.02, 0.0, 0.02, 1.0), label=kind)
+    lines = draw_graticule(globe, first.projection)
+    map_lines = draw_graticule(above, flat.projection)
+    dots = [axes.scatter([], [], **TOKENS) for axes in (globe, above)]
+    label = picture.annotate(
+        "", (0.5, 0.0), xycoords="axes fraction", xytext=(0, -6), textcoords="offset points",
+        ha="center", va="top", color=INK,
+    )  # fmt: skip
+    cursor = _time_cursor(below, float(shown.times[0]))
+
+    def show(k: int) -> None:
+        panels, time = shown.panels(k), float(shown.times[k])
+        for image, panel in zip((globe_image, map_image), panels, strict=True):
+            image.set_data(clipped(panel.values, norm))
+        lines.set_data(*graticule(panels[0].projection).T)
+        for marks, panel, share in zip(dots, panels, (1.0, _MAP_DOTS), strict=True):
+            style = dot_style(panel)
+            marks.set_offsets(panel.tokens)
+            marks.set_sizes(share * style["s"])
+            marks.set_alpha(style["alpha"])
+        label.set_text(time_label(time, frame.growth_rate))
+        cursor.set_xdata([time, time])
+
+    edges = (globe.patches[0], above.patches[0])
+    moving = (globe_image, map_image, *edges, lines, map_lines, *dots, label, cursor)
+    return Film(figure, shown.frames, show, moving)
+
+
+def _new_figure(frame: Frame, curves: OverTime) -> tuple[Figure, Axes, Axes, Axes]:
     """Figure with a square picture on the left, and two panels on the right, the lower done."""
-    figure = new_figure(SIZE, dpi=DPI)
+    figure = new_figure(_SIZE, dpi=_DPI)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.05), height_ratios=(1.55, 1.0))
     picture = figure.add_subplot(grid[:, 0])
     above, below = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
     picture.set_axis_off()
-    set_title(picture, run)
-    energy_and_order(run, below)
-    set_time_axis(below, run)
+    set_title(picture, frame)
+    energy_and_order(curves, below)
+    set_time_axis(below, frame)
     return figure, picture, above, below
 
 
-def film_frames(run: Run, most: int = MOST_FRAMES) -> NDArray[np.int64]:
-    """Indices of the saved times that are shown: all, or so many, even along the time axis.
+def _time_cursor(axes: Axes, time: float) -> Line2D:
+    """Vertical line on a time axis; `set_xdata([t, t])` moves it."""
+    return axes.axvline(time, color=INK, linewidth=0.9, alpha=0.7, zorder=5)
+
+
+def check_film(path: str | os.PathLike[str]) -> str:
+    """Suffix of a path if a film can be written so, here and now.
 
     Raises
     ------
     ValueError
-        If fewer than two states were kept.
+        If the suffix is not known, or ffmpeg is missing for .mp4.
     """
-    kept = np.array([i for i in shown(run) if run.measures[i] is not None], dtype=np.int64)
-    if len(kept) < 2:
+    suffix = Path(path).suffix.lower()
+    if suffix not in FILM_SUFFIXES:
+        raise ValueError(f"{os.fspath(path)}: films end in .mp4 or .gif, got {suffix!r}.")
+    if suffix == ".mp4" and shutil.which("ffmpeg") is None:
         raise ValueError(
-            f"a film needs at least 2 saved times with their states, the run has {len(kept)}: "
-            'set [output] state = "all" and run again.'
+            f"{os.fspath(path)}: .mp4 is written by ffmpeg, which is not installed. "
+            "Install it, or write .gif."
         )
-    if len(kept) > most:
-        kept = kept[spread_evenly(run.time[kept], most, is_logarithmic(run.time))]
-    return kept
+    return suffix
 
 
-def time_cursor(axes: Axes, time: float) -> Line2D:
-    """Vertical line on a time axis; `set_xdata([t, t])` moves it."""
-    return axes.axvline(time, color=INK, linewidth=0.9, alpha=0.7, zorder=5)
+def write_film(film: Film, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+    """Write a film under a temporary name and rename it when it is complete.
+
+    Parameters
+    ----------
+    film : Film
+        What is shown.
+    path : path
+        Ends in .mp4 or .gif.
+    progress : callable (frames, count) -> frames, optional
+        Passes the frames through and shows how far they are.
+
+    Raises
+    ------
+    ValueError
+        As `check_film`; or if the file cannot be written, or what is there is no film.
+    """
+    suffix, target = check_film(path), Path(path)
+    frames: Frames = film.pixels()
+    if progress is not None:
+        frames = progress(frames, len(film.frames))
+    with writer_lock(target):
+        check_figure_place(target)
+        with replacing(target) as partial, partial.open("wb") as file:
+            (_write_gif if suffix == ".gif" else _write_mp4)(frames, film.rate, file)
+
+
+def _write_gif(frames: Frames, rate: int, file: IO[bytes]) -> None:
+    from PIL import Image
+
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(_palette())
+
+    def images() -> Iterator[Any]:
+        for frame in frames:
+            image = Image.fromarray(np.ascontiguousarray(frame[..., :3]))
+            # One palette and no dithering: colours do not flicker, and the file stays small.
+            yield image.quantize(palette=palette, dither=Image.Dither.NONE)
+
+    stream = images()
+    # GIF counts hundredths of a second; 0 repeats for ever.
+    next(stream).save(
+        file, "GIF", save_all=True, append_images=stream, duration=10 * round(100 / rate), loop=0,
+        optimize=False,
+    )  # fmt: skip
+
+
+def _palette() -> bytes:
+    """256 colours: those of densities, the same under pale lines, and shades of dark lines."""
+    ends = np.array([to_rgb(colour) for colour in _LINE_COLOURS])
+    # Pillow takes the nearest colour, roughly: none may be so near to white that paper turns grey.
+    shares = np.linspace(0.0, 1.0, _SHADES)[1:, None, None]
+    shades = (1.0 - shares * (1.0 - ends)).reshape(-1, 3)
+    shades = shades[shades.max(axis=1) < _PAPER]
+    pale = colormaps[DENSITY_COLOURS](np.linspace(0.0, 0.7, _PALE))[:, :3]
+    pale = np.concatenate([share * pale + 1.0 - share for share in (0.82, 0.5)])
+    others = np.concatenate([[[1.0, 1.0, 1.0], to_rgb(FAINT)], shades, pale])
+    ramp = colormaps[DENSITY_COLOURS](np.linspace(0.0, 1.0, 256 - len(others)))[:, :3]
+    return np.round(255 * np.concatenate([others, ramp])).astype(np.uint8).tobytes()
+
+
+def _write_mp4(frames: Frames, rate: int, file: IO[bytes]) -> None:
+    name = os.path.abspath(file.name)
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        for frame in frames:
+            if process is None:
+                process = _ffmpeg(frame.shape, rate, name)
+            assert process.stdin is not None
+            process.stdin.write(np.ascontiguousarray(frame).tobytes())
+        if process is not None:
+            _, complaint = process.communicate()
+            if process.returncode:
+                lines = complaint.decode(errors="replace").strip().splitlines()
+                raise OSError(f"ffmpeg: {lines[-1] if lines else process.returncode}")
+    except BrokenPipeError:
+        complaint = process.communicate()[1] if process is not None else b""
+        lines = complaint.decode(errors="replace").strip().splitlines()
+        raise OSError(f"ffmpeg: {lines[-1] if lines else 'it stopped'}") from None
+    finally:
+        if process is not None and process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _ffmpeg(shape: tuple[int, ...], rate: int, name: str) -> subprocess.Popen[bytes]:
+    """Process that takes frames; H.264 that every player and browser knows."""
+    return subprocess.Popen(
+        [
+            "ffmpeg", "-y", "-loglevel", "error",
+            "-f", "rawvideo", "-pix_fmt", "rgba", "-s", f"{shape[1]}x{shape[0]}",
+            "-r", str(rate), "-i", "-",
+            "-c:v", "libx264", "-preset", "slow", "-crf", "20", "-threads", "1",
+            # H.264 halves the colours: sizes must be even.
+            "-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-pix_fmt", "yuv420p",
+            "-fflags", "+bitexact", "-flags:v", "+bitexact", "-map_metadata", "-1",
+            "-movflags", "+faststart", "-f", "mp4", name,
+        ],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        # Ctrl-C is for us: we end it.
+        start_new_session=True,
+    )  # fmt: skip

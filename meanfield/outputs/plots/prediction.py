@@ -12,26 +12,43 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from meanfield.outputs.plots import potential
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
+from meanfield.outputs.plots.sphere import (
+    HALO,
+    TOKENS,
+    draw_clusters,
+    draw_graticule,
+    draw_outline,
+    token_style,
+)
 from meanfield.outputs.plots.style import (
+    DENSITY_COLOURS,
     ENERGY,
     FAINT,
+    INK,
     MUTED,
     ORDER,
     facts_title,
     style,
     title_above,
 )
-from meanfield.run import problem_attributes
+from meanfield.pictures.prediction import (
+    PotentialOnCircle,
+    PotentialOnSphere,
+    PredictionPicture,
+    prediction_picture,
+)
 from meanfield.studies.prediction import ClusterPrediction
-from meanfield.theory.stability import growth_rates
 
 _WIDTH, _HEIGHT, _BELOW = 9.0, 4.2, {1: 3.2, 2: 4.6}
 # Above this many degrees or numbers of clusters, lines instead of stems and bars.
 _MANY = 60
 # Rarer numbers of clusters have no place.
 _LEAST_SHARE = 1e-3
+# Bins of the histogram of tokens, about this many tokens each.
+_TOKENS_A_BIN, _BINS = 12, (24, 180)
+# Clusters above this many have no room for their masses.
+_LABELS = 24
 
 
 def save_prediction_plot(prediction: ClusterPrediction, path: str | os.PathLike[str]) -> None:
@@ -48,28 +65,31 @@ def save_prediction_plot(prediction: ClusterPrediction, path: str | os.PathLike[
 
 def prediction_figure(prediction: ClusterPrediction) -> Figure:
     """Growth rates and laws side by side; the potential of given tokens below."""
-    where, dimension = prediction.positions, prediction.problem.manifold.dimension
-    below = 0.0 if where is None else _BELOW[dimension]
+    return draw_prediction(prediction_picture(prediction))
+
+
+def draw_prediction(picture: PredictionPicture) -> Figure:
+    """Figure of a prediction that is ready to be drawn."""
+    where = picture.potential
+    below = 0.0 if where is None else _BELOW[1 if picture.on_circle else 2]
     with style():
         figure = new_figure((_WIDTH, _HEIGHT + below))
         rows = figure.subplot_mosaic(
             [["rates", "laws"]] if where is None else [["rates", "laws"], ["where", "where"]],
             height_ratios=[_HEIGHT] if where is None else [_HEIGHT, below],
         )
-        facts = facts_title(problem_attributes(prediction.problem))
-        title = f"Clusters of {prediction.tokens} tokens"
-        title_above(rows["rates"], title, facts)
-        _rates(prediction, rows["rates"])
-        _laws(prediction, rows["laws"])
+        title = f"Clusters of {picture.prediction.tokens} tokens"
+        title_above(rows["rates"], title, facts_title(picture.facts))
+        _rates(picture, rows["rates"])
+        _laws(picture, rows["laws"])
         if where is not None:
-            potential.on_axes(prediction.problem.space, where, rows["where"])
+            _potential(where, rows["where"])
     return figure
 
 
-def _rates(prediction: ClusterPrediction, axes: Axes) -> None:
+def _rates(picture: PredictionPicture, axes: Axes) -> None:
     """Growth rates as shares of the largest, the dominant and the second degree marked."""
-    rates = growth_rates(prediction.problem)
-    first, second = prediction.dominant_degree, prediction.second_degree
+    rates, first, second = picture.rates, picture.dominant, picture.second
     degrees = np.arange(len(rates))
     axes.axhline(0.0, color=MUTED, linewidth=0.8, zorder=1)
     if len(rates) <= _MANY:
@@ -82,7 +102,7 @@ def _rates(prediction: ClusterPrediction, axes: Axes) -> None:
         if degree is not None:
             label = f"{name} {degree}"
             if degree == second:
-                label += f": {prediction.rate_ratio:.3f} of its rate"
+                label += f": {picture.rate_ratio:.3f} of its rate"
             axes.vlines(degree, 0.0, rates[degree], color=colour, linewidth=2.0, zorder=4)
             axes.scatter(degree, rates[degree], s=44, color=colour, zorder=5, label=label)
     axes.set_xlabel(r"degree $\ell$")
@@ -95,8 +115,9 @@ def _rates(prediction: ClusterPrediction, axes: Axes) -> None:
         axes.legend(loc="upper right")
 
 
-def _laws(prediction: ClusterPrediction, axes: Axes) -> None:
+def _laws(picture: PredictionPicture, axes: Axes) -> None:
     """Both distributions, their means, and the dominant degree."""
+    prediction = picture.prediction
     axes.set_xlabel("number of clusters")
     axes.set_ylabel("probability")
     if prediction.message:
@@ -122,24 +143,24 @@ def _laws(prediction: ClusterPrediction, axes: Axes) -> None:
     highest = float(axes.dataLim.ymax)
     for _, law, colour in laws:
         axes.vlines(law.mean, 0.0, 1.06 * highest, color=colour, linewidth=1.4, linestyle="--")
-    _mark_dominant(prediction, axes, 1.06 * highest)
+    _mark_dominant(picture, axes, 1.06 * highest)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
     # Room for the legend above the bars.
     axes.set_ylim(0.0, 1.45 * highest)
     axes.margins(x=0.05)
     axes.legend(loc="upper right")
     axes.set_title(
-        f"linear mean in closed form {prediction.mean_clusters:.4g}",
+        f"linear mean in closed form {picture.mean_clusters:.4g}",
         loc="right",
         color=MUTED,
         pad=8,
     )
 
 
-def _mark_dominant(prediction: ClusterPrediction, axes: Axes, height: float) -> None:
+def _mark_dominant(picture: PredictionPicture, axes: Axes, height: float) -> None:
     """On the circle, the number of clusters that the dominant degree alone would give."""
-    degree = prediction.dominant_degree
-    if degree is not None and prediction.problem.manifold.dimension == 1:
+    degree = picture.dominant
+    if degree is not None and picture.on_circle:
         axes.bar(
             degree, height, width=0.96, color=FAINT, alpha=0.55, zorder=0,
             label=f"dominant degree {degree}",
@@ -158,3 +179,81 @@ def _mean(mean: float, error: float) -> str:
         return f"${mean:.4g}$"
     digits = max(0, -int(np.floor(np.log10(error))))
     return rf"${mean:.{digits}f} \pm {error:.{digits}f}$"
+
+
+def _potential(shown: PotentialOnCircle | PotentialOnSphere, axes: Axes) -> None:
+    """Potential of given tokens at the end of the linear phase, with its maxima."""
+    count = len(shown.masses)
+    title = f"attention potential at the onset time: {count} cluster{'s' * (count > 1)}"
+    axes.set_title(title, loc="left", color=MUTED, pad=8)
+    if isinstance(shown, PotentialOnCircle):
+        _potential_on_circle(shown, axes)
+    else:
+        _potential_on_sphere(shown, axes)
+
+
+def _potential_on_circle(shown: PotentialOnCircle, axes: Axes) -> None:
+    places, heights, count = shown.places, shown.heights, len(shown.tokens)
+    tokens = axes.twinx()
+    bins = int(np.clip(count / _TOKENS_A_BIN, *_BINS))
+    tokens.hist(
+        shown.tokens, bins=bins, range=(-np.pi, np.pi), color=FAINT,
+        weights=np.full(count, bins / count), zorder=1,
+    )  # fmt: skip
+    tokens.set_ylabel("density of the tokens", color=MUTED)
+    # The lower half is theirs.
+    tokens.set_ylim(0.0, 2.0 * tokens.dataLim.ymax)
+    tokens.spines["right"].set_visible(True)
+    # The curve lies above the histogram, which has an axis of its own.
+    axes.set_zorder(tokens.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    axes.plot(shown.angles, shown.values, color=INK, zorder=3)
+    axes.scatter(
+        places,
+        heights,
+        s=36,
+        color=ENERGY,
+        zorder=4,
+        label="maxima, with the masses of their basins",
+    )
+    if len(places) <= _LABELS:
+        for place, height, mass_here in zip(places, heights, shown.masses, strict=True):
+            axes.annotate(
+                f"{mass_here:.2f}", (place, height), xytext=(0, 6), textcoords="offset points",
+                ha="center", color=ENERGY, fontsize=8.5,
+            )  # fmt: skip
+    alone = shown.dominant
+    if len(alone):
+        axes.plot(
+            alone, np.full(len(alone), -1.3), "^", color=ORDER, markersize=5, zorder=4,
+            label=f"degree {len(alone)} alone",
+        )  # fmt: skip
+    axes.set_xlim(-np.pi, np.pi)
+    axes.set_ylim(-1.4, 1.75)
+    names = [r"$-\pi$", r"$-\pi/2$", "0", r"$\pi/2$", r"$\pi$"]
+    axes.set_xticks(np.arange(-2, 3) * np.pi / 2, names)
+    axes.set_yticks([-1.0, 0.0, 1.0])
+    axes.set_xlabel(r"angle $\theta$")
+    axes.set_ylabel("potential (scaled)")
+    axes.legend(loc="upper right", ncols=2)
+
+
+def _potential_on_sphere(shown: PotentialOnSphere, axes: Axes) -> None:
+    projection, places = shown.projection, shown.places
+    outline = draw_outline(axes, projection)
+    wide, high = projection.half_axes
+    axes.imshow(
+        shown.values, cmap=DENSITY_COLOURS, origin="lower", aspect="equal",
+        extent=(-wide, wide, -high, high), interpolation="bilinear", clip_path=outline,
+    )  # fmt: skip
+    axes.set_xlim(-1.02 * wide, 1.02 * wide)
+    axes.set_ylim(-1.02 * high, 1.02 * high)
+    draw_graticule(axes, projection)
+    axes.scatter(*shown.tokens.T, **TOKENS | token_style(len(shown.tokens)))
+    draw_clusters(axes, places)
+    if len(places) <= _LABELS:
+        for place, mass in zip(places, shown.masses, strict=True):
+            axes.annotate(
+                f"{mass:.2f}", (place[0], place[1]), xytext=(0, 7), textcoords="offset points",
+                ha="center", color="white", fontsize=8.5, zorder=5, path_effects=HALO,
+            )  # fmt: skip

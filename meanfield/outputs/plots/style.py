@@ -14,7 +14,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.style import context
 from matplotlib.textpath import TextPath
 
-from meanfield.run import Run
+from meanfield.pictures.saved_times import Frame
 
 INK = "#22262b"
 MUTED = "#7a828c"
@@ -79,9 +79,9 @@ def style() -> AbstractContextManager[None]:
     return context(["default", _STYLE])
 
 
-def set_title(axes: Axes, run: Run) -> None:
+def set_title(axes: Axes, frame: Frame) -> None:
     """Title of the run in bold above the axes, what was solved beneath it."""
-    title_above(axes, str(run.attributes.get("title", "")), facts_title(run.attributes))
+    title_above(axes, frame.title, facts_title(frame.facts))
 
 
 def title_above(axes: Axes, title: str, subtitle: str) -> None:

@@ -12,12 +12,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.observables.cluster_tree import ClusterTree, cluster_tree
-from meanfield.outputs.plots.hand_overs import mark_hand_overs
+from meanfield.observables.cluster_tree import ClusterTree
+from meanfield.outputs.plots.axes import add_growth_times, mark_hand_overs, set_time_axis
 from meanfield.outputs.plots.style import INK, MUTED, ORDER, set_title
-from meanfield.outputs.plots.time_axis import add_growth_times, set_time_axis
-from meanfield.pictures.series import FILLED, node_heights, time_limits
-from meanfield.run import Run
+from meanfield.pictures.series import FILLED, TreePicture
 
 # Of the axes, about, in inches.
 _WIDTH, _HEIGHT = 7.6, 3.9
@@ -28,31 +26,20 @@ _POINTS_PER_INCH = 72.0
 _LEAST_LABELLED = 0.01
 
 
-def draw(run: Run, figure: Figure) -> None:
+def draw_tree(picture: TreePicture, figure: Figure) -> None:
     """Draw the whole figure."""
-    tree = cluster_tree(run.events)
-    if not len(tree.numbers):
-        carried = " and ".join(dict.fromkeys(run.representation)) or "nothing"
-        raise ValueError(
-            f"a tree is of atoms, this run was carried by {carried} and tells none. "
-            'Use representation "auto" or "atoms", or another kind.'
-        )
-    limits = time_limits(run, tree)
-    if not limits[0] < limits[1]:
-        raise ValueError("a tree needs a saved time after 0, the run holds t = 0 only.")
-    axes = figure.subplots()
-    set_title(axes, run)
-    set_time_axis(axes, run, logarithmic=limits)
-    on_axes(tree, axes)
-    mark_hand_overs(axes, run)
-    add_growth_times(axes, run)
+    axes, frame = figure.subplots(), picture.frame
+    set_title(axes, frame)
+    set_time_axis(axes, frame)
+    _on_axes(picture.tree, picture.heights, axes)
+    mark_hand_overs(axes, frame)
+    add_growth_times(axes, frame)
 
 
-def on_axes(tree: ClusterTree, axes: Axes) -> None:
+def _on_axes(tree: ClusterTree, heights: FloatArray, axes: Axes) -> None:
     """Branches, joints and masses on axes that have their limits of time."""
     low, high = axes.get_xlim()
     begin, end = np.clip(tree.begin, low, high), np.clip(tree.end, low, high)
-    heights = node_heights(tree)
     axes.set_ylim(0.0, 1.0)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)

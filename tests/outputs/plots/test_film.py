@@ -14,16 +14,18 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.outputs.plots import animate, film_circle, film_sphere, save_plot
-from meanfield.outputs.plots.film import film_frames
+from meanfield.outputs.plots import animate, save_plot
+from meanfield.outputs.plots.film import draw_film
 from meanfield.outputs.plots.style import style
+from meanfield.pictures.overview import film_picture
+from meanfield.pictures.saved_times import film_times
 from meanfield.run import Run
 
 CIRCLE = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, mf.perturbed_uniform([[1, 0.1, 0.0]]))
 SPHERE = mf.Problem(
     mf.Sphere(), mf.exponential(4.0), mf.USA, mf.perturbed_uniform([[2, 0, 0.1], [1, 1, 0.1]])
 )
-FILMS = {"circle": film_circle.film, "sphere": film_sphere.film}
+MANIFOLDS = ("circle", "sphere")
 
 
 @cache
@@ -35,7 +37,7 @@ def run_of(manifold: str, representation: str = "density") -> Run:
 
 
 @pytest.mark.parametrize("representation", ["density", "particles"])
-@pytest.mark.parametrize("manifold", FILMS)
+@pytest.mark.parametrize("manifold", MANIFOLDS)
 def test_film_has_a_frame_a_saved_time(manifold: str, representation: str, tmp_path: Path) -> None:
     """Times would be missing, or all frames be the same."""
     from PIL import Image
@@ -53,12 +55,12 @@ def test_film_has_a_frame_a_saved_time(manifold: str, representation: str, tmp_p
     assert frames[-1][2, 2].tolist() == [255, 255, 255]
 
 
-@pytest.mark.parametrize("manifold", FILMS)
+@pytest.mark.parametrize("manifold", MANIFOLDS)
 def test_frames_are_those_of_a_figure_drawn_anew(manifold: str) -> None:
     """What does not move is drawn once: something that moves would be left behind."""
     run = run_of(manifold, "particles")
     with style():
-        film = FILMS[manifold](run)
+        film = draw_film(film_picture(run))
         last = list(film.pixels())[-1]
         for artist in film.moving:
             artist.set_animated(False)
@@ -70,7 +72,7 @@ def test_frames_are_those_of_a_figure_drawn_anew(manifold: str) -> None:
     assert differs.mean() < 0.002
 
 
-@pytest.mark.parametrize("manifold", FILMS)
+@pytest.mark.parametrize("manifold", MANIFOLDS)
 def test_same_run_gives_the_same_film(manifold: str, tmp_path: Path) -> None:
     """A date or a random colour in the file would show here."""
     for name in ("a.gif", "b.gif"):
@@ -84,7 +86,7 @@ def test_curve_of_the_circle_is_the_density() -> None:
     1.1 - 1 = 0.1 cos(theta) at time 0: highest in direction 0, lowest opposite.
     """
     with style():
-        film = film_circle.film(run_of("circle"))
+        film = draw_film(film_picture(run_of("circle")))
         film.show(0)
         curve = film.moving[1].get_xydata()
     radii, angles = np.hypot(*curve.T), np.arctan2(curve[:, 1], curve[:, 0])
@@ -96,7 +98,7 @@ def test_globe_ends_with_the_heaviest_place_in_front() -> None:
     """The end of the story would happen behind the globe."""
     run = run_of("sphere")
     with style():
-        film = film_sphere.film(run)
+        film = draw_film(film_picture(run))
         film.show(len(run.time) - 1)
         picture = film.moving[0].get_array()
     middle = picture[:, picture.shape[1] // 2 - 3 : picture.shape[1] // 2 + 3]
@@ -112,11 +114,11 @@ def test_long_runs_are_thinned() -> None:
         measures=run.measures[:1] * 400,
         observables={name: np.repeat(v[:1], 400, axis=0) for name, v in run.observables.items()},
     )
-    frames = film_frames(many)
+    frames = film_times(many)
     assert 75 <= len(frames) <= 150 and frames[0] == 0 and frames[-1] == 399
 
 
-@pytest.mark.parametrize("manifold", FILMS)
+@pytest.mark.parametrize("manifold", MANIFOLDS)
 def test_film_without_states_says_what_to_do(manifold: str, tmp_path: Path) -> None:
     """The user would not learn how to get the film."""
     run = run_of(manifold)

@@ -12,16 +12,18 @@ from matplotlib.colors import LogNorm
 
 import meanfield as mf
 from meanfield.events import Event
-from meanfield.outputs.plots import PLOTS, film_circle, film_sphere, plot, save_plot
-from meanfield.outputs.plots.sphere_tokens import dot_style
+from meanfield.outputs.plots import PLOTS, plot, save_plot
+from meanfield.outputs.plots.film import draw_film
+from meanfield.outputs.plots.sphere import dot_style
 from meanfield.outputs.plots.style import style
-from meanfield.pictures.circle import cell_edges, cell_means, column, marks, nodal_means
+from meanfield.pictures.circle import cell_edges, cell_means, nodal_means
+from meanfield.pictures.density import column, marks
+from meanfield.pictures.overview import film_picture
+from meanfield.pictures.projections import Mollweide
 from meanfield.pictures.saved_times import is_logarithmic
-from meanfield.pictures.sphere import chosen_times
+from meanfield.pictures.sphere import chosen_times, sphere_panel
 from meanfield.pictures.tokens import equal_nodes, token_paths, tokens_of
 from meanfield.run import Run
-
-FILMS = {"circle": film_circle.film, "sphere": film_sphere.film}
 
 
 def atoms_alone(run: Run) -> Run:
@@ -62,7 +64,7 @@ def test_every_kind_shows_atoms_alone_or_says_why_not(kind: str, mixed: Run) -> 
 def test_film_shows_every_part(mixed: Run) -> None:
     """Frames of one part would be empty, or those of two parts the same."""
     with style():
-        film = FILMS[mixed.manifold.name](mixed)
+        film = draw_film(film_picture(mixed))
         few = replace(film, frames=film.frames[[3, 15, 22, -1]])
         shown = {k: np.flatnonzero(film.frames == index)[0] for k, index in enumerate(few.frames)}
         frames = list(replace(few, show=lambda k: film.show(int(shown[k]))).pixels())
@@ -168,9 +170,10 @@ def test_areas_of_atoms_are_their_masses(mixed_sphere: Run) -> None:
     """A heavy atom would look as light as the others."""
     run = mixed_sphere
     tokens = tokens_of(run)
-    areas = dot_style(run, 20, tokens[20])["s"]
+    early, late = (sphere_panel(run, i, Mollweide(), 20, tokens[i]) for i in (3, 20))
+    areas = dot_style(late)["s"]
     assert areas / areas.sum() == pytest.approx([0.4, 0.2, 0.3, 0.1])
-    assert np.unique(dot_style(run, 3, tokens[3])["s"]).size == 1
+    assert np.unique(dot_style(early)["s"]).size == 1
 
 
 def test_panels_of_a_map_are_even_in_the_logarithm(mixed_sphere: Run) -> None:

@@ -11,7 +11,7 @@ import pytest
 import meanfield as mf
 from meanfield.events import Event
 from meanfield.outputs.plots import plot, save_plot
-from meanfield.outputs.plots.staircase import plateau_words
+from meanfield.outputs.plots.over_time import plateau_words
 from meanfield.pictures.series import plateaus_of
 from meanfield.run import Run
 

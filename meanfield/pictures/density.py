@@ -1,0 +1,286 @@
+"""The density of a run on the circle over time and angle, and as a film around the circle.
+
+A saved time is a column of cells, and atoms. A density and the quadrature nodes of characteristics
+are smooth, tokens fill cells, heavy atoms are marks of their own. A run may hold one after the
+other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.measures import Measure
+from meanfield.pictures.circle import cell_means, nodal_means
+from meanfield.pictures.colours import colour_range
+from meanfield.pictures.saved_times import (
+    ATOMS,
+    Frame,
+    atoms_at,
+    edges_between,
+    film_times,
+    frame,
+    is_logarithmic,
+    is_smooth,
+    places_on_axis,
+    shown,
+    spread_evenly,
+)
+from meanfield.pictures.series import OverTime, over_time
+from meanfield.pictures.tokens import token_paths
+from meanfield.run import Run
+
+_CELLS = 720
+# Cells of a histogram hold about this many tokens of a uniform measure.
+_TOKENS_PER_CELL = 10
+_FEWEST_CELLS = 240
+# Atoms lighter than this fill cells, where there are more of them than marks.
+_LEAST_MASS = 0.005
+_MOST_MARKS = 200
+# Columns that the picture is interpolated to, and saved times that it takes at most.
+_COLUMNS, _MOST_COLUMNS = 900, 1500
+_PATHS, _PATH_POINTS = 40, 4
+_PLACES, _DIGITS = 2, 9  # of an angle and a mass that stay
+# Of a film.
+_RING_CELLS, _FEW_RING_CELLS, _RING_TOKENS = 720, 180, 60
+
+
+@dataclass(frozen=True, eq=False)
+class DensityPicture:
+    """Density over time and angle, with the paths of tokens and atoms.
+
+    Attributes
+    ----------
+    frame : Frame
+        Given.
+    table : ndarray, shape (cells, saved times)
+        Given. Mean density in the cells, before interpolation; 0 where there are atoms alone.
+    colours : (float, float)
+        Given. Lowest and highest density that have a colour of their own.
+    edges : ndarray, shape (columns + 1,)
+        Given. Of the columns, scaled time.
+    values : ndarray, shape (cells, columns)
+        Given. Density within the colours.
+    paths : list of ndarray, shape (n, 2)
+        Given. Times and angles of tokens; a path that winds is there once a turn.
+    dots : ndarray, shape (n, 2)
+        Given. Times and angles of noisy tokens, which have no paths.
+    atoms : list of ((time, angle), (time, angle))
+        Given. One dash for each atom that rests.
+    masses : ndarray
+        Given. Of each dash.
+    """
+
+    frame: Frame
+    table: FloatArray
+    colours: tuple[float, float]
+    edges: FloatArray
+    values: FloatArray
+    paths: list[FloatArray]
+    dots: FloatArray
+    atoms: list[list[tuple[float, float]]]
+    masses: FloatArray
+
+
+def missing(run: Run) -> str | None:
+    """What a run lacks for this picture and what to do about it; None if nothing."""
+    if len(shown(run)) < 2:
+        return f"a density figure needs at least 2 saved times, the run has {len(run.time)}."
+    if any(run.measures[i] is None for i in shown(run)):
+        return 'the states of the run were not kept: set [output] state = "all" and run again.'
+    return None
+
+
+def circle_picture(run: Run) -> DensityPicture:
+    """Picture of a run on the circle.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two saved times, or states were not kept.
+    """
+    reason = missing(run)
+    if reason is not None:
+        raise ValueError(reason)
+    logarithmic = is_logarithmic(run.time)
+    kept = shown(run)
+    kept = kept[spread_evenly(run.time[kept], _MOST_COLUMNS, logarithmic)]
+    count = cell_count(run, kept)
+    edges = edges_between(run.time[kept], logarithmic)
+    table = np.array([column(run, i, count, marked=False) for i in kept]).T
+    atoms, masses = _dashes(run, kept, edges)
+    colours, values = (0.0, 1.0), np.clip(table, 0.0, 1.0)
+    if table.any():  # not atoms alone
+        colours = colour_range(table)
+        values = np.clip(table, *colours)
+        smooth = np.array([is_smooth(run, i) for i in kept])
+        if smooth.any():
+            edges, values = _interpolated(run.time[kept], values, smooth, logarithmic)
+    paths, dots = _paths(run)
+    return DensityPicture(frame(run), table, colours, edges, values, paths, dots, atoms, masses)
+
+
+def _interpolated(
+    times: FloatArray, table: FloatArray, smooth: NDArray[np.bool_], logarithmic: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Edges and values of columns that are narrow on the time axis.
+
+    Between two densities log f is interpolated, elsewhere the nearer column is taken.
+    """
+    places = places_on_axis(times, logarithmic)
+    edges = np.linspace(places[0], places[-1], _COLUMNS + 1)
+    centres = 0.5 * (edges[1:] + edges[:-1])
+    right = np.clip(np.searchsorted(places, centres), 1, len(places) - 1)
+    share = (centres - places[right - 1]) / (places[right] - places[right - 1])
+    share = np.where(smooth[right] & smooth[right - 1], share, np.round(share))
+    columns = np.log(table)
+    values = np.exp((1 - share) * columns[:, right - 1] + share * columns[:, right])
+    return np.exp(edges) if logarithmic else edges, values
+
+
+def _paths(run: Run) -> tuple[list[FloatArray], FloatArray]:
+    """Paths, or dots where nobody knows where noisy tokens went between two saves."""
+    times, angles = token_paths(run, _PATHS, _PATH_POINTS)
+    if float(run.attributes.get("diffusivity", 0.0)):
+        seen = (angles + np.pi) % (2 * np.pi) - np.pi
+        return [], np.stack([np.repeat(times, seen.shape[1]), seen.ravel()], axis=-1)
+    paths = []
+    for path in angles.T:
+        # The axes cut each copy at the seam.
+        first = int(np.floor((path.min() + np.pi) / (2 * np.pi)))
+        last = int(np.floor((path.max() + np.pi) / (2 * np.pi)))
+        paths += [
+            np.column_stack([times, path - 2 * np.pi * turn]) for turn in range(first, last + 1)
+        ]
+    return paths, np.zeros((0, 2))
+
+
+def _dashes(
+    run: Run, kept: IntArray, edges: FloatArray
+) -> tuple[list[list[tuple[float, float]]], FloatArray]:
+    """Atoms as dashes from one edge to the next, with their masses: none crosses the seam.
+
+    An atom that rests is one dash; else which is which at the next saved time is not asked.
+    """
+    dashes: list[list[tuple[float, float]]] = []
+    masses: list[float] = []
+    going: dict[tuple[float, float], int] = {}  # dashes that end at an edge, by angle and mass
+    for i, begin, end in zip(kept, edges[:-1], edges[1:], strict=True):
+        angles, weights = marks(run, i)
+        before, going = going, {}
+        for angle, mass in zip((angles + np.pi) % (2 * np.pi) - np.pi, weights, strict=True):
+            key = (round(angle, _PLACES), round(mass, _DIGITS))
+            if key not in before:
+                dashes.append([(begin, angle)])
+                masses.append(mass)
+            going[key] = before.get(key, len(dashes) - 1)
+            dashes[going[key]][1:] = [(end, dashes[going[key]][0][1])]
+    return dashes, np.array(masses)
+
+
+def column(run: Run, index: int, count: int, *, marked: bool = True) -> FloatArray:
+    """Mean density in `count` cells at a saved time whose state was kept.
+
+    With `marked` false the atoms that are marks are left out.
+    """
+    measure = run.measures[index]
+    assert measure is not None
+    if isinstance(measure, Measure):
+        if is_smooth(run, index):
+            return nodal_means(measure, count)
+        if not marked and run.representation[index] == ATOMS:
+            return _light(measure, count)
+    return cell_means(measure, count)
+
+
+def _light(measure: Measure, count: int) -> FloatArray:
+    light = ~_marked(measure)
+    if not light.any():
+        return np.zeros(count)
+    mass = measure.mass[light]
+    rest = Measure(measure.manifold, measure.points[light], mass / mass.sum())
+    return np.asarray(mass.sum() * cell_means(rest, count))
+
+
+def marks(run: Run, index: int) -> tuple[FloatArray, FloatArray]:
+    """Angles and masses of the atoms that are marks of their own at a saved time."""
+    measure = atoms_at(run, index)
+    if measure is None:
+        return np.zeros(0), np.zeros(0)
+    heavy = _marked(measure)
+    return measure.points[heavy], measure.mass[heavy]
+
+
+def cell_count(run: Run, indices: IntArray) -> int:
+    """Fine for what is smooth; for tokens so that cells hold some."""
+    tokens = [
+        1.0 / float(np.sum(measure.mass**2))
+        for i in indices
+        if isinstance(measure := run.measures[i], Measure)
+        and not is_smooth(run, i)
+        and run.representation[i] != ATOMS
+    ]
+    if not tokens:
+        return _CELLS
+    return 2 * int(np.clip(min(tokens) / _TOKENS_PER_CELL, _FEWEST_CELLS, _CELLS) // 2)
+
+
+def _marked(measure: Measure) -> NDArray[np.bool_]:
+    if len(measure.points) <= _MOST_MARKS:
+        return np.ones(len(measure.points), dtype=bool)
+    return measure.mass >= _LEAST_MASS
+
+
+@dataclass(frozen=True, eq=False)
+class CircleFilm:
+    """Frames of the density around the circle, and the pictures beside them.
+
+    Attributes
+    ----------
+    frames : ndarray of int, shape (frames,)
+        Given. Index of the saved time of each.
+    times : ndarray, shape (frames,)
+        Given. Scaled.
+    values : ndarray, shape (frames, cells)
+        Given. Mean density in the cells between `cell_edges`.
+    tokens : ndarray, shape (frames, tokens)
+        Given. Angles of a few tokens; NaN where their paths have ended.
+    atoms : list of (angles, masses)
+        Given. Of each frame.
+    picture, curves : DensityPicture, OverTime
+        Given. Of all times.
+    """
+
+    frames: NDArray[np.int64]
+    times: FloatArray
+    values: FloatArray
+    tokens: FloatArray
+    atoms: list[tuple[FloatArray, FloatArray]]
+    picture: DensityPicture
+    curves: OverTime
+
+
+def circle_film(run: Run) -> CircleFilm:
+    """Film of a run on the circle.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two states were kept.
+    """
+    frames = film_times(run)
+    cells = _RING_CELLS if all(is_smooth(run, int(i)) for i in frames) else _FEW_RING_CELLS
+    angles = token_paths(run, _RING_TOKENS)[1]
+    ended = np.full((len(run.time) - len(angles), angles.shape[1]), np.nan)
+    return CircleFilm(
+        frames,
+        run.time[frames],
+        np.array([np.maximum(column(run, int(i), cells), 0.0) for i in frames]),
+        np.concatenate([angles, ended])[frames],
+        [marks(run, int(i)) for i in frames],
+        circle_picture(run),
+        over_time(run),
+    )

@@ -1,0 +1,70 @@
+"""Pictures that are of another kind on each manifold, and what happened in a run, at a glance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from meanfield.pictures import density, sphere
+from meanfield.pictures.clusters import ClustersPicture, clusters_picture
+from meanfield.pictures.density import CircleFilm, DensityPicture, circle_film, circle_picture
+from meanfield.pictures.saved_times import Frame, frame
+from meanfield.pictures.series import (
+    OverTime,
+    SpectrumPicture,
+    over_time,
+    spectrum_picture,
+)
+from meanfield.pictures.sphere import SphereFilm, SpherePicture, map_picture, sphere_film
+from meanfield.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class OverviewPicture:
+    """Density, energy and order, and moments of a run.
+
+    Attributes
+    ----------
+    frame : Frame
+        Given.
+    picture : DensityPicture, SpherePicture or ClustersPicture
+        Given. Clusters stand in for a density that was not kept.
+    curves : OverTime
+        Given.
+    spectrum : SpectrumPicture
+        Given.
+    """
+
+    frame: Frame
+    picture: DensityPicture | SpherePicture | ClustersPicture
+    curves: OverTime
+    spectrum: SpectrumPicture
+
+
+def overview_picture(run: Run) -> OverviewPicture:
+    """Picture of everything."""
+    shows = density if run.manifold.dimension == 1 else sphere
+    kept = shows.missing(run) is None
+    picture = density_picture(run) if kept else clusters_picture(run)
+    return OverviewPicture(frame(run), picture, over_time(run), spectrum_picture(run))
+
+
+def density_picture(run: Run) -> DensityPicture | SpherePicture:
+    """Density over time and angle; on the sphere, where time has no axis left, maps.
+
+    Raises
+    ------
+    ValueError
+        If states were not kept.
+    """
+    return circle_picture(run) if run.manifold.dimension == 1 else map_picture(run)
+
+
+def film_picture(run: Run) -> CircleFilm | SphereFilm:
+    """Frames of a film.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two states were kept.
+    """
+    return circle_film(run) if run.manifold.dimension == 1 else sphere_film(run)

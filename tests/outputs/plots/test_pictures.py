@@ -1,0 +1,119 @@
+"""Pictures hold all that figures show: nothing is computed when they are drawn."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import meanfield as mf
+from meanfield.outputs.plots import PLOTS
+from meanfield.outputs.plots.dispersion import on_axes
+from meanfield.outputs.plots.figures import new_figure
+from meanfield.outputs.plots.film import draw_film
+from meanfield.outputs.plots.over_time import draw_energy
+from meanfield.outputs.plots.prediction import draw_prediction
+from meanfield.outputs.plots.style import style
+from meanfield.pictures.overview import film_picture
+from meanfield.pictures.prediction import dispersion_picture, prediction_picture
+from meanfield.pictures.saved_times import Frame
+from meanfield.pictures.series import EnergyPicture
+from meanfield.run import Run
+
+PACKAGE = Path(mf.__file__).parent
+
+
+@contextmanager
+def rooms_entered(rooms: set[str]) -> Iterator[None]:
+    """Collect the rooms of the package whose functions are called in the block."""
+
+    def seen(frame: Any, event: str, argument: Any) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and frame.f_code.co_name != "<module>" and PACKAGE in path.parents:
+            rooms.add(str(path.relative_to(PACKAGE)))
+
+    before = sys.getprofile()
+    sys.setprofile(seen)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def computing(rooms: set[str]) -> set[str]:
+    """Those that know more than how to draw: geometry of the plane, and what trees tell of self."""
+    harmless = {"observables/cluster_tree.py", "pictures/projections.py"}
+    return {room for room in rooms - harmless if not room.startswith(("outputs/plots/", "files/"))}
+
+
+def test_drawing_computes_nothing(mixed: Run) -> None:
+    """A browser would have to solve equations to show the same."""
+    rooms: set[str] = set()
+    for entry in PLOTS.values():
+        if mixed.manifold.name not in entry.manifolds:
+            continue
+        picture = entry.picture(mixed)
+        with style():
+            figure = new_figure((9.0, 8.0))
+            with rooms_entered(rooms):
+                entry.draw(picture, figure)
+                figure.canvas.draw()
+    drawn = {"pictures/circle.py", "pictures/colours.py", "pictures/saved_times.py"}
+    # Edges of cells, ranges of colours, places on an axis, lines of longitude.
+    assert computing(rooms) <= drawn | {"pictures/sphere.py"}
+
+
+def test_drawing_predictions_computes_nothing() -> None:
+    """The same, of figures of theory."""
+    rooms: set[str] = set()
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0))
+    tokens = np.linspace(0.0, 3.0, 40)
+    prediction = mf.predict_clusters(problem, tokens, samples=50, corrected=False)
+    rates, picture = dispersion_picture(problem), prediction_picture(prediction)
+    with style(), rooms_entered(rooms):
+        on_axes(rates, new_figure((9.0, 8.0)).subplots())
+        draw_prediction(picture).canvas.draw()
+    # What the study says of itself: whether a law was needed.
+    assert computing(rooms) <= {"studies/prediction.py", "theory/stability.py"}
+
+
+def test_film_is_drawn_from_frames(mixed_circle: Run) -> None:
+    """A frame would be computed while it is shown."""
+    rooms: set[str] = set()
+    picture = film_picture(mixed_circle)
+    with style(), rooms_entered(rooms):
+        film = draw_film(picture)
+        film.show(2)
+    assert not {room for room in computing(rooms) if not room.startswith("pictures/")}
+
+
+def test_figure_of_numbers_that_no_run_made() -> None:
+    """A picture would need a run beside it."""
+    times = np.array([0.0, 1.0, 2.0])
+    frame = Frame("title", {"manifold": "circle"}, times, False, 0.5, ((1.0, "atoms"),))
+    picture = EnergyPicture(frame, np.array([0.1, 0.2, 0.9]), None, {1: 1.0}, False)
+    figure = new_figure((9.0, 8.0))
+    draw_energy(picture, figure)
+    (line, *_), texts = figure.axes[0].lines, [text.get_text() for text in figure.axes[0].texts]
+    assert line.get_xydata().tolist() == [[0.0, 0.1], [1.0, 0.2], [2.0, 0.9]]
+    assert {"atoms", "one cluster", "title"} <= set(texts)
+
+
+def test_pictures_do_without_matplotlib() -> None:
+    """A server that makes pictures for a browser would load half a second of it."""
+    code = (
+        "import sys, pkgutil, importlib, meanfield as mf, meanfield.pictures as p\n"
+        "for m in pkgutil.iter_modules(p.__path__):\n"
+        "    importlib.import_module(f'meanfield.pictures.{m.name}')\n"
+        "law = mf.perturbed_uniform([[2, 0.1, 0.0]])\n"
+        "run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), 1.0, save=3)\n"
+        "from meanfield.pictures.overview import overview_picture\n"
+        "assert overview_picture(run).picture.paths\n"
+        "assert 'matplotlib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
