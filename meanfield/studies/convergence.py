@@ -29,7 +29,7 @@ from meanfield.run import problem_attributes
 from meanfield.sampling import sample_tokens
 from meanfield.simulation import scaled_times
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.study import Runs, Study, check_runs, initial_density, made, rng_of
+from meanfield.studies.study import Runs, Study, as_problem, check_runs, initial_density, rng_of
 from meanfield.theory.stability import growth_rate_max, onset_time
 from meanfield.theory.time_units import time_unit
 from meanfield.trajectory import trajectory
@@ -160,7 +160,7 @@ def convergence_study(
     >>> bool(abs(study.exponent + 0.5) < 0.1)
     True
     """
-    problem = made(problem)
+    problem = as_problem(problem)
     return comparison(
         problem,
         scaled_times(problem, until, save, unit),
@@ -221,7 +221,7 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
 
     def placed(self, table: FloatArray, runs: Runs, part: FloatArray) -> FloatArray:
         """The table itself, filled."""
-        table[self.place(runs)] = part
+        table[self.index(runs)] = part
         return table
 
     def resumed(self, stored: ConvergenceStudy) -> FloatArray:

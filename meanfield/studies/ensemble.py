@@ -44,7 +44,7 @@ from meanfield.studies.ensemble_results import (
     put,
     table_of,
 )
-from meanfield.studies.study import Runs, Study, check_runs, initial_density, made, rng_of
+from meanfield.studies.study import Runs, Study, as_problem, check_runs, initial_density, rng_of
 from meanfield.theory.cluster_counts import mean_clusters
 from meanfield.theory.stability import onset_time
 from meanfield.trajectory import trajectory
@@ -179,7 +179,7 @@ def ensemble(
     options = EnsembleOptions(
         tuple(int(n) for n in sizes), runs, tuple(float(t) for t in times), carrier, seed
     )
-    return ensemble_plan(made(problem), options, tolerance=tolerance).completed(executor)
+    return ensemble_plan(as_problem(problem), options, tolerance=tolerance).completed(executor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +239,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
 
     def placed(self, table: ClusterTable, runs: Runs, part: ClusterTable) -> ClusterTable:
         """The table itself, filled, or a wider one."""
-        return put(table, self.place(runs), part)
+        return put(table, self.index(runs), part)
 
     def resumed(self, stored: Ensemble) -> ClusterTable:
         """What an ensemble of the same times counted."""
@@ -265,7 +265,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
             problem_attributes(self.problem) | facts,
         )
 
-    def together(self, tokens: int) -> int:
+    def block_length(self, tokens: int) -> int:
         """As many runs as take a few tenths of a second."""
         share = _BLOCK_TOKENS[self.problem.space.dimension] // (tokens + self.overhead)
         return min(max(share, 1), _MOST_BLOCKED)

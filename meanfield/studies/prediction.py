@@ -24,7 +24,7 @@ from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_movable, check_no_diffusion
 from meanfield.studies.corrected_law import corrected_counts, default_corrected_samples
 from meanfield.studies.count_law import CountLaw, law_of
-from meanfield.studies.study import made
+from meanfield.studies.study import as_problem
 from meanfield.theory.cluster_counts import (
     mean_clusters,
     potential_variances,
@@ -206,7 +206,7 @@ def predict_clusters(
     >>> abs(prediction.linear.mean - prediction.mean_clusters) < 0.02
     True
     """
-    own = made(problem)
+    own = as_problem(problem)
     if own.manifold.name not in MANIFOLDS:
         raise ValueError(
             f"clusters are predicted on the circle and the sphere, got {own.manifold.name}: "

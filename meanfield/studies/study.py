@@ -95,7 +95,7 @@ class Study(ABC, Generic[Table, Results]):
     def results(self, table: Table) -> Results:
         """What a table says, finished or not."""
 
-    def together(self, tokens: int) -> int:
+    def block_length(self, tokens: int) -> int:
         """How many runs of a size are one task."""
         return 1
 
@@ -108,7 +108,7 @@ class Study(ABC, Generic[Table, Results]):
         parts = [
             Runs(tokens, numbers)
             for tokens, row in zip(self.options.tokens, self.lacking(table), strict=True)
-            for numbers in _consecutive(np.flatnonzero(row), self.together(tokens))
+            for numbers in _consecutive(np.flatnonzero(row), self.block_length(tokens))
         ]
         return sorted(parts, key=lambda runs: (runs.numbers.start, -runs.tokens))
 
@@ -119,7 +119,7 @@ class Study(ABC, Generic[Table, Results]):
             table = self.placed(table, runs, part)
         return self.results(table)
 
-    def place(self, runs: Runs) -> tuple[int, slice]:
+    def index(self, runs: Runs) -> tuple[int, slice]:
         """Index of runs in a table."""
         size = self.options.tokens.index(runs.tokens)
         return size, slice(runs.numbers.start, runs.numbers.stop)
@@ -134,7 +134,7 @@ class Study(ABC, Generic[Table, Results]):
         return float(len(runs.numbers) * (runs.tokens + self.overhead))
 
 
-def made(problem: Problem | Callable[[], Problem]) -> Problem:
+def as_problem(problem: Problem | Callable[[], Problem]) -> Problem:
     """The problem itself, or the one that the function makes."""
     return problem if isinstance(problem, Problem) else problem()
 

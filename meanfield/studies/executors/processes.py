@@ -64,11 +64,11 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
     before = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
     # Its locks start a process that removes them in the end; that one hears SIGHUP otherwise.
-    with _deaf_children():
+    with _unheard_signals():
         pool = ProcessPoolExecutor(workers, context, initializer=_prepare, initargs=(threads,))
     try:
         with _quiet_managers():
-            with _deaf_children():
+            with _unheard_signals():
                 # Processes start when there is something to do.
                 for _ in range(workers):
                     pool.submit(_nothing)
@@ -77,7 +77,7 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
         with _quiet_managers():
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - before:
-                # Not terminated: they are deaf.
+                # Not terminated: they hear no signals.
                 process.kill()
             _wait_for_managers()
         if isinstance(error, BrokenProcessPool):
@@ -88,7 +88,7 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[Executor | None]:
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
+def _unheard_signals() -> Iterator[None]:
     """Processes started inside the block never hear a request to stop, not even while they load.
 
     We hear it when they are started: an exception on the way would leave one half made.
