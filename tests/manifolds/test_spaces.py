@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.manifolds import Space
+from meanfield.manifolds import MANIFOLDS, Basis, Manifold, Space
 
 SPACES = [mf.Circle(), mf.Sphere(), mf.Sphere(5), mf.Sphere(8)]
 
@@ -16,6 +16,17 @@ SPACES = [mf.Circle(), mf.Sphere(), mf.Sphere(5), mf.Sphere(8)]
 def points_of(space: Space, count: int = 6, seed: int = 3) -> np.ndarray:
     """Random points."""
     return space.random_points(count, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("name", MANIFOLDS)
+def test_manifolds_are_spaces_with_a_basis(name: str) -> None:
+    """Problems find their manifold by name; what it lacks would be missed in a run."""
+    manifold: Manifold = MANIFOLDS[name]()
+    promised = [member for member in {*dir(Space), *dir(Basis)} if not member.startswith("_")]
+    assert [member for member in promised if not hasattr(manifold, member)] == []
+    assert manifold.name == name
+    uniform = manifold.from_modes([])
+    assert len(manifold.modal_axes) == manifold.spread(uniform).ndim
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)

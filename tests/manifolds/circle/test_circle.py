@@ -4,20 +4,9 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.manifolds import MANIFOLDS
-from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
+from meanfield.manifolds.manifold import laplacian_eigenvalues
 
 CIRCLE = mf.Circle()
-
-
-def test_table_lists_the_circle_and_it_has_the_protocol() -> None:
-    """Problems find their manifold by name."""
-    assert MANIFOLDS["circle"]() == CIRCLE
-    manifold: Manifold = CIRCLE
-    promised = [name for name in vars(Manifold) if not name.startswith("_")]
-    assert promised
-    assert all(hasattr(manifold, name) for name in promised)
-    assert (manifold.name, manifold.dimension) == ("circle", 1)
 
 
 def test_distance_is_the_shorter_arc() -> None:

@@ -160,7 +160,7 @@ def test_velocity_is_the_sum_over_all_pairs(beta: float, flow: mf.Flow) -> None:
     felt = interaction(mf.Problem(SPHERE, mf.exponential(beta), flow))
     found = felt.field(SPHERE.moments(points, None, felt.degree)).velocity(points)
     expected = flow.strength * engines.pair_velocity(
-        SPHERE, points, None, mf.exponential(beta), flow.normalized
+        SPHERE, mf.exponential(beta), points, None, flow.normalized
     )
     np.testing.assert_allclose(found, expected, rtol=0, atol=3e-14 * np.abs(expected).max())
 

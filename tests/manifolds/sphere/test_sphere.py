@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.manifolds import MANIFOLDS
 from meanfield.manifolds.extremes import extremes
-from meanfield.manifolds.manifold import Manifold
 from meanfield.manifolds.sphere import coefficients as packing
 from meanfield.manifolds.sphere.sphere import Sphere
 
@@ -27,18 +25,6 @@ def density(degree: int = 3) -> np.ndarray:
     found = 0.1 * random_field(degree)
     found[0] = 1.0
     return found
-
-
-def test_table_lists_the_sphere_and_it_has_the_protocol() -> None:
-    """Problems find their manifold by name; plain values are those of a frozen dataclass."""
-    assert MANIFOLDS["sphere"]() == SPHERE
-    manifold: Manifold = SPHERE
-    promised = [name for name in vars(Manifold) if not name.startswith("_")]
-    assert promised
-    assert all(hasattr(manifold, name) for name in promised)
-    assert (manifold.name, manifold.dimension) == ("sphere", 2)
-    assert len(manifold.modal_axes) == SPHERE.spread(density()).ndim
-    np.testing.assert_array_equal(SPHERE.origin, [0.0, 0.0, 1.0])
 
 
 def test_distance_is_the_angle_near_and_far() -> None:
