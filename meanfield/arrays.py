@@ -45,3 +45,7 @@ def _comparable(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
     return value
+
+
+EPS = float(np.finfo(np.float64).eps)
+"""Distance from 1 to the next double."""

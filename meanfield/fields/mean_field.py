@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import EPS, FloatArray, ModalArray
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 from meanfield.problem import Problem
@@ -28,7 +28,7 @@ Transport = Callable[[ModalArray, bool], ModalArray]
 # within 1/sqrt(beta) of the point), so the flux there is below rounding whatever the quotient; the
 # floor keeps that quotient bounded. For kernels that are not largest at s = 1 it may occur where
 # the mass is: `partition` sees that.
-PARTITION_FLOOR = 16 * float(np.finfo(np.float64).eps)
+PARTITION_FLOOR = 16 * EPS
 
 
 def floored(partition: FloatArray) -> FloatArray:

@@ -14,11 +14,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import EPS, FloatArray
 
 _LARGEST_RULE = 2**15
 # Two rules that agree to this share of the mean of |a|: 64 eps for their sums.
-_AGREEMENT = 64 * np.finfo(float).eps
+_AGREEMENT = 64 * EPS
 # A narrow kernel magnifies the rounding of s: rules then agree to that, and no better with
 # more nodes. Accepted below this share only, which no kernel with a kink reaches.
 _PLATEAU = 1e-11

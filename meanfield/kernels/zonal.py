@@ -9,12 +9,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import EPS, FloatArray
 from meanfield.kernels.kernel import Kernel
 from meanfield.kernels.quadrature import zonal_multipliers
 
 # Rounding of the quadrature: what lies below this share of the largest multiplier is noise.
-_NOISE = 64 * np.finfo(float).eps
+_NOISE = 64 * EPS
 # Degree up to which an own kernel is looked at; smooth ones have decayed long before, and
 # what the top eighth of the degrees holds is noise too.
 _LARGEST_DEGREE = 2047

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import EPS, FloatArray
 from meanfield.manifolds.label_cells import LabelCells, label_cells
 from meanfield.manifolds.legendre import Carry
 from meanfield.manifolds.manifold import Manifold
@@ -167,7 +167,7 @@ def beginning(
     while True:
         here = _resolved(space, initial, tolerance, degree, max_nodes, length, everywhere)
         seen = space.moments(here.points, here.base * here.cells.weights, degree)
-        rounding = float(np.finfo(np.float64).eps * np.abs(here.base).max())
+        rounding = float(EPS * np.abs(here.base).max())
         if np.abs(seen - exact).max() <= _MISSED * tolerance + rounding:
             return here
         length *= 0.5

@@ -20,7 +20,7 @@ from meanfield.compute.compiled import njit
 from meanfield.compute.newton import narrowed
 from meanfield.compute.threads import threads
 from meanfield.manifolds.sphere.coefficients import degree_of
-from meanfield.manifolds.sphere.margin import arguments, with_margin
+from meanfield.manifolds.sphere.margin import SCALE, arguments, with_margin
 
 # Coefficients of parallels at a time.
 _AT_ONCE = 2**19
@@ -35,7 +35,7 @@ def sphere_tokens(coefficients: ComplexArray, count: int, rng: np.random.Generat
     levels = rng.random((2, count))
     zonal = coefficients[: degree + 1].real / np.sqrt(2.0 * np.arange(degree + 1) + 1.0)
     theta, phi = _colatitudes(zonal, levels[0]), np.empty(count)
-    alm = with_margin(np.sqrt(4.0 * np.pi) * coefficients, degree)
+    alm = with_margin(SCALE * coefficients, degree)
     told = arguments(degree) | {"nthreads": threads()}
     told["mval"] = np.arange(told.pop("mmax") + 1, dtype=np.uint64)
     nodes = scipy.fft.next_fast_len(2 * (degree + 1), real=True)

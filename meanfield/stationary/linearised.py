@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.arrays import EPS, ComplexArray, FloatArray
 from meanfield.compute.threads import one_blas_thread
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density
@@ -26,7 +26,7 @@ _AGREEMENT = 1e-8
 # Noise of eigenvalues, in units of the largest entry of the matrix.
 _ROUNDING = 1e-13
 # Coefficients this small, relative to the largest, are rounding of a density.
-_NEGLIGIBLE = 16 * float(np.finfo(np.float64).eps)
+_NEGLIGIBLE = 16 * EPS
 # Up to this size all eigenvalues are as quick as the leading ones, and none can be missed.
 _DENSE = 600
 # A matrix of this size and its factors take 0.2 GB.

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import EPS, FloatArray
 from meanfield.fields.mean_field import floored
 from meanfield.problem import Problem
 from meanfield.stationary.symmetry import Symmetry, log_mean
@@ -184,7 +184,7 @@ class SelfConsistency:
             # a*f is a sum of terms as large as its largest value.
             steepness = abs(self.exponent) / diffusivity * float(partition.max())
             magnified += steepness * float(self._masses(potential) @ (1.0 / partition))
-        return magnified * float(np.finfo(np.float64).eps)
+        return magnified * EPS
 
     def order_parameter(self, moments: FloatArray) -> float:
         """Length of the mean vector |int x dmu|.

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import EPS, FloatArray
 from meanfield.compute.threads import one_blas_thread
 from meanfield.stationary.resolution import density_degree, narrowest_width
 from meanfield.stationary.self_consistency import SelfConsistency
@@ -144,7 +144,7 @@ def stationary_growth_rates(
             change = max(abs(x - y) for (_, x), (_, y) in zip(eigenvalues, before, strict=True))
             size = max(diffusivity, float(np.abs(equation.coupling).max()))
             # The eigenvalues of a matrix carry the rounding of its largest one.
-            rounding = np.finfo(float).eps * diffusivity * degree**2
+            rounding = EPS * diffusivity * degree**2
             if change <= _AGREEMENT * size + _ROUNDING * rounding:
                 return [GrowthRate(order, x.real, x.imag) for order, x in eigenvalues]
         before = eigenvalues

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, IntArray
+from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.compute.threads import one_blas_thread
 from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density
@@ -22,7 +22,7 @@ from meanfield.stationary.stability import GrowthRate, stationary_growth_rates
 from meanfield.stationary.symmetry import Symmetry, axisymmetric
 
 # Coefficients this small, relative to those of a Dirac, are rounding.
-_NOISE = 2.0 * float(np.finfo(np.float64).eps)
+_NOISE = 2.0 * EPS
 # Rates above this share of the coupling grow; the rotation of an ordered state has the rate 0.
 _NEUTRAL = 1e-9
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.arrays import EPS, ComplexArray, FloatArray
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.theory.pair_attention import attention_and_slope
 
-_ROUNDING = 16 * float(np.finfo(np.float64).eps)
+_ROUNDING = 16 * EPS
 
 
 @dataclass(frozen=True, eq=False)

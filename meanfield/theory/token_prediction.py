@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import EPS, FloatArray, ModalArray
 from meanfield.problem import Problem
 from meanfield.theory.cluster_counts import potential_growth
 from meanfield.theory.stability import dominant_degree
 
 # Moments are sums of unit terms over N tokens; what is smaller than this is their rounding.
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+_ROUNDING = 64 * EPS
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.arrays import ComplexArray, FloatArray, IntArray
+from meanfield.arrays import EPS, ComplexArray, FloatArray, IntArray
 from meanfield.compute.threads import map_chunks
 from meanfield.manifolds.circle.maxima_kernels import count_falls, falls, polish
 
-_EPS = float(np.finfo(np.float64).eps)
 # Grid points for each degree: the error of the interpolant is then 1e-3 of sum k |c_k|.
 _OVERSAMPLING = 5
 # Values on the grid at a time.
@@ -111,7 +110,7 @@ def maxima(field: ComplexArray) -> FloatArray:
     k = np.arange(1, len(scaled))
     heights = 2.0 * (np.exp(1j * np.outer(angles, k)) @ scaled[1:]).real
     # Heights equal but for rounding are equal.
-    unit = 64.0 * _EPS * max(2.0 * np.abs(scaled[1:]).sum(), np.finfo(np.float64).tiny)
+    unit = 64.0 * EPS * max(2.0 * np.abs(scaled[1:]).sum(), np.finfo(np.float64).tiny)
     return np.asarray(angles[np.lexsort((angles, -np.rint(heights / unit)))])
 
 
@@ -164,7 +163,7 @@ def _summits(field: ComplexArray) -> FloatArray:
 def _reduced(angles: FloatArray) -> FloatArray:
     """Angles in (-pi, pi]; pi for -pi but for rounding."""
     turned = np.arctan2(np.sin(angles), np.cos(angles))
-    return np.where(turned <= -np.pi + 32.0 * _EPS, np.pi, turned)
+    return np.where(turned <= -np.pi + 32.0 * EPS, np.pi, turned)
 
 
 def _slopes(fields: ComplexArray) -> tuple[ComplexArray, IntArray, FloatArray, FloatArray]:
@@ -182,12 +181,12 @@ def _slopes(fields: ComplexArray) -> tuple[ComplexArray, IntArray, FloatArray, F
     sizes = np.abs(slopes)
     # Degrees that together add less than rounding to Phi', k <= K - 1 among those kept.
     tails = np.cumsum(sizes[:, ::-1], axis=1)[:, ::-1]
-    kept = tails > 0.25 * _EPS * tails[:, :1]
+    kept = tails > 0.25 * EPS * tails[:, :1]
     degrees = np.where(kept.any(axis=1), count - 1 - np.argmax(kept[:, ::-1], axis=1), 0)
     slopes[~kept] = 0.0
     sizes[~kept] = 0.0
     bounds = np.stack([degrees.astype(np.float64), sizes @ k**3, sizes @ k**4], axis=1)
-    noise = (degrees + 8.0) * _EPS * sizes.sum(axis=1)
+    noise = (degrees + 8.0) * EPS * sizes.sum(axis=1)
     cut = slopes[:, : int(degrees.max(initial=0)) + 1]
     return np.ascontiguousarray(cut), degrees.astype(np.int64), bounds, noise
 

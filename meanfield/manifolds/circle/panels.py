@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import FloatArray, IntArray
+from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.manifolds.legendre import (
     Carry,
     gauss_legendre,
@@ -23,7 +23,7 @@ from meanfield.manifolds.legendre import (
 ORDER = 16
 _FULL_TURN = 2.0 * np.pi
 # Edges still differ after halving a panel this wide.
-_NARROWEST = 16 * _FULL_TURN * float(np.finfo(np.float64).eps)
+_NARROWEST = 16 * _FULL_TURN * EPS
 # The nodes of joined panels must see both: of such neighbours the shorter gets four of 16.
 _UNEQUAL = 4.0
 # Labels that have met change places by rounding, and by what the time step lets pass.

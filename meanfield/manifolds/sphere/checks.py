@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.arrays import EPS, ComplexArray, FloatArray
 from meanfield.manifolds.manifold import MASS_TOLERANCE
 from meanfield.manifolds.sphere import coefficients as packing
 
 # What rounding leaves where a coefficient of order 0 should be real.
 _REAL_TOLERANCE = 1e-12
 # Lengths this near to 1 are 1: points once normalised keep their bits.
-_UNIT = 8 * float(np.finfo(np.float64).eps)
+_UNIT = 8 * EPS
 
 
 def check_points(points: FloatArray, dimension: int = 3) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy as np
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.compute.threads import threads
 from meanfield.manifolds.sphere.coefficients import degree_of
-from meanfield.manifolds.sphere.margin import arguments, with_margin
+from meanfield.manifolds.sphere.margin import SCALE, arguments, with_margin
 
 OVERSAMPLING = 4
 # A strip of rings has about this many points, so that memory stays small at any degree.
@@ -51,7 +51,7 @@ def extremes(coefficients: ComplexArray) -> tuple[float, FloatArray, float]:
     # Half as many intervals from pole to pole as points around: meridians close.
     length = 2 * int(ducc0.fft.good_size(OVERSAMPLING * max(degree, 1), True))
     rings = length // 2
-    alm = with_margin(np.sqrt(4.0 * np.pi) * np.asarray(coefficients), degree)
+    alm = with_margin(SCALE * np.asarray(coefficients), degree)
     lowest, largest, where = np.inf, 0.0, (0, 0)
     for chosen in _strips(rings, max(_STRIP // length, 1)):
         values = ducc0.sht.synthesis(

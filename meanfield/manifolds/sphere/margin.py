@@ -18,6 +18,8 @@ from meanfield.arrays import ComplexArray
 from meanfield.manifolds.sphere.coefficients import degrees_orders
 
 _MARGIN = 16
+# Harmonics orthonormal for sigma are this times ducc0's.
+SCALE = np.sqrt(4.0 * np.pi)
 
 
 @lru_cache(maxsize=32)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.arrays import ComplexArray, FloatArray, IntArray
+from meanfield.arrays import EPS, ComplexArray, FloatArray, IntArray
 from meanfield.compute.threads import map_chunks, one_blas_thread
 from meanfield.manifolds.sphere.ascent_kernels import ascend, gradients
 from meanfield.manifolds.sphere.coefficients import degrees_orders
@@ -20,7 +20,6 @@ from meanfield.manifolds.sphere.jets import jets, recurrence
 from meanfield.manifolds.sphere.maxima_grid import fineness, normalised, on_rings, rings
 from meanfield.manifolds.sphere.maxima_kernels import newton, search
 
-_EPS = float(np.finfo(np.float64).eps)
 # Values of each derivative on the grid at a time: they stay in the second-level cache.
 _CHUNK = 2**16
 _POINTS_PER_CHUNK = 1024
@@ -224,4 +223,4 @@ def _field(coefficients: ComplexArray, degree: int) -> _Field:
 
 def _noise(degree: int) -> float:
     """Rounding error of a gradient that is at most 1."""
-    return 16.0 * _EPS * (degree + 1)
+    return 16.0 * EPS * (degree + 1)

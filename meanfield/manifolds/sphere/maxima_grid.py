@@ -15,11 +15,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from meanfield.arrays import ComplexArray, FloatArray, IntArray
+from meanfield.arrays import EPS, ComplexArray, FloatArray, IntArray
 from meanfield.manifolds.sphere.coefficients import degree_of, degrees_orders, resize
 from meanfield.manifolds.sphere.jets import recurrence
 
-_EPS = float(np.finfo(np.float64).eps)
 # Rings for each degree that a field is as fine as; fewer mean more cells to halve, more a longer
 # transform.
 _RINGS_PER_DEGREE = 7
@@ -151,7 +150,7 @@ def normalised(fields: ComplexArray) -> tuple[ComplexArray, IntArray, FloatArray
         / 32
     )  # fmt: skip
     tails = np.cumsum(first[:, ::-1], axis=1)[:, ::-1]
-    kept = tails > 0.25 * _EPS * tails[:, :1]
+    kept = tails > 0.25 * EPS * tails[:, :1]
     largest = np.where(kept.any(axis=1), degree - np.argmax(kept[:, ::-1], axis=1), 0)
     scale = 1.0 / np.maximum(tails[:, 0], np.finfo(np.float64).tiny)
     scaled = (parts[0] + 1j * parts[1]) * scale[:, None] * kept[:, degrees]

@@ -21,10 +21,8 @@ import numpy.typing as npt
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.compute.threads import threads
 from meanfield.manifolds.sphere.coefficients import degree_of
-from meanfield.manifolds.sphere.margin import arguments, with_margin, without_margin
+from meanfield.manifolds.sphere.margin import SCALE, arguments, with_margin, without_margin
 
-# Harmonics orthonormal for sigma are sqrt(4 pi) times ducc0's.
-_SCALE = np.sqrt(4.0 * np.pi)
 # On fewer points transforms take less time than it takes to wake another thread.
 _LEAST_THREADED_SIZE = 16_000
 
@@ -85,11 +83,11 @@ class Rings:
 
     @cached_property
     def _synthesis_factor(self) -> FloatArray:
-        return np.full(self.count, _SCALE)
+        return np.full(self.count, SCALE)
 
     @cached_property
     def _analysis_factor(self) -> FloatArray:
-        return np.asarray(self.ring_weights * _SCALE)
+        return np.asarray(self.ring_weights * SCALE)
 
     @cached_property
     def _divergence_factor(self) -> FloatArray:

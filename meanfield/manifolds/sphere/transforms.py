@@ -15,11 +15,9 @@ from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.compute.threads import chunk_bounds, map_chunks
 from meanfield.manifolds.sphere.angles import angles_of, tangent_vectors
 from meanfield.manifolds.sphere.coefficients import count_of, degree_of, resize
-from meanfield.manifolds.sphere.margin import arguments, with_margin, without_margin
+from meanfield.manifolds.sphere.margin import SCALE, arguments, with_margin, without_margin
 from meanfield.manifolds.sphere.scratch import Scratch
 
-# Harmonics orthonormal for sigma are sqrt(4 pi) times ducc0's.
-_SCALE = np.sqrt(4.0 * np.pi)
 # The finest that ducc0 accepts; 1e-13 would save a tenth of the time.
 EPSILON = 1e-14
 # Each chunk makes (moments: collapses) its own fine grid, at a cost that grows with the degree.
@@ -55,7 +53,7 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
     total = parts[0]
     for part in parts[1:]:
         total += part
-    total *= _SCALE
+    total *= SCALE
     total[: max_degree + 1].imag = 0.0
     return total
 
@@ -83,7 +81,7 @@ def gradient(
     """Gradient of a real field, divided by another if given; see `points.gradient`."""
     # ducc0 knows no gradients of degree 0.
     degree = max(degree_of(coefficients), 1)
-    alm = _SCALE * (resize(coefficients, 1) if degree_of(coefficients) == 0 else coefficients)
+    alm = SCALE * (resize(coefficients, 1) if degree_of(coefficients) == 0 else coefficients)
     under = None if divisor is None else _scalar(divisor)
     found = np.empty((len(points), 3))
     bounds = _chunk_bounds(len(points), degree)
@@ -145,4 +143,4 @@ def _chunk_bounds(count: int, degree: int) -> list[int]:
 def _scalar(coefficients: ComplexArray) -> tuple[int, ComplexArray]:
     """Degree, and array for ducc0's scalar transforms."""
     degree = degree_of(coefficients)
-    return degree, with_margin(_SCALE * coefficients, degree)
+    return degree, with_margin(SCALE * coefficients, degree)

@@ -13,11 +13,12 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from meanfield.arrays import EPS
+
 Evaluation = tuple[float, float, float]
 """Value, one right slope, and curvature (0 where there is none to speak of)."""
 
 _MAX_EVALUATIONS = 400  # bisection alone, every fourth step, needs 4 x 61 for integers of 61 bits
-_EPS = 2.0**-52
 
 
 class Minimum(NamedTuple):
@@ -119,7 +120,7 @@ def _bound(
         bound, scale = left.value + left.slope * width, left.value
     elif right is not None:
         bound, scale = right.value - right.slope * width, right.value
-    return bound if _EPS * scale <= allowed else -float("inf")
+    return bound if EPS * scale <= allowed else -float("inf")
 
 
 def _between(left: _Tangent, right: _Tangent, count: int, stalled: bool) -> float:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import EPS, FloatArray
 from meanfield.compute.compiled import njit
 from meanfield.compute.newton import narrowed
 from meanfield.transport.circle.cdf import cumulative
@@ -59,7 +59,7 @@ def w2_densities(first: FloatArray, second: FloatArray) -> float:
 
 def _floor(rows: FloatArray) -> float:
     """Size of the rounding of a density, some eps times its maximum."""
-    return float(4.0 * np.finfo(np.float64).eps * 2.0 * len(rows) * rows[:, 1].max())
+    return float(4.0 * EPS * 2.0 * len(rows) * rows[:, 1].max())
 
 
 @njit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.arrays import IntArray
+from meanfield.arrays import EPS, IntArray
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.sphere.cells import Cells, grouped, level_starts
 from meanfield.transport.sphere.certificate import cone_bound, lower_bound, upper_bound
@@ -23,7 +23,7 @@ from meanfield.transport.sphere.plans import (
 _FIRST = 400
 _FACTOR = 4
 _CONES = 0.75  # W_1 from below by cones, relative to its upper bound, that is enough
-_ROUNDING = 2 * float(np.finfo(np.float64).eps)  # of the last root and sum
+_ROUNDING = 2 * EPS  # of the last root and sum
 _GAP = 2e-3  # how far from optimal plans may be, relative to their cost
 
 
