@@ -79,9 +79,9 @@ def test_neighbourhoods(agree: Agree, state: str, radius: float) -> None:
     """A box would be split that has no parts, or a pile read above its top."""
     points = _states()[state]
     mass = _weights(len(points))
-    agree(f"{ROOM}.neighbourhoods:neighbourhood_mass", points, None, radius)
-    agree(f"{ROOM}.neighbourhoods:neighbourhood_mass", points, mass, radius)
+    agree(f"{ROOM}.neighbourhoods:dense", points, None, radius, 0.1)
     agree(f"{ROOM}.neighbourhoods:dense", points, mass, radius, 0.1)
+    agree(f"{ROOM}.neighbourhoods:_mass_within", points, mass, radius, np.inf)
     agree(f"{ROOM}.neighbourhoods:linked", points, radius)
 
 
