@@ -1,8 +1,5 @@
 """Initial laws."""
 
-import pickle
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from scipy.special import ive
@@ -68,14 +65,6 @@ def test_laws_of_points_and_coefficients_keep_them() -> None:
     assert np.array_equal(measure.mass, [0.25, 0.75])
     density = mf.from_density([1.0, 0.1j]).build(CIRCLE)
     assert np.array_equal(density.coefficients, [1.0, 0.1j])
-
-
-def test_laws_show_name_and_parameters() -> None:
-    """What notebooks print."""
-    assert repr(mf.uniform()) == "uniform()"
-    assert repr(mf.from_points(np.zeros(2))) == "from_points(2 points, name='tokens')"
-    assert repr(mf.from_density([1.0, 0.1])) == "from_density((2,) coefficients)"
-    assert repr(mf.von_mises_fisher(2.0, 0.5)) == "von_mises_fisher(concentration=2.0, mean=0.5)"
 
 
 @pytest.mark.parametrize(
@@ -156,30 +145,3 @@ def test_laws_keep_what_they_were_given(kind: str) -> None:
     moments = law.build(mf.Circle()).moments(3)
     (given if isinstance(given, np.ndarray) else given[0])[1] = 0.3
     assert np.array_equal(law.build(mf.Circle()).moments(3), moments)
-
-
-LAWS = [
-    mf.uniform,
-    lambda: mf.perturbed_uniform([[3, 0.1, 0.0]]),
-    lambda: mf.von_mises_fisher(2.0, np.array([0.0, 0.6, 0.8])),
-    lambda: mf.mixture([(0.5, 0.1, 3.0), (0.5, None, 0.0)]),
-    lambda: mf.sampled(tokens=1000, seed=1, max_degree=4),
-    lambda: mf.from_density(np.array([1.0, 0.1])),
-    lambda: mf.from_points(np.array([0.1, 0.2]), np.array([0.3, 0.7])),
-]
-
-
-@pytest.mark.parametrize("make", LAWS)
-def test_laws_are_data(make: Callable[[], mf.Law]) -> None:
-    """Workers and comparisons of problems need laws that are equal if they say the same."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, make())
-    again = pickle.loads(pickle.dumps(problem))
-    assert again == problem == mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, make())
-    assert hash(again) == hash(problem)
-    assert [make() == other() for other in LAWS].count(True) == 1
-
-
-@pytest.mark.parametrize("make", LAWS[:5])
-def test_laws_print_what_makes_them_again(make: Callable[[], mf.Law]) -> None:
-    """A line of a notebook, pasted, is the same problem."""
-    assert eval(repr(make()), {name: getattr(mf, name) for name in mf.__all__}) == make()

@@ -1,8 +1,5 @@
 """Where a kernel is cut off, for every kernel of the table."""
 
-import pickle
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from parameters import each
@@ -97,33 +94,6 @@ def test_normalized_multipliers_are_the_quotient(dimension: int, name: str) -> N
 def test_kernel_of_mean_zero_has_a_degree(dimension: int) -> None:
     """For a(s) = s the mean a_0 is 0 and W = (s^2 - 1) / 2: nothing may be divided by a_0."""
     assert zonal(lambda s: s).degree(dimension) == 2
-
-
-def test_kernel_shows_name_and_beta() -> None:
-    """Functions printed by address would say nothing."""
-    assert repr(exponential(2.5)) == "exponential(beta=2.5)"
-    assert repr(linear()) == "linear()"
-    assert repr(zonal(np.exp, beta=4.0, name="mine")) == "zonal(exp, beta=4.0, name='mine')"
-    own = zonal(multipliers=[1.0, 0.5])
-    assert eval(repr(own)) == own
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: exponential(5.0),
-        linear,
-        lambda: zonal(np.exp, beta=4.0),
-        lambda: zonal(multipliers=[1.0, 0.5]),
-    ],
-    ids=["exponential", "linear", "function", "multipliers"],
-)
-def test_kernels_are_data(make: Callable[[], Kernel]) -> None:
-    """Workers and caches need kernels that are equal if they do the same."""
-    kernel = make()
-    assert kernel == make() == pickle.loads(pickle.dumps(kernel))
-    assert hash(kernel) == hash(make())
-    assert kernel != exponential(5.5)
 
 
 @pytest.mark.parametrize("kernel", [exponential(-3.0), exponential(7.0), linear()], ids=repr)

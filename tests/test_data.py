@@ -1,0 +1,78 @@
+"""Problems and their parts are plain data: they compare, hash, pickle, copy and print."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.config.sections import INITIAL
+from meanfield.kernels import KERNELS
+from meanfield.manifolds import MANIFOLDS
+
+MAKERS: dict[str, Callable[[], Any]] = {
+    **{f"space {name}": make for name, make in MANIFOLDS.items()},
+    "space of theory": lambda: mf.Sphere(8),
+    **{f"kernel {name}": lambda make=make: make(5.0) for name, make in KERNELS.items()},
+    "kernel, another beta": lambda: mf.exponential(-5.5),
+    "kernel of a function": lambda: mf.zonal(np.exp, beta=4.0),
+    "kernel of multipliers": lambda: mf.zonal(multipliers=[1.0, 0.5]),
+    "flow": lambda: mf.Flow(True, -0.5, 0.1),
+    "flow SA": lambda: mf.Flow(normalized=True),
+    "law uniform": mf.uniform,
+    "law perturbed_uniform": lambda: mf.perturbed_uniform([[3, 0.1, 0.0]]),
+    "law von_mises_fisher": lambda: mf.von_mises_fisher(2.0, np.array([0.0, 0.6, 0.8])),
+    "law mixture": lambda: mf.mixture([(0.5, 0.1, 3.0), (0.5, None, 0.0)]),
+    "law sampled": lambda: mf.sampled(tokens=1000, seed=1, max_degree=4),
+    "law tokens": lambda: mf.from_points(np.array([0.1, 0.2]), np.array([0.3, 0.7])),
+    "law atoms": lambda: mf.from_points(np.array([0.1, 0.2]), name="atoms"),
+    "law file": lambda: mf.from_density(np.array([1.0, 0.1])),
+}
+
+
+def problem_from(law: Callable[[], mf.Law]) -> Callable[[], mf.Problem]:
+    """What makes a problem that starts from a law."""
+    return lambda: mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law())
+
+
+LAWS = {name: make for name, make in MAKERS.items() if name.startswith("law")}
+THINGS = MAKERS | {f"problem with {name}": problem_from(law) for name, law in LAWS.items()}
+# Functions and arrays are shown by name and size.
+SHOWN = {
+    "kernel of a function": "zonal(exp, beta=4.0, name='zonal')",
+    "law tokens": "from_points(2 points, name='tokens')",
+    "law atoms": "from_points(2 points, name='atoms')",
+    "law file": "from_density((2,) coefficients)",
+}
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_data_are_equal_if_they_say_the_same(name: str) -> None:
+    """Workers, caches and comparisons of runs would take one problem for two, or two for one."""
+    make = THINGS[name]
+    thing = make()
+    for again in (make(), pickle.loads(pickle.dumps(thing)), copy.deepcopy(thing)):
+        assert again == thing
+        assert hash(again) == hash(thing)
+    assert [other for other in THINGS if THINGS[other]() == thing] == [name]
+
+
+def test_data_print_what_makes_them_again() -> None:
+    """A line of a notebook, pasted, is the same problem."""
+    public = {name: getattr(mf, name) for name in mf.__all__}
+    for name, make in THINGS.items():
+        shown = SHOWN.get(name.removeprefix("problem with "))
+        if shown is None:
+            assert eval(repr(make()), public) == make(), name
+        else:
+            assert repr(make()).endswith((shown, f"{shown})")), name
+
+
+def test_every_law_of_run_files_is_here() -> None:
+    """A law that somebody adds would be left out."""
+    assert {name.removeprefix("law ") for name in LAWS} == set(INITIAL)
