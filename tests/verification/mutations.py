@@ -120,8 +120,8 @@ MUTATIONS = [
     Mutation(
         "velocities of long vectors are not scaled with them",
         "representations/particles.py",
-        "            velocity = velocity * lengths[:, None]\n",
-        "            velocity = velocity / lengths[:, None]\n",
+        "            velocity = velocity * space.per_point(lengths)\n",
+        "            velocity = velocity / space.per_point(lengths)\n",
         HERE + "sphere/test_particle_steps.py::test_lengths_drift_and_do_not_matter",
     ),
     Mutation(
@@ -190,8 +190,8 @@ MUTATIONS = [
     Mutation(
         "paper time is scaled the wrong way",
         "theory/time_units.py",
-        "np.exp(-problem.kernel.log_scale)",
-        "np.exp(problem.kernel.log_scale)",
+        "np.exp(-zonal.kernel.log_scale)",
+        "np.exp(zonal.kernel.log_scale)",
         HERE + "test_reference_trajectories.py::test_default_tolerance_is_good_for_nine_digits",
     ),
 ]
