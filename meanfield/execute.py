@@ -11,7 +11,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.compute.threads import one_blas_thread
 from meanfield.config import Config, ConfigError
-from meanfield.config.difference import check_continues
+from meanfield.config.config import check_continues
 from meanfield.observables import observe
 from meanfield.observables.clusters import cluster_radius
 from meanfield.outputs.locks import check_welcome, writer_lock

@@ -22,7 +22,7 @@ from meanfield.commands.prediction_report import report_json as prediction_json
 from meanfield.commands.provenance_report import report_json as provenance_json
 from meanfield.commands.stability import analysis
 from meanfield.config import config, sections
-from meanfield.config.tables import REQUIRED, Key
+from meanfield.config.keys import REQUIRED, Key, keys_of
 from meanfield.outputs.plots import PLOTS
 from meanfield.outputs.study_file import STUDY_COMMANDS
 
@@ -30,13 +30,8 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 
 RUN_FILE_TABLES: dict[str, dict[str, Key]] = {
-    "`[problem]`": sections.PROBLEM_KEYS,
-    "`[representation]`": config.REPRESENTATION_KEYS,
-    "`[time]`": config.TIME_KEYS,
-    "`[output]`": config.OUTPUT_KEYS,
-    "`[compare]`": config.COMPARE_KEYS,
-    "`[ensemble]`": config.ENSEMBLE_KEYS,
-} | {f'`[initial]` with `name = "{name}"`': keys for name, (keys, _) in sections.INITIAL.items()}
+    f"`[{name}]`": keys for name, keys in config.SECTION_KEYS.items()
+} | {f'`[initial]` with `name = "{name}"`': keys_of(law) for name, law in sections.INITIAL.items()}
 """Heading in docs/run-file.md -> keys of that section."""
 
 TYPES = {

@@ -17,8 +17,8 @@ from meanfield.commands.studies import (
     study_output,
 )
 from meanfield.config import Config, load_config
-from meanfield.config.difference import check_continues
-from meanfield.config.errors import located
+from meanfield.config.config import check_continues
+from meanfield.config.keys import located
 from meanfield.files.replacing import OutputError
 from meanfield.outputs.comparison_file import load_comparison, write_comparison
 from meanfield.outputs.output_file import OutputFile

@@ -17,8 +17,8 @@ from meanfield.commands.studies import (
     study_output,
 )
 from meanfield.config import Config, ConfigError, load_config
-from meanfield.config.difference import check_continues
-from meanfield.config.errors import located
+from meanfield.config.config import check_continues
+from meanfield.config.keys import located
 from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.study_file import record_study

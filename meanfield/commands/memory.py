@@ -21,7 +21,7 @@ from meanfield.commands.pools import worker_count
 from meanfield.commands.streams import say
 from meanfield.compute.limits import available_memory
 from meanfield.config import Config, ConfigError
-from meanfield.config.errors import located
+from meanfield.config.keys import located
 from meanfield.measures import Measure
 from meanfield.observables.clusters import cluster_radius, grid_degree, grid_size
 from meanfield.outputs.recorder import PENDING_BYTES

@@ -12,8 +12,8 @@ from meanfield.commands.pools import pool
 from meanfield.commands.prediction_report import report, report_json
 from meanfield.commands.problem_options import problem_of
 from meanfield.commands.progress import shown
-from meanfield.config.errors import located
 from meanfield.config.initial_files import tokens_from_file
+from meanfield.config.keys import located
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.studies.corrected_law import default_corrected_samples
@@ -79,7 +79,7 @@ def _tokens(problem: Problem, options: argparse.Namespace) -> int | FloatArray:
         if options.tokens is None:
             raise ValueError("--tokens N or --input TOKENS.npy is required.")
         return int(options.tokens)
-    law = tokens_from_file({"file": options.input}, Path(), problem)
+    law = tokens_from_file(Path(), problem, options.input)
     with located(f"{options.input}:"):
         points = cast(Measure, law.build(problem.space)).points
     found = len(points)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
 from meanfield.config import Config, ConfigError
-from meanfield.config.output import output_path
+from meanfield.config.output import check_path
 from meanfield.outputs.locks import check_welcome, writer_lock
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.provenance import provenance
@@ -32,8 +32,8 @@ def study_output(options: argparse.Namespace, config: Config, name: str) -> Path
     ValueError
         If the figure cannot be written where it is to go.
     """
-    chosen = Path(options.output or config.source.with_name(f"{config.source.stem}-{name}.h5"))
-    path = output_path("", config.source, None, chosen, config.inputs)
+    path = Path(options.output or config.source.with_name(f"{config.source.stem}-{name}.h5"))
+    check_path(f"-o {path}", path, config.inputs)
     check_welcome(path, resume=options.resume, overwrite=options.overwrite)
     if options.plot is not None:
         from meanfield.outputs.plots.figures import check_figure

@@ -2,72 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.config.document import override, read_document
-from meanfield.config.errors import ConfigError, located
-from meanfield.config.output import OUTPUT_KEYS, Output, output_path
-from meanfield.config.sections import INITIAL, PROBLEM_KEYS, read_problem
-from meanfield.config.tables import (
+from meanfield.config.document import override, parsed, read_document
+from meanfield.config.keys import (
     REQUIRED,
+    ConfigError,
     Key,
+    either,
     integer,
+    keys_of,
     line,
     list_of,
+    located,
     number,
     one_of,
     read_table,
     shortened,
 )
-from meanfield.config.times import TIME_KEYS, step_of, times_of
+from meanfield.config.output import Output, output_of
+from meanfield.config.sections import INITIAL, PROBLEM_KEYS, read_problem
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
-from meanfield.representations.options import MOST_NODES
+from meanfield.simulation import scaled_times
 from meanfield.studies.convergence import METRICS, StudyOptions
 from meanfield.studies.ensemble import CARRIERS, EnsembleOptions
 from meanfield.studies.study import MOST_TOKENS
+from meanfield.theory.time_units import TIME_UNITS, time_unit
+from meanfield.trajectory import MOST_STEPS
 
+# From here on states are not kept unasked.
 _MANY_TOKENS = 1_000_000
+_MOST_SAVES = 1_000_000
 
-REPRESENTATION_KEYS = {
-    "name": Key(one_of("auto", *REPRESENTATIONS), "auto"),
-    "tolerance": Key(number, None),
-    "max_degree": Key(integer, None),
-    "max_nodes": Key(integer, MOST_NODES),
-    "tokens": Key(integer, None),
-    "seed": Key(integer, 0),
-}
-_STUDY = StudyOptions()
-COMPARE_KEYS = {
-    "tokens": Key(list_of(integer, least=1), list(_STUDY.tokens)),
-    "repetitions": Key(integer, _STUDY.repetitions),
-    "metric": Key(one_of(*METRICS), _STUDY.metric),
-    "seed": Key(integer, _STUDY.seed),
-}
-_ENSEMBLE = EnsembleOptions()
-ENSEMBLE_KEYS = {
-    "tokens": Key(list_of(integer, least=1), list(_ENSEMBLE.tokens)),
-    "runs": Key(integer, _ENSEMBLE.runs),
-    "times": Key(list_of(number, least=1), list(_ENSEMBLE.times)),
-    "carrier": Key(one_of(*CARRIERS), _ENSEMBLE.carrier),
-    "seed": Key(integer, _ENSEMBLE.seed),
-}
+
+def times_of(
+    problem: Problem,
+    /,
+    end: float,
+    unit: Annotated[str, one_of(*TIME_UNITS)] = "scaled",
+    save: Annotated[Any, either(integer, list_of(number, least=1))] = 61,
+    spacing: Annotated[str, one_of("linear", "log")] = "linear",
+    first: float | None = None,
+    stop: Annotated[str | None, one_of("one_cluster")] = None,
+    step: float | None = None,
+) -> tuple[FloatArray, float | None]:
+    """Section [time]: times to save, and the step of noisy particles, in scaled time.
+
+    Raises
+    ------
+    ValueError
+        If the times are too many, out of order or out of range; if the step is not positive,
+        longer than the run, or so short that the run would not end.
+    """
+    count = save if isinstance(save, int) else len(save)
+    if count > _MOST_SAVES:
+        raise ValueError(f"save must be at most {_MOST_SAVES} times, got {count}.")
+    if spacing == "log":
+        save = _logarithmic(save, first, end)
+    elif first is not None:
+        raise ValueError('first needs spacing = "log".')
+    times = scaled_times(problem, end, save, unit)
+    if step is None:
+        return times, None
+    if not 0.0 < step <= end:
+        raise ValueError(f"step = {step:g} must be positive, and at most end = {end:g}.")
+    if end > MOST_STEPS * step:
+        raise ValueError(
+            f"step = {step:g} makes {end / step:.3g} steps until end = {end:g}, at most "
+            f"{MOST_STEPS:g}: nobody could wait for more."
+        )
+    return times, step * time_unit(problem, unit)
+
+
+def _logarithmic(count: Any, first: float | None, end: float) -> list[float]:
+    if not isinstance(count, int) or count < 2 or first is None or not 0 < first < end:
+        raise ValueError(
+            'spacing = "log" needs save = COUNT of at least 2 and first between 0 and end.'
+        )
+    times = np.geomspace(first, end, count)
+    times[0], times[-1] = first, end
+    return [float(t) for t in times]
+
+
 SECTION_KEYS = {
     "problem": PROBLEM_KEYS,
-    "representation": REPRESENTATION_KEYS,
-    "time": TIME_KEYS,
-    "output": OUTPUT_KEYS,
-    "compare": COMPARE_KEYS,
-    "ensemble": ENSEMBLE_KEYS,
+    "representation": keys_of(Options, name=one_of("auto", *REPRESENTATIONS)),
+    "time": keys_of(times_of),
+    "output": keys_of(output_of),
+    "compare": keys_of(StudyOptions, metric=one_of(*METRICS)),
+    "ensemble": keys_of(EnsembleOptions, carrier=one_of(*CARRIERS)),
 }
 """Sections with the same keys in every run file; those of [initial] depend on its name."""
+# The step of noisy particles is a time: it stands in [time], in its unit.
+del SECTION_KEYS["representation"]["step"]
 
 
 @dataclass(frozen=True)
@@ -130,7 +165,7 @@ def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
     """
     initial = tables.get("initial", {"name": "uniform"})
     name = initial.get("name", "perturbed_uniform")
-    sections = SECTION_KEYS | {"initial": {"name": Key(line, name), **INITIAL[name][0]}}
+    sections = SECTION_KEYS | {"initial": {"name": Key(line, name), **keys_of(INITIAL[name])}}
     complete = dict(tables)
     for section, keys in sections.items():
         defaults = {k: key.default for k, key in keys.items() if key.default is not REQUIRED}
@@ -198,31 +233,29 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None, allow_code
     initial = tables.get("initial", {"name": "uniform"})
     problem = read_problem(where, source.parent, tables["problem"], initial, anywhere=allow_code)
     with located(f"{where}: [time]"):
-        times = times_of(values["time"], problem)
-        step = step_of(values["time"], problem)
+        times, step = times_of(problem, **values["time"])
     with located(f"{where}: [representation]"):
         options = Options(**values["representation"], step=step)
         _check_representation(problem, options)
-    output = values["output"]
     inputs = [source, *_input_files(source.parent, tables)]
-    path = output_path(f"{where}: [output]", source, output["path"], given, inputs)
-    state = output["state"] or _default_state(problem, options)
+    state = _default_state(problem, options)
+    output = output_of(f"{where}: [output]", source, given, inputs, state, **values["output"])
     with located(f"{where}: [compare]"):
         compare = StudyOptions(**_hashable(values["compare"]))
     with located(f"{where}: [ensemble]"):
         ensemble = EnsembleOptions(**_hashable(values["ensemble"]))
     return Config(
-        source,
-        title,
-        problem,
-        options,
-        times,
-        values["time"]["stop"],
-        Output(path, tuple(output["observables"]), state),
-        tuple(inputs),
-        compare,
-        ensemble,
-        tables,
+        source=source,
+        title=title,
+        problem=problem,
+        options=options,
+        times=times,
+        stop=values["time"]["stop"],
+        output=output,
+        inputs=tuple(inputs),
+        compare=compare,
+        ensemble=ensemble,
+        tables=tables,
     )
 
 
@@ -253,3 +286,56 @@ def _default_state(problem: Problem, options: Options) -> str:
     measure = problem.initial_measure()
     count = len(measure.points) if isinstance(measure, Measure) else (options.tokens or 0)
     return "last" if count > _MANY_TOKENS else "all"
+
+
+def check_continues(
+    config: Config, stored: str, path: Path, free: Mapping[str, tuple[str, ...] | None]
+) -> None:
+    """Refuse to continue a result of another run file.
+
+    Parameters
+    ----------
+    config : Config
+        The run file given now.
+    stored : str
+        The run file that the result was made from, as TOML.
+    path : Path
+        Where the result is, for the error.
+    free : mapping
+        Section -> keys that may differ; None frees the whole section. The title is free, and keys
+        that were left out have their defaults.
+
+    Raises
+    ------
+    ConfigError
+        If they differ in anything that is not free, or the stored one is none.
+    """
+    try:
+        before = with_defaults(parsed(stored))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ConfigError(
+            f"{path} does not tell the run file it was made from: use --overwrite to start again."
+        ) from None
+    different = _difference(before, with_defaults(config.tables), free)
+    if different is not None:
+        raise ConfigError(
+            f"{config.source.name}: {different} differs from that of {path}, which --resume "
+            "continues. Use --overwrite to start again."
+        )
+
+
+def _difference(
+    before: dict[str, Any], after: dict[str, Any], free: Mapping[str, tuple[str, ...] | None]
+) -> str | None:
+    """First "[section] key" in which two documents differ and may not."""
+    for section in sorted({*before, *after} - {"title"}):
+        keys = free.get(section, ())
+        if keys is None:
+            continue
+        old, new = before.get(section, {}), after.get(section, {})
+        if not isinstance(old, dict) or not isinstance(new, dict):
+            return section
+        for key in sorted({*old, *new} - set(keys)):
+            if old.get(key) != new.get(key):
+                return f"[{section}] {key}"
+    return None

@@ -7,8 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from meanfield.config.errors import ConfigError
-from meanfield.config.tables import shown
+from meanfield.config.keys import ConfigError, shown
 
 # A run file is written by hand; whole clouds of tokens belong into .npy files. Parsing takes a
 # second a MiB.
@@ -87,11 +86,11 @@ def override(tables: dict[str, Any], argument: str) -> None:
 
 def _value(text: str) -> Any:
     try:
-        found = parsed(f"value = {text}")
+        document = parsed(f"value = {text}")
     except ValueError:
         return text
     # "1 <newline> other = 2" would be two keys: no value, a string.
-    return found["value"] if len(found) == 1 else text
+    return document["value"] if len(document) == 1 else text
 
 
 def parsed(text: str) -> dict[str, Any]:

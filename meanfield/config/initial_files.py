@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 import warnings
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from meanfield.compute.limits import available_memory
-from meanfield.config.tables import shortened, shown
+from meanfield.config.keys import shortened, shown
 from meanfield.initial import InitialLaw, from_density, from_points
 from meanfield.measures import Density
 from meanfield.problem import Problem
 
 
-def tokens_from_file(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
+def tokens_from_file(folder: Path, bare: Problem, /, file: str) -> InitialLaw:
     """Empirical measure of the points in a .npy file.
 
     Raises
@@ -24,16 +24,16 @@ def tokens_from_file(values: dict[str, Any], folder: Path, bare: Problem) -> Ini
     ValueError
         If the file is not there, no .npy file, or holds anything but real numbers.
     """
-    label, path = f"file = {shown(values['file'])}", folder / values["file"]
+    label, path = f"file = {shown(file)}", folder / file
     # A pipe or a device would make us wait, or never end.
     if not path.is_file():
         raise ValueError(f"{label}: no such file.")
     try:
-        with warnings.catch_warnings(), path.open("rb") as file:
+        with warnings.catch_warnings(), path.open("rb") as opened:
             warnings.simplefilter("ignore")
-            need = _bytes_to_read(file)
+            need = _bytes_to_read(opened)
             if need <= available_memory():
-                points = np.lib.format.read_array(file, allow_pickle=False)
+                points = np.lib.format.read_array(opened, allow_pickle=False)
                 need = 0.0
     except MemoryError:
         raise ValueError(f"{label} needs more memory than there is, or is damaged.") from None
@@ -68,7 +68,7 @@ def _bytes_to_read(file: BinaryIO) -> float:
     return math.prod(shape) * float(dtype.itemsize + 8)
 
 
-def last_state_of_run(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
+def last_state_of_run(folder: Path, bare: Problem, /, path: str) -> InitialLaw:
     """Last state of a run file.
 
     Raises
@@ -78,8 +78,8 @@ def last_state_of_run(values: dict[str, Any], folder: Path, bare: Problem) -> In
     """
     from meanfield.outputs.run_file import load
 
-    label, path = f"path = {shown(values['path'])}", folder / values["path"]
-    run = load(path)
+    label = f"path = {shown(path)}"
+    run = load(folder / path)
     manifold = run.attributes["manifold"]
     if manifold != bare.manifold.name:
         raise ValueError(f"{label} is a run on the {manifold}, expected {bare.manifold.name}.")

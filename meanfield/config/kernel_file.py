@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.config.errors import ConfigError
+from meanfield.config.keys import ConfigError
 from meanfield.errors import one_line
 
 # What everything else computes with: code that replaces a function in them breaks the run.

@@ -7,52 +7,51 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from meanfield.config.errors import ConfigError
-from meanfield.config.tables import Key, list_of, one_of, shown, string
+from meanfield.config.keys import ConfigError, list_of, one_of, shown
 from meanfield.observables import DEFAULT_OBSERVABLES, OBSERVABLES
-
-OUTPUT_KEYS = {
-    "path": Key(string, None),
-    "observables": Key(list_of(one_of(*OBSERVABLES)), list(DEFAULT_OBSERVABLES)),
-    "state": Key(one_of("all", "last", "none"), None),
-}
 
 
 @dataclass(frozen=True)
 class Output:
-    """Section [output].
-
-    Attributes
-    ----------
-    path : Path
-        Given or derived. By default the run file's name with .h5, beside it.
-    observables : tuple of str
-        Given.
-    state : str
-        Given or derived. "all", "last" or "none".
-    """
+    """What [output] comes to: the file, what is observed, which states ("all", "last", "none")."""
 
     path: Path
     observables: tuple[str, ...]
     state: str
 
 
-def output_path(
-    section: str, source: Path, path: str | None, given: Path | None, inputs: Sequence[Path]
-) -> Path:
-    """Path of the output, checked as far as that is possible without writing.
+def output_of(
+    section: str,
+    source: Path,
+    given: Path | None,
+    inputs: Sequence[Path],
+    usual_state: str,
+    /,
+    path: str | None = None,
+    observables: Annotated[tuple[str, ...], list_of(one_of(*OBSERVABLES))] = DEFAULT_OBSERVABLES,
+    state: Annotated[str | None, one_of("all", "last", "none")] = None,
+) -> Output:
+    """Section [output] of the run file `source`; the path `given` on the command line wins."""
+    if given is not None:
+        chosen, named = given, f"-o {given}"
+    else:
+        chosen = source.with_suffix(".h5") if path is None else source.parent / path
+        named = f"{section} path = {shown(chosen.name if path is None else path)}"
+    check_path(named, chosen, inputs)
+    return Output(chosen, tuple(observables), state or usual_state)
+
+
+def check_path(named: str, path: Path, inputs: Sequence[Path]) -> None:
+    """Check where an output goes, as far as that is possible without writing.
 
     Parameters
     ----------
-    section : str
-        What errors begin with.
-    source : Path
-        The run file.
-    path : str or None
-        Key `path` of the section, relative to the run file.
-    given : Path or None
-        The command line's, which wins.
+    named : str
+        How the user named it, for the error.
+    path : Path
+        Where it goes.
     inputs : sequence of Path
         Files that the run reads: none may be the output.
 
@@ -62,20 +61,13 @@ def output_path(
         If it is a folder or a device, its folder does not exist or cannot be written, or it is
         one of the inputs.
     """
-    chosen = source.with_suffix(".h5")
-    if given is not None:
-        chosen = given
-    elif path is not None:
-        chosen = source.parent / path
     try:
-        obstacle = _obstacle(chosen, inputs)
+        obstacle = _obstacle(path, inputs)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         obstacle = f"cannot be written: {reason}"
-    if obstacle is None:
-        return chosen
-    named = f"{section} path = {shown(chosen.name if path is None else path)}"
-    raise ConfigError(f"{named if given is None else f'-o {given}'} {obstacle}.")
+    if obstacle is not None:
+        raise ConfigError(f"{named} {obstacle}.")
 
 
 def _obstacle(path: Path, inputs: Sequence[Path]) -> str | None:

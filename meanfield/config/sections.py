@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from meanfield.config.errors import ConfigError, located
 from meanfield.config.initial_files import last_state_of_run, tokens_from_file
 from meanfield.config.kernel_file import kernel_function
-from meanfield.config.tables import (
+from meanfield.config.keys import (
+    ConfigError,
     Key,
-    boolean,
     either,
-    integer,
+    keys_of,
     list_of,
+    located,
     number,
     one_of,
     read_table,
@@ -34,22 +34,11 @@ from meanfield.initial import (
     uniform,
     von_mises_fisher,
 )
-from meanfield.kernels import KERNELS, Kernel, zonal
+from meanfield.kernels import KERNELS, zonal
 from meanfield.manifolds import MANIFOLDS
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_range
 from meanfield.theory.stability import dominant_degree
-
-PROBLEM_KEYS = {
-    "manifold": Key(one_of(*MANIFOLDS)),
-    "kernel": Key(one_of(*KERNELS, "zonal"), "exponential"),
-    "beta": Key(number, None),
-    "multipliers": Key(list_of(number, least=1), None),
-    "attention": Key(string, None),
-    "normalized": Key(boolean, False),
-    "strength": Key(number, 1.0),
-    "diffusivity": Key(number, 0.0),
-}
 
 # Laws that a hand wrote stay far below; memory and time of a law are proportional to this.
 _MOST_TOKENS = 10**8
@@ -97,39 +86,57 @@ def bare_problem(section: str, folder: Path, table: Any, *, anywhere: bool = Fal
     """Problem of the section [problem] without its initial law."""
     values = read_table(section, table, PROBLEM_KEYS)
     with located(section):
-        flow = Flow(values["normalized"], values["strength"], values["diffusivity"])
-        check_range(flow)
-        kernel = _kernel(section, folder, values, anywhere)
-        bare = Problem(MANIFOLDS[values["manifold"]](), kernel, flow)
+        bare = _problem(section, folder, anywhere, **values)
         # A user's function may turn out not to be smooth: find out before anything starts.
         _ = bare.kernel_degree
     return bare
 
 
-def _kernel(section: str, folder: Path, values: dict[str, Any], anywhere: bool) -> Kernel:
-    own = {key: values[key] for key in ("multipliers", "attention") if values[key] is not None}
-    if values["kernel"] != "zonal":
-        if own:
-            raise ConfigError(f'{section} {next(iter(own))} needs kernel = "zonal".')
-        if values["beta"] is None and values["kernel"] == "exponential":
+def _problem(
+    section: str,
+    folder: Path,
+    anywhere: bool,
+    /,
+    manifold: Annotated[str, one_of(*MANIFOLDS)],
+    kernel: Annotated[str, one_of(*KERNELS, "zonal")] = "exponential",
+    beta: float | None = None,
+    multipliers: tuple[float, ...] | None = None,
+    attention: str | None = None,
+    normalized: bool = False,
+    strength: float = 1.0,
+    diffusivity: float = 0.0,
+) -> Problem:
+    flow = Flow(normalized, strength, diffusivity)
+    check_range(flow)
+    own = {"multipliers": multipliers, "attention": attention}
+    given = [key for key, value in own.items() if value is not None]
+    if kernel != "zonal":
+        if given:
+            raise ConfigError(f'{section} {given[0]} needs kernel = "zonal".')
+        if beta is None and kernel == "exponential":
             raise ConfigError(f"{section} beta is missing.")
-        return KERNELS[values["kernel"]](values["beta"] or 0.0)
-    if len(own) != 1:
+        return Problem(MANIFOLDS[manifold](), KERNELS[kernel](beta or 0.0), flow)
+    if len(given) != 1:
         raise ConfigError(
             f'{section} kernel = "zonal" needs either multipliers = [a_0, a_1, ...] or '
             'attention = "file.py:function".'
         )
-    beta = 1.0 if values["beta"] is None else values["beta"]
+    width = 1.0 if beta is None else beta
     low, high = _WIDTH_BETAS
-    if not low <= beta <= high:
+    if not low <= width <= high:
         raise ConfigError(
-            f"{section} beta = {shown(beta)} must lie between {low:g} and {high:g}: for a zonal "
+            f"{section} beta = {shown(width)} must lie between {low:g} and {high:g}: for a zonal "
             "kernel it only sets the width of a cluster."
         )
-    if "multipliers" in own:
-        return zonal(multipliers=own["multipliers"], beta=beta)
-    function = kernel_function(section, folder, own["attention"], anywhere=anywhere)
-    return zonal(function, beta=beta, name=own["attention"])
+    if attention is None:
+        made = zonal(multipliers=multipliers, beta=width)
+    else:
+        function = kernel_function(section, folder, attention, anywhere=anywhere)
+        made = zonal(function, beta=width, name=attention)
+    return Problem(MANIFOLDS[manifold](), made, flow)
+
+
+PROBLEM_KEYS = keys_of(_problem)
 
 
 def initial_law(section: str, folder: Path, table: Any, bare: Problem) -> InitialLaw:
@@ -140,64 +147,13 @@ def initial_law(section: str, folder: Path, table: Any, bare: Problem) -> Initia
     if not isinstance(name, str) or name not in INITIAL:
         known = ", ".join(sorted(INITIAL))
         raise ConfigError(f"{section} name = {shown(name)} is not known. Known: {known}.")
-    keys, build = INITIAL[name]
-    values = read_table(section, table, {"name": Key(string, name), **keys})
+    values = read_table(section, table, {"name": Key(string, name), **keys_of(INITIAL[name])})
     del values["name"]
-    return build(values, folder, bare)
-
-
-def _perturbed_uniform(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
-    largest = bare.space.largest_degree
-    for mode in values["modes"]:
-        if mode and mode[0] > largest:
-            raise ValueError(f"modes holds degree {mode[0]:g}, expected at most {largest}.")
-    return perturbed_uniform(values["modes"])
-
-
-def _sampled(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
-    tokens, seed, degree = values["tokens"], values["seed"], values["max_degree"]
-    if degree is None:
-        degree = 2 * (dominant_degree(bare) or 1)
-    if not 1 <= tokens <= _MOST_TOKENS:
-        raise ValueError(f"tokens = {tokens} must lie between 1 and {_MOST_TOKENS}.")
-    largest = bare.space.largest_degree
-    if not 1 <= degree <= largest:
-        raise ValueError(f"max_degree = {degree} must lie between 1 and {largest}.")
-    if seed < 0:
-        raise ValueError(f"seed = {seed} must not be negative.")
-    return sampled(tokens, seed, degree)
-
-
-def _mixture(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
-    parts = values["components"]
-    return mixture(
-        [(part["weight"], _mean(part["mean"], bare), part["concentration"]) for part in parts]
-    )
-
-
-def _von_mises_fisher(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
-    return von_mises_fisher(values["concentration"], _mean(values["mean"], bare))
-
-
-def _mean(value: Any, bare: Problem) -> Any:
-    """Angle on the circle, vector of three numbers on the sphere."""
-    wanted = "an angle" if bare.manifold.dimension == 1 else "a vector [x, y, z]"
-    fits = isinstance(value, list) == (bare.manifold.dimension > 1)
-    if value is not None and not fits:
-        raise ValueError(f"mean = {shown(value)} must be {wanted} on the {bare.manifold.name}.")
-    return value
-
-
-def _atoms(values: dict[str, Any], folder: Path, bare: Problem) -> InitialLaw:
-    weights = None if values["weights"] is None else np.array(values["weights"])
-    wanted, other = ("angles", "points") if bare.manifold.dimension == 1 else ("points", "angles")
-    if values[wanted] is None or values[other] is not None:
-        raise ValueError(f"atoms on the {bare.manifold.name} are given by {wanted} = [...] alone.")
-    return from_points(np.array(values[wanted]), weights, "atoms")
+    return INITIAL[name](folder, bare, **values)
 
 
 def _vector(value: Any) -> list[float]:
-    components = list_of(number)(value)
+    components: list[float] = list_of(number)(value)
     if len(components) != 3:
         raise TypeError("must be a vector of three numbers")
     return components
@@ -211,10 +167,41 @@ def _concentration(value: Any) -> float:
     return concentration if concentration >= low else 0.0
 
 
-_COMPONENT_KEYS = {
-    "weight": Key(number),
-    "mean": Key(either(number, _vector), None),
-    "concentration": Key(_concentration),
+def _uniform(folder: Path, bare: Problem, /) -> InitialLaw:
+    return uniform()
+
+
+def _perturbed_uniform(
+    folder: Path, bare: Problem, /, modes: Annotated[list[list[float]], list_of(list_of(number))]
+) -> InitialLaw:
+    largest = bare.space.largest_degree
+    for mode in modes:
+        if mode and mode[0] > largest:
+            raise ValueError(f"modes holds degree {mode[0]:g}, expected at most {largest}.")
+    return perturbed_uniform(modes)
+
+
+def _von_mises_fisher(
+    folder: Path,
+    bare: Problem,
+    /,
+    concentration: Annotated[float, _concentration],
+    mean: Annotated[Any, either(number, _vector)] = None,
+) -> InitialLaw:
+    return von_mises_fisher(concentration, _mean(mean, bare))
+
+
+def _mean(value: Any, bare: Problem) -> Any:
+    """Angle on the circle, vector of three numbers on the sphere."""
+    wanted = "an angle" if bare.manifold.dimension == 1 else "a vector [x, y, z]"
+    fits = isinstance(value, list) == (bare.manifold.dimension > 1)
+    if value is not None and not fits:
+        raise ValueError(f"mean = {shown(value)} must be {wanted} on the {bare.manifold.name}.")
+    return value
+
+
+_COMPONENT_KEYS = {"weight": Key(number)} | {
+    name: keys_of(_von_mises_fisher)[name] for name in ("mean", "concentration")
 }
 
 
@@ -225,33 +212,59 @@ def _component(value: Any) -> dict[str, Any]:
         raise TypeError(f"is wrong: {str(error).rstrip('.')}") from None
 
 
-INITIAL: dict[str, tuple[dict[str, Key], Callable[[dict[str, Any], Path, Problem], InitialLaw]]] = {
-    "uniform": ({}, lambda v, folder, bare: uniform()),
-    "perturbed_uniform": (
-        {"modes": Key(list_of(list_of(number)))},
-        _perturbed_uniform,
-    ),
-    "von_mises_fisher": (
-        {"concentration": Key(_concentration), "mean": Key(either(number, _vector), None)},
-        _von_mises_fisher,
-    ),
-    "mixture": ({"components": Key(list_of(_component, least=1))}, _mixture),
-    "sampled": (
-        {"tokens": Key(integer), "seed": Key(integer, 0), "max_degree": Key(integer, None)},
-        _sampled,
-    ),
-    "file": ({"path": Key(string)}, last_state_of_run),
-    "tokens": ({"file": Key(string)}, tokens_from_file),
-    "atoms": (
-        {
-            "angles": Key(list_of(number, least=1), None),
-            "points": Key(list_of(_vector, least=1), None),
-            "weights": Key(list_of(number), None),
-        },
-        _atoms,
-    ),
+def _mixture(
+    folder: Path,
+    bare: Problem,
+    /,
+    components: Annotated[list[dict[str, Any]], list_of(_component, least=1)],
+) -> InitialLaw:
+    return mixture(
+        [(one["weight"], _mean(one["mean"], bare), one["concentration"]) for one in components]
+    )
+
+
+def _sampled(
+    folder: Path, bare: Problem, /, tokens: int, seed: int = 0, max_degree: int | None = None
+) -> InitialLaw:
+    degree, largest = max_degree, bare.space.largest_degree
+    if degree is None:
+        degree = 2 * (dominant_degree(bare) or 1)
+    if not 1 <= tokens <= _MOST_TOKENS:
+        raise ValueError(f"tokens = {tokens} must lie between 1 and {_MOST_TOKENS}.")
+    if not 1 <= degree <= largest:
+        raise ValueError(f"max_degree = {degree} must lie between 1 and {largest}.")
+    if seed < 0:
+        raise ValueError(f"seed = {seed} must not be negative.")
+    return sampled(tokens, seed, degree)
+
+
+def _atoms(
+    folder: Path,
+    bare: Problem,
+    /,
+    angles: tuple[float, ...] | None = None,
+    points: Annotated[list[list[float]] | None, list_of(_vector, least=1)] = None,
+    weights: Annotated[list[float] | None, list_of(number)] = None,
+) -> InitialLaw:
+    given: dict[str, Any] = {"angles": angles, "points": points}
+    wanted = "angles" if bare.manifold.dimension == 1 else "points"
+    places = given.pop(wanted)
+    if places is None or [*given.values()] != [None]:
+        raise ValueError(f"atoms on the {bare.manifold.name} are given by {wanted} = [...] alone.")
+    return from_points(np.array(places), None if weights is None else np.array(weights), "atoms")
+
+
+INITIAL: dict[str, Callable[..., InitialLaw]] = {
+    "uniform": _uniform,
+    "perturbed_uniform": _perturbed_uniform,
+    "von_mises_fisher": _von_mises_fisher,
+    "mixture": _mixture,
+    "sampled": _sampled,
+    "file": last_state_of_run,
+    "tokens": tokens_from_file,
+    "atoms": _atoms,
 }
-"""Initial laws that a run file names: their keys, and how to build them."""
+"""Initial laws that a run file names, as functions of their keys after folder and problem."""
 
 INITIAL_FROM_FILES = ("file", "tokens")
 """Those that other files hold."""

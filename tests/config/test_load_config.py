@@ -10,7 +10,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.config import Config, ConfigError, load_config, with_defaults
-from meanfield.config.times import times_of
+from meanfield.config.config import times_of
 
 
 def load(path: Path, *overrides: str) -> Config:
@@ -134,9 +134,8 @@ def test_too_many_multipliers_are_refused(path: Path) -> None:
 
 def test_too_many_saves_are_refused(path: Path) -> None:
     """A list would pass where the same number of equally spaced times does not."""
-    values = {"save": [0.0] * 1_000_001, "end": 1.0, "unit": "scaled"}
     with pytest.raises(ValueError, match="save must be at most 1000000 times, got 1000001"):
-        times_of(values, load(path).problem)
+        times_of(load(path).problem, end=1.0, save=[0.0] * 1_000_001)
 
 
 def test_noise_of_too_many_steps_is_refused(path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from meanfield.config import Config, ConfigError, load_config
+from meanfield.config import Config, ConfigError, load_config, sections
+from meanfield.initial import InitialLaw, uniform
 
 TEXT = '[problem]\nmanifold = "circle"\nbeta = 4.0\n[time]\nend = 1.0\n'
 
@@ -89,12 +91,13 @@ def test_input_is_no_output(
     config: Path, section: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run would overwrite what it starts from."""
-    from meanfield.config import sections
-    from meanfield.initial import uniform
-
-    for law in ("tokens", "file"):
-        keys = sections.INITIAL[law][0]
-        monkeypatch.setitem(sections.INITIAL, law, (keys, lambda v, folder, bare: uniform()))
+    laws: dict[str, Callable[..., InitialLaw]] = {
+        "tokens": lambda folder, bare, /, file: uniform(),
+        "file": lambda folder, bare, /, path: uniform(),
+    }
+    for law, build in laws.items():
+        build.__annotations__ = {"file": str, "path": str}
+        monkeypatch.setitem(sections.INITIAL, law, build)
     (config.parent / name).write_text("")
     config.write_text(TEXT + section)
     with pytest.raises(ConfigError, match=r"in\.h5.* is read by this run"):

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from meanfield.config import ConfigError
-from meanfield.config.errors import located
-from meanfield.config.tables import (
+from meanfield.config.keys import (
     Key,
     boolean,
     either,
     integer,
     line,
     list_of,
+    located,
     number,
     one_of,
     read_table,

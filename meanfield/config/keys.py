@@ -1,16 +1,23 @@
-"""Read keys from TOML tables: known keys only, with the right types.
+"""Keys of a run file: a section is a function or a dataclass, its parameters are the keys.
 
-A `Key` says what a value must be; `read_table` checks a whole section against its keys.
+The type of a parameter tells what a value must be, its kind: float a number, tuple[int, ...] a list
+of integers, `Annotated[..., kind]` what that function says: it returns the value as the program
+uses it, or raises TypeError with what it wants.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from inspect import Parameter, signature
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from meanfield.config.errors import ConfigError
+from meanfield.errors import one_line
+
+Kind = Callable[[Any], Any]
 
 REQUIRED = object()
 """Default of a key that must be given."""
@@ -22,20 +29,69 @@ _SHOWN_BITS = 128
 _SHOWN_ITEMS = 20
 
 
+class ConfigError(ValueError):
+    """A mistake in a run file, as one line: file, section, key, what is allowed."""
+
+    def __init__(self, message: str) -> None:
+        """Make one line of the message, whatever names and values it quotes."""
+        super().__init__(one_line(message))
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Turn an error of a constructor into one that says where it arose."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:
+        reason = str(error) or "needs more memory than there is."
+        raise ConfigError(f"{where} {reason}") from None
+
+
 @dataclass(frozen=True)
 class Key:
-    """One key of a section.
+    """One key of a section: its kind, and its default, `REQUIRED` if there is none."""
 
-    Attributes
-    ----------
-    kind : callable (value) -> value
-        Given. Returns the value as the program uses it; raises TypeError naming what it wants.
-    default : object
-        Given. `REQUIRED` if there is none.
-    """
-
-    kind: Callable[[Any], Any]
+    kind: Kind
     default: Any = REQUIRED
+
+
+def keys_of(section: Callable[..., Any], **kinds: Kind) -> dict[str, Key]:
+    """Keys of a section: its parameters, but for those before a slash.
+
+    `kinds` holds what types alone do not say.
+
+    Examples
+    --------
+    >>> def times(problem, /, end: float, save: int | None = 61): ...
+    >>> read_table("run.toml: [time]", {"end": 2}, keys_of(times))
+    {'end': 2.0, 'save': 61}
+    """
+    hints = get_type_hints(section, include_extras=True)
+    return {
+        name: Key(kinds.get(name) or _kind_of(hints[name]), _default(parameter.default))
+        for name, parameter in signature(section).parameters.items()
+        if parameter.kind is not Parameter.POSITIONAL_ONLY
+    }
+
+
+def _kind_of(hint: Any) -> Kind:
+    if get_origin(hint) is Annotated:
+        kind: Kind = get_args(hint)[1]
+        return kind
+    if get_origin(hint) is tuple:
+        return list_of(_kind_of(get_args(hint)[0]), least=1)
+    if NoneType in get_args(hint):
+        return _kind_of(get_args(hint)[0])
+    return {float: number, int: integer, bool: boolean, str: string}[hint]
+
+
+def _default(value: Any) -> Any:
+    """As a run file would say it."""
+    if value is Parameter.empty:
+        return REQUIRED
+    return list(value) if isinstance(value, tuple) else value
 
 
 def read_table(where: str, table: Any, keys: dict[str, Key]) -> dict[str, Any]:
@@ -45,11 +101,6 @@ def read_table(where: str, table: Any, keys: dict[str, Key]) -> dict[str, Any]:
     ------
     ConfigError
         If the section is no table, a key is unknown, missing, or of the wrong type.
-
-    Examples
-    --------
-    >>> read_table("run.toml: [time]", {"end": 2}, {"end": Key(number)})
-    {'end': 2.0}
     """
     if not isinstance(table, dict):
         raise ConfigError(f"{where} must be a table, got {shown(table)}.")
@@ -61,13 +112,10 @@ def read_table(where: str, table: Any, keys: dict[str, Key]) -> dict[str, Any]:
             )
     values = {}
     for name, key in keys.items():
-        if name not in table:
-            if key.default is REQUIRED:
-                raise ConfigError(f"{where} {name} is missing.")
-            values[name] = key.default
-            continue
+        if name not in table and key.default is REQUIRED:
+            raise ConfigError(f"{where} {name} is missing.")
         try:
-            values[name] = key.kind(table[name])
+            values[name] = key.kind(table[name]) if name in table else key.default
         except TypeError as error:
             raise ConfigError(f"{where} {name} = {shown(table[name])} {error}.") from None
     return values
@@ -114,7 +162,7 @@ def number(value: Any) -> float:
     try:
         converted = float(value)
     except OverflowError:
-        raise TypeError("must be a finite number") from None
+        converted = math.inf
     if not math.isfinite(converted):
         raise TypeError("must be a finite number")
     return converted
@@ -152,7 +200,7 @@ def line(value: Any) -> str:
     return value
 
 
-def one_of(*allowed: str) -> Callable[[Any], str]:
+def one_of(*allowed: str) -> Kind:
     """One of a few strings."""
 
     def kind(value: Any) -> str:
@@ -163,7 +211,7 @@ def one_of(*allowed: str) -> Callable[[Any], str]:
     return kind
 
 
-def list_of(kind: Callable[[Any], Any], *, least: int = 0) -> Callable[[Any], list[Any]]:
+def list_of(kind: Kind, *, least: int = 0) -> Kind:
     """List whose members are all of one kind."""
 
     def checked(value: Any) -> list[Any]:
@@ -182,7 +230,7 @@ def list_of(kind: Callable[[Any], Any], *, least: int = 0) -> Callable[[Any], li
     return checked
 
 
-def either(*kinds: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def either(*kinds: Kind) -> Kind:
     """Value of the first kind that takes it."""
 
     def kind(value: Any) -> Any:
