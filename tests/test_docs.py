@@ -15,12 +15,11 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield.commands.comparison_report import report_json
-from meanfield.commands.ensemble_report import report_json as ensemble_json
+from meanfield.commands.info import provenance_report
 from meanfield.commands.main import main, parser
-from meanfield.commands.prediction_report import report_json as prediction_json
-from meanfield.commands.provenance_report import report_json as provenance_json
+from meanfield.commands.predict import prediction_report
 from meanfield.commands.stability import analysis
+from meanfield.commands.study_reports import comparison_report, ensemble_report
 from meanfield.config import config, sections
 from meanfield.config.keys import REQUIRED, Key, keys_of
 from meanfield.outputs.plots import PLOTS
@@ -145,14 +144,14 @@ def test_commands_page_has_the_keys_of_compare_json() -> None:
     """A script would look for a key that is not there."""
     problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
     study = meanfield.convergence_study(problem, 1.0, save=2, tokens=(2, 3), repetitions=2)
-    assert json_keys("compare") == set(json.loads(report_json(study, Path("study.h5"))))
+    assert json_keys("compare") == set(comparison_report(study, "study.h5").data)
 
 
 def test_commands_page_has_the_keys_of_ensemble_json() -> None:
     """A script would look for a key that is not there."""
     problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
     made = meanfield.ensemble(problem, tokens=10, runs=1)
-    assert json_keys("ensemble") == set(json.loads(ensemble_json(made, Path("made.h5"))))
+    assert json_keys("ensemble") == set(ensemble_report(made, "made.h5").data)
 
 
 def test_commands_page_has_the_keys_of_predict_json() -> None:
@@ -162,13 +161,13 @@ def test_commands_page_has_the_keys_of_predict_json() -> None:
     given = meanfield.predict_clusters(problem, np.array([0.0, 3.0]), **options)
     still = meanfield.Problem(problem.manifold, problem.kernel, meanfield.Flow(strength=-1.0))
     none = meanfield.predict_clusters(still, 10, **options)
-    keys = set(json.loads(prediction_json(given))) | set(json.loads(prediction_json(none)))
+    keys = set(prediction_report(given).data) | set(prediction_report(none).data)
     assert json_keys("predict") == keys
 
 
 def test_commands_page_has_the_keys_of_provenance() -> None:
     """A script would look for a key that is not there."""
-    assert json_keys("info") == set(provenance_json({}, ""))
+    assert json_keys("info") == set(provenance_report({}, "").data)
 
 
 @pytest.mark.parametrize("kind", ["comparison", "ensemble"])

@@ -11,7 +11,7 @@ import numpy as np
 
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory, largest_need, starting_need, tell_study_memory
-from meanfield.commands.tables import facts
+from meanfield.commands.report import facts
 from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
 from meanfield.measures import Density

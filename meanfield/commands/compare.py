@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from meanfield.commands.comparison_report import report, report_json
 from meanfield.commands.memory import check_comparison_memory
 from meanfield.commands.pools import pool
 from meanfield.commands.streams import say
@@ -16,6 +15,7 @@ from meanfield.commands.studies import (
     study_lock,
     study_output,
 )
+from meanfield.commands.study_reports import comparison_report
 from meanfield.config import Config, load_config
 from meanfield.config.config import check_continues
 from meanfield.config.keys import located
@@ -50,7 +50,7 @@ def execute(options: argparse.Namespace) -> int:
         from meanfield.outputs.plots.comparison import save_comparison_plot
 
         save_comparison_plot(study, Path(options.plot))
-    print(report_json(study, path) if options.json else report(study))
+    comparison_report(study, path).show(options)
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from meanfield.commands.ensemble_report import report, report_json
 from meanfield.commands.memory import check_ensemble_memory
 from meanfield.commands.pools import pool
 from meanfield.commands.streams import say
@@ -16,6 +15,7 @@ from meanfield.commands.studies import (
     study_lock,
     study_output,
 )
+from meanfield.commands.study_reports import ensemble_report
 from meanfield.config import Config, ConfigError, load_config
 from meanfield.config.config import check_continues
 from meanfield.config.keys import located
@@ -51,7 +51,7 @@ def execute(options: argparse.Namespace) -> int:
         from meanfield.outputs.plots.ensemble import save_ensemble_plot
 
         save_ensemble_plot(made, Path(options.plot))
-    print(report_json(made, path) if options.json else report(made))
+    ensemble_report(made, path).show(options)
     return 0
 
 

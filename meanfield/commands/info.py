@@ -3,109 +3,166 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from meanfield.commands.happenings import happenings, happenings_json
-from meanfield.commands.provenance_report import mismatch, problem_facts, report, report_json
+from meanfield.commands.report import Report, facts, table
 from meanfield.commands.streams import say
-from meanfield.commands.study_report import (
-    Study,
-    kind_of_study,
-    load_study,
-    study_object,
-    study_text,
-    write_study_csv,
-)
-from meanfield.commands.tables import facts, table, to_json
-from meanfield.outputs.provenance import read_provenance
-from meanfield.outputs.reading import FormatError
+from meanfield.commands.study_reports import comparison_report, ensemble_report
+from meanfield.outputs.comparison_file import load_comparison
+from meanfield.outputs.ensemble_file import load_ensemble
+from meanfield.outputs.provenance import parsed_versions, read_provenance
+from meanfield.outputs.reading import FormatError, opened
 from meanfield.outputs.result_hash import result_hash, run_results
 from meanfield.outputs.run_file import load
-from meanfield.outputs.study_file import Kind
+from meanfield.outputs.study_file import study_kind
+from meanfield.outputs.wall_time import seconds_by_phase
 from meanfield.run import Run
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.ensemble_results import Ensemble
 
 _ROWS = 12
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Print it."""
+    """Print it; exit status 1, and a line, if the numbers are not those that were written."""
+    if options.provenance and options.csv:
+        raise ValueError("--provenance is no table: use it with --json, or without --csv.")
     if options.provenance:
-        if options.csv:
-            raise ValueError("--provenance is no table: use it with --json, or without --csv.")
-        attributes, found = read_provenance(options.file)
-        told = report_json(attributes, found)
-        print(to_json(told) if options.json else report(attributes, found))
-        return _checked(options.file, attributes, found)
-    try:
-        run = load(options.file, states="none")
-    except FormatError:
-        # Runs first, which are read once: they may be large, studies are not.
-        kind = kind_of_study(options.file)
-        if kind is None:
-            raise
-        return _tell_study(load_study(options.file, kind), kind, options)
-    found = result_hash(run_results(run.time, run.moments, run.observables))
-    if options.json:
-        series = {"time": run.time, "observables": run.observables}
-        origin = {"provenance": report_json(run.attributes, found)}
-        print(to_json({**run.attributes, **series, **happenings_json(run.events), **origin}))
-    elif options.csv:
-        _write_csv(run)
+        attributes, digest = read_provenance(options.file)
+        provenance_report(attributes, digest).show(options)
     else:
-        print(_text(run))
-    return _checked(options.file, run.attributes, found)
-
-
-def _tell_study(study: Study, kind: Kind, options: argparse.Namespace) -> int:
-    """Print a comparison or an ensemble."""
-    attributes, found = read_provenance(options.file)
-    if options.json:
-        origin = {"provenance": report_json(attributes, found)}
-        print(to_json({"kind": kind, **study_object(study, options.file), **origin}))
-    elif options.csv:
-        write_study_csv(study, sys.stdout)
-    else:
-        print(study_text(study, kind))
-    return _checked(options.file, attributes, found)
-
-
-def _checked(path: str, attributes: dict[str, Any], found: str) -> int:
-    """Exit status: 1, and a line on standard error, if the numbers are not those written."""
-    line = mismatch(path, attributes, found)
-    if line is None:
+        report, attributes, digest = _read(options.file)
+        report.show(options)
+    stored = attributes.get("result_hash")
+    if stored is None or stored == digest:
         return 0
-    say(f"meanfield: {line}")
+    say(
+        f"meanfield: {options.file}: the numbers are not those that were written: result hash "
+        f"{digest[:8]}, expected {stored[:8]}."
+    )
     return 1
 
 
-def _columns(run: Run) -> dict[str, np.ndarray]:
+def _read(path: str) -> tuple[Report, dict[str, Any], str]:
+    """Report of a file, its attributes, and the hash of the results that it holds."""
+    try:
+        run = load(path, states="none")
+    except FormatError:
+        # Runs first, which are read once: they may be large, studies are not.
+        with opened(path) as file:
+            kind = study_kind(file)
+        if kind is None:
+            raise
+        study = load_comparison(path) if kind == "comparison" else load_ensemble(path)
+        attributes, digest = read_provenance(path)
+        return _study_report(study, path, attributes, digest), attributes, digest
+    digest = result_hash(run_results(run.time, run.moments, run.observables))
+    return _run_report(run, digest), run.attributes, digest
+
+
+def provenance_report(attributes: Mapping[str, Any], digest: str) -> Report:
+    """Where a file comes from: what an older one does not know is left out, or null.
+
+    Parameters
+    ----------
+    attributes : mapping
+        Attributes of the file.
+    digest : str
+        Hash of the results that it holds.
+    """
+    names = ("created", "versions", "platform", "processor", "threads", "seed")
+    lines: dict[str, Any] = {name: attributes.get(name) for name in names}
+    if lines["versions"] is None and "meanfield_version" in attributes:
+        lines["versions"] = f"meanfield {attributes['meanfield_version']}"
+    seconds = seconds_by_phase(attributes)
+    if seconds:
+        parts = ", ".join(f"{phase} {spent:.2f}" for phase, spent in seconds.items())
+        count = attributes.get("sessions", 1)
+        sessions = f" in {count} sessions" if count > 1 else ""
+        lines["wall time"] = f"{sum(seconds.values()):.2f} s{sessions}: {parts}"
+    changes = str(attributes.get("changes", "")).splitlines()
+    pairs = [(name, value) for name, value in lines.items() if value is not None]
+    pairs += [("changed", line) for line in changes]
+    stored = attributes.get("result_hash")
+    pairs.append(("result hash", f"{digest} (not in the file)" if stored is None else stored))
+
+    plain = ("meanfield_version", "created", "seed", "platform", "processor", "threads", "sessions")
+    versions = attributes.get("versions")
+    data = {name: attributes.get(name) for name in plain} | {
+        "versions": None if versions is None else parsed_versions(str(versions)),
+        "changes": changes,
+        "seconds": seconds,
+        "result_hash": stored,
+        "result_hash_found": digest,
+        "result_hash_fits": None if stored is None else stored == digest,
+    }
+    return Report([facts(pairs)], data)
+
+
+def _problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """What was asked for, in what state it is and who made it."""
+    names = ("title", "status", "manifold", "kernel", "beta", "normalized", "strength")
+    pairs = [(name, attributes[name]) for name in names if attributes.get(name, "") != ""]
+    if attributes.get("diffusivity"):
+        pairs.append(("diffusivity", attributes["diffusivity"]))
+    made = f"{attributes.get('created')} by meanfield {attributes.get('meanfield_version')}"
+    return [*pairs, ("initial", attributes.get("initial")), ("created", made)]
+
+
+def _study_report(
+    study: ConvergenceStudy | Ensemble, path: str, attributes: Mapping[str, Any], digest: str
+) -> Report:
+    """Facts, then the tables that the command itself prints, once there is something in them."""
+    known = study.attributes
+    untitled = replace(study, attributes={**known, "title": ""})
+    if isinstance(untitled, Ensemble):
+        kind, own, tasks = "ensemble", ("seed", "tolerance"), "runs"
+        report, runs = ensemble_report(untitled, path), untitled.counts.shape[1]
+    else:
+        kind, own, tasks = "comparison", ("metric", "seed"), "particle systems"
+        report, runs = comparison_report(untitled, path), untitled.distances.shape[1]
+    pairs = [
+        ("kind", kind),
+        *_problem_facts(known),
+        ("tokens", ", ".join(map(str, study.tokens))),
+        *[(name, known[name]) for name in own if name in known],
+        ("finished", f"{int(study.finished.sum())} of {len(study.tokens) * runs} {tasks}"),
+    ]
+    origin = provenance_report(attributes, digest).data
+    return Report(
+        [facts(pairs), *(report.blocks if study.finished.all() else [])],
+        {"kind": kind, **known, **report.data, "provenance": origin},
+        report.columns,
+    )
+
+
+def _run_report(run: Run, digest: str) -> Report:
     single = {name: values for name, values in run.observables.items() if values.ndim == 1}
-    return {"time": run.time, **dict(sorted(single.items()))}
-
-
-def _write_csv(run: Run) -> None:
-    columns = _columns(run)
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([repr(float(v)) for v in row] for row in zip(*columns.values(), strict=True))
-
-
-def _text(run: Run) -> str:
-    pairs = [*problem_facts(run.attributes), ("saved times", len(run.time))]
-    if len(run.time) == 0:
-        return facts(pairs)
-    pairs.append(("representation", ", then ".join(dict.fromkeys(run.representation))))
-    known = [name for name in ("steps", "rejected") if name in run.diagnostics]
-    pairs += [(name, int(run.diagnostics[name][-1])) for name in known]
-    columns = _columns(run)
-    picked = np.unique(np.linspace(0, len(run.time) - 1, _ROWS).astype(int))
-    rows = [[f"{values[i]:.6g}" for values in columns.values()] for i in picked]
-    header = [name.removesuffix("/count") for name in columns]
-    return "\n\n".join([facts(pairs), table(header, rows), *_happened(run)])
+    columns = {"time": run.time, **dict(sorted(single.items()))}
+    pairs = [*_problem_facts(run.attributes), ("saved times", len(run.time))]
+    if len(run.time):
+        pairs.append(("representation", ", then ".join(dict.fromkeys(run.representation))))
+        counted = [name for name in ("steps", "rejected") if name in run.diagnostics]
+        pairs += [(name, int(run.diagnostics[name][-1])) for name in counted]
+    blocks = [facts(pairs)]
+    if len(run.time):
+        picked = np.unique(np.linspace(0, len(run.time) - 1, _ROWS).astype(int))
+        rows = [[f"{values[i]:.6g}" for values in columns.values()] for i in picked]
+        blocks.append(table([name.removesuffix("/count") for name in columns], rows))
+        blocks += _happened(run)
+    data = {
+        **run.attributes,
+        "time": run.time,
+        "observables": run.observables,
+        **happenings_json(run.events),
+        "provenance": provenance_report(run.attributes, digest).data,
+    }
+    return Report(blocks, data, columns)
 
 
 def _happened(run: Run) -> list[str]:

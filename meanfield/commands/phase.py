@@ -11,8 +11,8 @@ import numpy as np
 
 from meanfield.commands.problem_options import kernel_of
 from meanfield.commands.progress import shown
+from meanfield.commands.report import Report, facts, table
 from meanfield.commands.streams import say
-from meanfield.commands.tables import facts, table, to_json
 from meanfield.errors import one_line
 from meanfield.flows import Flow
 from meanfield.manifolds import manifold_of
@@ -64,11 +64,7 @@ def execute(options: argparse.Namespace) -> int:
         return 1
     if options.plot:
         _draw(diagram, last[0], options.plot)
-    single = len(betas) == 1
-    if options.json:
-        print(to_json(found_json(diagram) if single else diagram_json(diagram)))
-    else:
-        print(_text(problem_at(betas[0]), diagram) if single else _range_text(problem_at, diagram))
+    phase_report(problem_at, diagram).show(options)
     return 0
 
 
@@ -101,18 +97,13 @@ def inverse_temperatures(given: Sequence[float]) -> list[float]:
     return [float(beta) for beta in betas]
 
 
-def found_json(diagram: PhaseDiagram) -> dict[str, Any]:
-    """What `meanfield phase --json` prints of one beta."""
-    found = diagram_json(diagram)
-    found.update(found.pop("diagram")[0])
-    return found
-
-
-def diagram_json(diagram: PhaseDiagram) -> dict[str, Any]:
-    """What `meanfield phase --json` prints of a range."""
-    found = asdict(diagram)
-    found["diagram"] = found.pop("points")
-    return found
+def phase_report(problem_at: Callable[[float], Problem], diagram: PhaseDiagram) -> Report:
+    """One beta in full, or a range: a row, and an object, each."""
+    data = asdict(diagram)
+    points = data.pop("points")
+    if len(points) == 1:
+        return Report(_point_blocks(problem_at(diagram.points[0].beta), diagram), data | points[0])
+    return Report(_range_blocks(problem_at, diagram), data | {"diagram": points})
 
 
 def _family(options: argparse.Namespace) -> Callable[[float], Problem]:
@@ -136,8 +127,7 @@ def _draw(diagram: PhaseDiagram, branch: Branch, path: str) -> None:
         save_bifurcation(diagram.points[0], branch, path)
 
 
-def _text(problem: Problem, diagram: PhaseDiagram) -> str:
-    """One beta for people."""
+def _point_blocks(problem: Problem, diagram: PhaseDiagram) -> list[str]:
     point = diagram.points[0]
     pairs: list[tuple[str, Any]] = [
         ("problem", f"{problem.manifold.name}, {problem.kernel!r}"),
@@ -158,9 +148,7 @@ def _text(problem: Problem, diagram: PhaseDiagram) -> str:
         )
         if value is not None
     ]
-    return (
-        facts(pairs) + "\n\n" + table(["", "diffusivity", "above critical", "papers' kappa"], rows)
-    )
+    return [facts(pairs), table(["", "diffusivity", "above critical", "papers' kappa"], rows)]
 
 
 def _excess(value: float, critical: float) -> str:
@@ -168,8 +156,7 @@ def _excess(value: float, critical: float) -> str:
     return f"{100 * (value - critical) / critical:.6g} %"
 
 
-def _range_text(problem_at: Callable[[float], Problem], diagram: PhaseDiagram) -> str:
-    """A range of betas for people."""
+def _range_blocks(problem_at: Callable[[float], Problem], diagram: PhaseDiagram) -> list[str]:
     pairs: list[tuple[str, Any]] = [
         ("problem", f"{diagram.manifold}, {diagram.kernel} kernel"),
         ("flow", "SA" if diagram.normalized else "USA"),
@@ -194,7 +181,7 @@ def _range_text(problem_at: Callable[[float], Problem], diagram: PhaseDiagram) -
     ]
     last = "transition" if rows[-1][3] is not None else "critical diffusivity"
     note = f"order parameter: at the transition. kappa: the papers' noise at the {last}."
-    return facts(pairs) + "\n\n" + table(header, rows) + "\n\n" + note
+    return [facts(pairs), table(header, rows), note]
 
 
 def _tricritical(diagram: PhaseDiagram) -> Any:

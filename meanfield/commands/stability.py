@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from meanfield.commands.problem_options import problem_of
-from meanfield.commands.tables import facts, table, to_json
+from meanfield.commands.report import Report, facts, table
 from meanfield.problem import Problem
 from meanfield.theory.stability import (
     critical_diffusivity,
@@ -28,12 +28,12 @@ def execute(options: argparse.Namespace) -> int:
     if options.max_degree is not None and options.max_degree > _LARGEST_DEGREE:
         raise ValueError(f"--max-degree must be at most {_LARGEST_DEGREE}.")
     problem = problem_of(options)
-    found = analysis(problem, options.max_degree, options.tokens)
+    data = analysis(problem, options.max_degree, options.tokens)
     if options.plot:
         from meanfield.outputs.plots.dispersion import save_dispersion
 
         save_dispersion(problem, options.plot, options.max_degree)
-    print(to_json(found) if options.json else _text(problem, found))
+    Report(_blocks(problem, data), data).show(options)
     return 0
 
 
@@ -41,7 +41,7 @@ def analysis(
     problem: Problem, max_degree: int | None = None, tokens: int | None = None
 ) -> dict[str, Any]:
     """Everything that `meanfield stability --json` prints."""
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "manifold": problem.manifold.name,
         "kernel": problem.kernel.name,
         "beta": problem.kernel.beta,
@@ -56,35 +56,35 @@ def analysis(
         "paper_time_factor": paper_time_factor(problem),
     }
     if tokens is not None:
-        found["tokens"] = tokens
-        found["onset_time"] = onset_time(problem, tokens)
-    return found
+        data["tokens"] = tokens
+        data["onset_time"] = onset_time(problem, tokens)
+    return data
 
 
-def _text(problem: Problem, found: dict[str, Any]) -> str:
-    rates = found["growth_rates"]
-    factor = found["paper_time_factor"]
+def _blocks(problem: Problem, data: dict[str, Any]) -> list[str]:
+    rates = data["growth_rates"]
+    factor = data["paper_time_factor"]
     pairs = [
         ("problem", f"{problem.manifold.name}, {problem.kernel!r}"),
         (
             "flow",
             f"{'SA' if problem.flow.normalized else 'USA'}, strength {problem.flow.strength:g}",
         ),
-        ("dominant degree", found["dominant_degree"]),
-        ("largest growth rate", found["growth_rate_max"]),
-        ("critical diffusivity", found["critical_diffusivity"]),
+        ("dominant degree", data["dominant_degree"]),
+        ("largest growth rate", data["growth_rate_max"]),
+        ("critical diffusivity", data["critical_diffusivity"]),
     ]
-    if "onset_time" in found:
-        pairs.append((f"onset time, N = {found['tokens']}", found["onset_time"]))
-    last = found["thresholds"][-_SHOWN_THRESHOLDS:]
+    if "onset_time" in data:
+        pairs.append((f"onset time, N = {data['tokens']}", data["onset_time"]))
+    last = data["thresholds"][-_SHOWN_THRESHOLDS:]
     thresholds = ", ".join(f"{beta:.10g}" for beta in last)
-    if len(last) < len(found["thresholds"]):
-        thresholds = f"... ({len(found['thresholds'])} in all), {thresholds}"
+    if len(last) < len(data["thresholds"]):
+        thresholds = f"... ({len(data['thresholds'])} in all), {thresholds}"
     pairs.append(("degree switches at beta", thresholds or "-"))
     header = ["degree", "growth rate (scaled time)", "growth rate (paper time)"]
     paper = rates / factor if factor > 0 else [None] * len(rates)
     rows = [[l, rates[l], paper[l]] for l in range(min(len(rates), _SHOWN))]
-    text = facts(pairs) + "\n\n" + table(header, rows)
+    rates_table = table(header, rows)
     if len(rates) > _SHOWN:
-        text += f"\n... {len(rates) - _SHOWN} more degrees: --json prints them all."
-    return text
+        rates_table += f"\n... {len(rates) - _SHOWN} more degrees: --json prints them all."
+    return [facts(pairs), rates_table]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from meanfield.commands.happenings import happening_lines, happenings, happenings_json
-from meanfield.commands.tables import to_json
+from meanfield.commands.report import to_json
 from meanfield.events import Event
 
 HAND_OVER = Event(3.5, "hand-over", "characteristics -> atoms: they have met")

@@ -278,7 +278,9 @@ def test_commands_page_has_the_keys_of_phase_json(study: list[Problem]) -> None:
     section = page.split("## `meanfield phase`")[1].split("\n## ")[0]
     cells = re.findall(r"^\| (`[a-z].*?) \|", section, re.M)
     named = {key for cell in cells for key in cell.split("`")[1::2]}
-    diagram = phase.phase_diagram(
-        lambda beta: Problem(mf.Circle(), mf.exponential(beta)), [1.0, 3.0]
-    )
-    assert named == set(phase.found_json(diagram)) | set(phase.diagram_json(diagram))
+    family = lambda beta: Problem(mf.Circle(), mf.exponential(beta))  # noqa: E731
+    reports = [
+        phase.phase_report(family, phase.phase_diagram(family, betas))
+        for betas in ([1.0], [1.0, 3.0])
+    ]
+    assert named == {key for report in reports for key in report.data}

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.commands.info import provenance_report
 from meanfield.commands.main import main
-from meanfield.commands.provenance_report import report, report_json
 from meanfield.compute.threads import set_threads, threads
 from meanfield.outputs import recorder
 from meanfield.outputs.run_file import load
@@ -176,15 +176,16 @@ def test_run_that_goes_on_has_no_hash(
 def test_file_of_an_earlier_version_is_told_as_far_as_it_goes() -> None:
     """A file without these attributes could not be looked at."""
     old = {"meanfield_version": "0.0.9", "created": "2026-01-01T00:00:00+00:00", "beta": 4.0}
-    assert report(old, "ab" * 32).splitlines() == [
+    report = provenance_report(old, "ab" * 32)
+    assert report.blocks[0].splitlines() == [
         "created      2026-01-01T00:00:00+00:00",
         "versions     meanfield 0.0.9",
         f"result hash  {'ab' * 32} (not in the file)",
     ]
-    answer = report_json(old, "ab" * 32)
+    answer = report.data
     assert answer["versions"] is answer["result_hash"] is answer["result_hash_fits"] is None
     assert (answer["seconds"], answer["changes"]) == ({}, [])
-    assert report({}, "cd") == "result hash  cd (not in the file)"
+    assert provenance_report({}, "cd").blocks == ["result hash  cd (not in the file)"]
 
 
 def test_table_of_provenance_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

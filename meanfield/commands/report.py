@@ -1,13 +1,49 @@
-"""Tables and JSON on standard output."""
+"""What a command has to say: text for people, JSON for programs, CSV for spreadsheets."""
 
 from __future__ import annotations
 
+import argparse
+import csv
 import json
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a command has to say.
+
+    Attributes
+    ----------
+    blocks : sequence of str
+        Given. Facts and tables, with an empty line between them.
+    data : mapping
+        Given. One object for programs.
+    columns : mapping of arrays
+        Given. Names of columns -> their numbers.
+    """
+
+    blocks: Sequence[str]
+    data: Mapping[str, Any]
+    columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+    def show(self, options: argparse.Namespace) -> None:
+        """Print it in the form that --json or --csv asks for, all digits in either."""
+        if getattr(options, "json", False):
+            print(to_json(self.data))
+        elif getattr(options, "csv", False):
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(self.columns)
+            rows = zip(*(column.tolist() for column in self.columns.values()), strict=True)
+            writer.writerows(map(repr, row) for row in rows)
+        else:
+            print("\n\n".join(self.blocks))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -48,7 +84,7 @@ def _cell(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())

@@ -1,0 +1,183 @@
+"""What `compare`, `ensemble` and `info` say of comparisons and ensembles."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.commands.report import Report, facts, table
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.ensemble_results import Ensemble
+
+_ROWS = 9
+# Rarer counts are not listed.
+_LEAST_SHARE = 0.005
+
+
+def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str]) -> Report:
+    """Distances at the headline time, the exponent, amplification; data by size, then time."""
+    when = f"t = {study.exponent_time:.6g}"
+    if np.isfinite(study.onset_times[0]):
+        when += f", half-way to the onset time of n = {study.tokens[0]}"
+    repetitions, prefactor = study.distances.shape[1], study.prefactors[study.headline]
+    pairs: list[tuple[str, Any]] = [("time", when), ("repetitions", repetitions)]
+    if np.isfinite(study.exponent):
+        low, high = study.exponent_interval
+        exponent = f"{study.exponent:.4f}, 95 % confidence {low:.4f} to {high:.4f}"
+        law = f"{study.metric} = {prefactor:.4g} n^({study.exponent:.4f})"
+        pairs += [("exponent", exponent), ("law", law)]
+    else:
+        pairs.append(("exponent", "needs two sizes"))
+    blocks = [_headline_table(study), facts(pairs), _amplification_table(study)]
+    if study.note:
+        blocks.append(f"note: {study.note}.")
+    data = {
+        "output": str(path),
+        "metric": study.metric,
+        "times": study.times,
+        "tokens": study.tokens,
+        "repetitions": repetitions,
+        "finished": study.finished,
+        "mean_distance": study.mean_distance,
+        "standard_error": study.standard_error,
+        "mean_width": study.mean_width,
+        "exponent": study.exponent,
+        "exponent_interval": study.exponent_interval,
+        "exponent_time": study.exponent_time,
+        "prefactor": prefactor,
+        "exponents": study.exponents,
+        "exponent_intervals": study.exponent_intervals,
+        "prefactors": study.prefactors,
+        "growth_rate_max": study.growth_rate_max,
+        "onset_times": study.onset_times,
+        "amplification": study.amplification,
+        "linear_amplification": study.linear_amplification,
+        "note": study.note,
+    }
+    return Report(_titled(study, blocks), data, _columns(study, "mean_distance"))
+
+
+def ensemble_report(made: Ensemble, path: str | os.PathLike[str]) -> Report:
+    """Mean counts beside the linear law, the distributions; data by size, then time."""
+    pairs = [("runs", made.counts.shape[1]), ("carrier", made.attributes.get("carrier", ""))]
+    blocks = [_means(made), _distributions(made), facts(pairs)]
+    if np.isfinite(made.predicted).any():
+        blocks.append("predicted: mean of the linear law at the onset time, in closed form.")
+    sizes, times = made.mean_count.shape
+    data = {
+        "output": str(path),
+        "tokens": made.tokens,
+        "runs": made.counts.shape[1],
+        "finished": made.finished,
+        **{name: made.attributes.get(name) for name in ("carrier", "seed", "tolerance")},
+        "times": made.times,
+        "onset_times": made.onset_times,
+        "mean_count": made.mean_count,
+        "standard_error": made.standard_error,
+        "predicted_mean": made.predicted,
+        "distribution": [[made.distribution(i, j) for j in range(times)] for i in range(sizes)],
+    }
+    return Report(_titled(made, blocks), data, _columns(made, "mean_count"))
+
+
+def _titled(study: ConvergenceStudy | Ensemble, blocks: list[str]) -> list[str]:
+    title = str(study.attributes.get("title", ""))
+    return [title, *blocks] if title else blocks
+
+
+def _columns(study: ConvergenceStudy | Ensemble, mean: str) -> dict[str, FloatArray]:
+    """Means of every size at every time."""
+    values = getattr(study, mean)
+    return {
+        "tokens": np.repeat(study.tokens, len(study.times)),
+        "time": np.tile(study.times, len(study.tokens)),
+        mean: values.ravel(),
+        "standard_error": study.standard_error.ravel(),
+    }
+
+
+def _headline_table(study: ConvergenceStudy) -> str:
+    at, metric = study.headline, study.metric
+    header = ["n", f"mean {metric}", "s.e.", f"sqrt(n) {metric}", "onset time", "known within"]
+    rows = [
+        [
+            int(n),
+            f"{mean:.5g}",
+            f"{error:.2g}",
+            f"{mean * np.sqrt(n):.4g}",
+            f"{onset:.5g}" if np.isfinite(onset) else "-",
+            f"{100 * width:.2g} %",
+        ]
+        for n, mean, error, width, onset in zip(
+            study.tokens,
+            study.mean_distance[:, at],
+            study.standard_error[:, at],
+            study.mean_width[:, at],
+            study.onset_times,
+            strict=True,
+        )
+    ]
+    if not np.any(study.widths > 0):
+        # Exact distances need no column that says so.
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return table(header, rows)
+
+
+def _amplification_table(study: ConvergenceStudy) -> str:
+    """Growth of the mean distance since time 0 beside that of the fastest mode."""
+    picked = np.linspace(0, len(study.times) - 1, min(_ROWS, len(study.times))).astype(int)
+    picked = np.unique([*picked, study.headline])
+    header = ["t", *[f"n = {n}" for n in study.tokens], "e^(lambda t)", "exponent"]
+    rows = [
+        [
+            f"{study.times[i]:.5g}",
+            *[f"{ratio:.4g}" for ratio in study.amplification[:, i]],
+            f"{study.linear_amplification[i]:.4g}",
+            f"{study.exponents[i]:.3f}" if np.isfinite(study.exponents[i]) else "-",
+        ]
+        for i in picked
+    ]
+    return f"mean {study.metric} over that at t = 0\n" + table(header, rows)
+
+
+def _means(made: Ensemble) -> str:
+    header = ["n", "onset time", *[f"clusters at {t:g} T" for t in made.times], "predicted"]
+    rows = [
+        [
+            int(n),
+            f"{made.onset_times[i]:.5g}",
+            *[
+                f"{mean:.3f} +- {error:.3f}" if np.isfinite(error) else f"{mean:.3f}"
+                for mean, error in zip(made.mean_count[i], made.standard_error[i], strict=True)
+            ],
+            f"{made.predicted[i]:.3f}",
+        ]
+        for i, n in enumerate(made.tokens)
+    ]
+    if not np.isfinite(made.predicted).any():
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return table(header, rows)
+
+
+def _distributions(made: Ensemble) -> str:
+    """Share of each count in per cent: a row a size and time."""
+    shares = {
+        (i, j): made.distribution(i, j)
+        for i in range(len(made.tokens))
+        for j in range(len(made.times))
+    }
+    counts = sorted({k for row in shares.values() for k, p in row.items() if p >= _LEAST_SHARE})
+    rows = [
+        [
+            int(made.tokens[i]),
+            f"{made.times[j]:g} T",
+            *[f"{100 * row[k]:.1f}" if k in row else "-" for k in counts],
+        ]
+        for (i, j), row in shares.items()
+    ]
+    return "share of runs with k clusters, in per cent\n" + table(
+        ["n", "time", *[f"k = {k}" for k in counts]], rows
+    )
