@@ -6,18 +6,17 @@ import argparse
 from pathlib import Path
 
 from meanfield.commands.memory import check_comparison_memory
-from meanfield.commands.pools import pool
 from meanfield.commands.streams import say
 from meanfield.commands.studies import (
-    check_adds,
+    check_resumes,
+    pool,
     run_through,
+    runs_of_each,
     study_attributes,
-    study_lock,
-    study_output,
+    study_file,
 )
 from meanfield.commands.study_reports import comparison_report
 from meanfield.config import Config, load_config
-from meanfield.config.config import check_continues
 from meanfield.config.keys import located
 from meanfield.files.replacing import OutputError
 from meanfield.outputs.comparison_file import load_comparison, write_comparison
@@ -29,7 +28,7 @@ from meanfield.studies.convergence import Comparison, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors import finished
 
-# What a resumed comparison may differ in; it may only grow, `_stored` sees to that.
+# What a resumed comparison may differ in; it may only grow, `check_resumes` sees to that.
 _FREE_KEYS = {"compare": ("tokens", "repetitions"), "ensemble": None, "output": None}
 
 
@@ -37,9 +36,11 @@ def execute(options: argparse.Namespace) -> int:
     """Compare."""
     config = load_config(options.config, options.set, allow_code=options.allow_code)
     check_comparison_memory(config, options)
-    path = study_output(options, config, "compare")
-    with study_lock(path, options) as output:
-        stored = _stored(config, path) if options.resume and path.exists() else None
+    with study_file(options, config, "compare") as output:
+        path = output.path
+        stored = load_comparison(path) if options.resume and path.exists() else None
+        if stored is not None:
+            check_resumes(config, "compare", stored, path, _FREE_KEYS)
         if stored is not None and _is_complete(stored, config):
             if not options.quiet:
                 say(f"{path} holds all the systems asked for: nothing to do.")
@@ -73,12 +74,12 @@ def _run(
             plan = _plan(config)
         if stored is not None and len(stored.times) != len(plan.reference.times):
             raise OutputError(f"{path} ends at another time. Use --overwrite to start again.")
-        found = plan.empty() if stored is None else plan.resumed(stored)
-        missing = plan.missing(found)
+        table = plan.empty() if stored is None else plan.resumed(stored)
+        missing = plan.missing(table)
         attributes = study_attributes(config, None if stored is None else stored.attributes)
         results = finished(plan.run, missing, executor)
         run_through(
-            record_study(output, write_comparison, plan, found, results, attributes, spent),
+            record_study(output, write_comparison, plan, table, results, attributes, spent),
             config,
             path,
             plan.missing(plan.empty()),
@@ -102,24 +103,7 @@ def _plan(config: Config) -> Comparison:
         )
 
 
-def _stored(config: Config, path: Path) -> ConvergenceStudy:
-    """What the output holds, if this run file may continue it."""
-    study = load_comparison(path)
-    check_continues(config, str(study.attributes.get("config", "")), path, _FREE_KEYS)
-    check_adds(
-        config,
-        "compare",
-        path,
-        (study.tokens.tolist(), config.compare.tokens),
-        ("repetitions", study.distances.shape[1], config.compare.repetitions),
-    )
-    return study
-
-
 def _is_complete(stored: ConvergenceStudy, config: Config) -> bool:
-    asked = config.compare
-    return (
-        stored.attributes.get("status") == COMPLETED
-        and len(stored.tokens) == len(asked.tokens)
-        and stored.distances.shape[1] == asked.repetitions
-    )
+    sizes = (len(stored.tokens), runs_of_each(stored))
+    asked = (len(config.compare.tokens), config.compare.repetitions)
+    return stored.attributes.get("status") == COMPLETED and sizes == asked

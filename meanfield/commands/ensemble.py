@@ -6,18 +6,16 @@ import argparse
 from pathlib import Path
 
 from meanfield.commands.memory import check_ensemble_memory
-from meanfield.commands.pools import pool
 from meanfield.commands.streams import say
 from meanfield.commands.studies import (
-    check_adds,
+    check_resumes,
+    pool,
     run_through,
     study_attributes,
-    study_lock,
-    study_output,
+    study_file,
 )
 from meanfield.commands.study_reports import ensemble_report
 from meanfield.config import Config, ConfigError, load_config
-from meanfield.config.config import check_continues
 from meanfield.config.keys import located
 from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
 from meanfield.outputs.output_file import OutputFile
@@ -39,9 +37,9 @@ def execute(options: argparse.Namespace) -> int:
         options.config, [*options.set, *runs], timed=False, allow_code=options.allow_code
     )
     check_ensemble_memory(config, options)
-    path = study_output(options, config, "ensemble")
     spent = WallTime()
-    with study_lock(path, options) as output:
+    with study_file(options, config, "ensemble") as output:
+        path = output.path
         with spent.during("setup"):
             plan = _plan(config)
         stored = _stored(config, plan, path) if options.resume and path.exists() else None
@@ -65,8 +63,8 @@ def _run(
 ) -> None:
     """Run what is missing and record it."""
     path = output.path
-    found = plan.empty() if stored is None else plan.resumed(stored)
-    missing = plan.missing(found)
+    table = plan.empty() if stored is None else plan.resumed(stored)
+    missing = plan.missing(table)
     if stored is not None and not missing and stored.attributes.get("status") == COMPLETED:
         if not options.quiet:
             say(f"{path} holds all the runs asked for: nothing to do.")
@@ -77,7 +75,7 @@ def _run(
     with pool(options, len(missing), config.problem) as executor:
         results = finished(plan.run, missing, executor)
         run_through(
-            record_study(output, write_ensemble, plan, found, results, attributes, spent),
+            record_study(output, write_ensemble, plan, table, results, attributes, spent),
             config,
             path,
             plan.missing(plan.empty()),
@@ -99,18 +97,11 @@ def _plan(config: Config) -> EnsemblePlan:
 def _stored(config: Config, plan: EnsemblePlan, path: Path) -> Ensemble:
     """What the output holds, if this run file may continue it."""
     made = load_ensemble(path)
-    check_continues(config, str(made.attributes.get("config", "")), path, _FREE_KEYS)
+    check_resumes(config, "ensemble", made, path, _FREE_KEYS)
     if made.attributes["tolerance"] != plan.tolerance:
         # The defaults of a run and of an ensemble differ: the texts may agree and mean other steps.
         raise ConfigError(
             f"{config.source.name}: [representation] tolerance differs from that of {path}, which "
             "--resume continues. Use --overwrite to start again."
         )
-    check_adds(
-        config,
-        "ensemble",
-        path,
-        (made.tokens.tolist(), config.ensemble.tokens),
-        ("runs", made.counts.shape[1], config.ensemble.runs),
-    )
     return made

@@ -12,6 +12,7 @@ import numpy as np
 from meanfield.commands.happenings import happenings, happenings_json
 from meanfield.commands.report import Report, facts, table
 from meanfield.commands.streams import say
+from meanfield.commands.studies import runs_of_each
 from meanfield.commands.study_reports import comparison_report, ensemble_report
 from meanfield.outputs.comparison_file import load_comparison
 from meanfield.outputs.ensemble_file import load_ensemble
@@ -122,16 +123,20 @@ def _study_report(
     untitled = replace(study, attributes={**known, "title": ""})
     if isinstance(untitled, Ensemble):
         kind, own, tasks = "ensemble", ("seed", "tolerance"), "runs"
-        report, runs = ensemble_report(untitled, path), untitled.counts.shape[1]
+        report = ensemble_report(untitled, path)
     else:
         kind, own, tasks = "comparison", ("metric", "seed"), "particle systems"
-        report, runs = comparison_report(untitled, path), untitled.distances.shape[1]
+        report = comparison_report(untitled, path)
+    done, asked = int(study.finished.sum()), len(study.tokens) * runs_of_each(study)
     pairs = [
         ("kind", kind),
         *_problem_facts(known),
         ("tokens", ", ".join(map(str, study.tokens))),
         *[(name, known[name]) for name in own if name in known],
-        ("finished", f"{int(study.finished.sum())} of {len(study.tokens) * runs} {tasks}"),
+        (
+            "finished",
+            f"{done} of {asked} {tasks}",
+        ),
     ]
     origin = provenance_report(attributes, digest).data
     return Report(

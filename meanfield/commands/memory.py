@@ -17,8 +17,8 @@ import argparse
 import math
 from dataclasses import dataclass, replace
 
-from meanfield.commands.pools import worker_count
 from meanfield.commands.streams import say
+from meanfield.commands.studies import worker_count
 from meanfield.compute.limits import available_memory
 from meanfield.config import Config, ConfigError
 from meanfield.config.keys import located

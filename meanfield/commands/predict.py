@@ -10,10 +10,10 @@ from typing import Any, cast
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.commands.pools import pool
 from meanfield.commands.problem_options import problem_of
 from meanfield.commands.progress import shown
 from meanfield.commands.report import Report, facts, table
+from meanfield.commands.studies import pool
 from meanfield.config.initial_files import tokens_from_file
 from meanfield.config.keys import located
 from meanfield.measures import Measure

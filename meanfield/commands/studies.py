@@ -1,32 +1,46 @@
-"""What commands of many runs have in common: output, resuming, progress."""
+"""What commands of many runs have in common: output, resuming, where they run, progress."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from meanfield.commands.progress import shown
-from meanfield.commands.streams import say
+from meanfield.commands.streams import Forgiving, say
+from meanfield.compute.threads import threads
 from meanfield.config import Config, ConfigError
+from meanfield.config.config import check_continues
 from meanfield.config.output import check_path
 from meanfield.outputs.locks import check_welcome, writer_lock
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.provenance import provenance
+from meanfield.problem import Problem
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.ensemble_results import Ensemble
+from meanfield.version import __version__
 
 Task = TypeVar("Task")
 
 
-def study_output(options: argparse.Namespace, config: Config, name: str) -> Path:
-    """Where the study goes; nothing there is replaced unasked, and figures can be drawn.
+@contextmanager
+def study_file(options: argparse.Namespace, config: Config, name: str) -> Iterator[OutputFile]:
+    """Hold the right to write a study, where nothing is replaced unasked.
+
+    Yields
+    ------
+    OutputFile
+        The study's file as it was found.
 
     Raises
     ------
     OutputError
-        If there is something and it is neither to be replaced nor to be continued.
+        If another process writes it, or it is there and is neither to be replaced nor continued.
     ConfigError
         If nothing can be written there, or the study reads it.
     ValueError
@@ -39,32 +53,56 @@ def study_output(options: argparse.Namespace, config: Config, name: str) -> Path
         from meanfield.outputs.plots.figures import check_figure
 
         check_figure(options.plot)
-    return path
-
-
-@contextmanager
-def study_lock(path: Path, options: argparse.Namespace) -> Iterator[OutputFile]:
-    """Hold the right to write a study, which nobody has made meanwhile unless that is welcome.
-
-    Yields
-    ------
-    OutputFile
-        The study's file as it was found.
-
-    Raises
-    ------
-    OutputError
-        If another process writes it, or it is there and is neither to be replaced nor continued.
-    """
     with writer_lock(path) as output:
+        # Another process may have made it meanwhile.
         check_welcome(path, resume=options.resume, overwrite=options.overwrite)
         yield output
 
 
+def check_resumes(
+    config: Config,
+    section: str,
+    stored: ConvergenceStudy | Ensemble,
+    path: Path,
+    free: Mapping[str, tuple[str, ...] | None],
+) -> None:
+    """Refuse to resume a study of another run file, or one that would shrink.
+
+    Parameters
+    ----------
+    config, section : Config, str
+        The run file, and the section that it concerns.
+    stored : ConvergenceStudy or Ensemble
+        What the output holds.
+    path : Path
+        The output.
+    free : mapping
+        As in `check_continues`; of the section the sizes, and the key of the runs of each.
+
+    Raises
+    ------
+    ConfigError
+        If the run files differ elsewhere, or something that the output holds is not asked for.
+    """
+    check_continues(config, str(stored.attributes.get("config", "")), path, free)
+    wanted, key = getattr(config, section), (free[section] or ())[-1]
+    lost = sorted(set(stored.tokens.tolist()) - set(wanted.tokens))
+    asked = getattr(wanted, key)
+    if lost or runs_of_each(stored) > asked:
+        what = f"tokens lacks {lost[0]}, which" if lost else f"{key} = {asked} is fewer than"
+        raise ConfigError(
+            f"{config.source.name}: [{section}] {what} {path} holds: --resume may only add. "
+            "Use --overwrite to start again."
+        )
+
+
+def runs_of_each(study: ConvergenceStudy | Ensemble) -> int:
+    """How many runs of each size a study has, or asks for."""
+    return int((study.counts if isinstance(study, Ensemble) else study.distances).shape[1])
+
+
 def study_attributes(config: Config, stored: Mapping[str, Any] | None) -> dict[str, Any]:
     """Attributes of the output beyond the facts of the problem; `stored` are those it has."""
-    from meanfield.version import __version__
-
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
         "meanfield_version": __version__,
@@ -73,41 +111,6 @@ def study_attributes(config: Config, stored: Mapping[str, Any] | None) -> dict[s
         "created": now if stored is None else stored["created"],
         **provenance(stored),
     }
-
-
-def check_adds(
-    config: Config,
-    section: str,
-    path: Path,
-    tokens: tuple[Sequence[int], Sequence[int]],
-    runs: tuple[str, int, int],
-) -> None:
-    """Refuse to resume a study that would shrink.
-
-    Parameters
-    ----------
-    config, section : Config, str
-        The run file, and the section that it concerns.
-    path : Path
-        The output.
-    tokens : (sequence of int, sequence of int)
-        Sizes that the output holds, and sizes asked for.
-    runs : (str, int, int)
-        The key that says how many runs of each size, how many it holds, and how many are asked for.
-
-    Raises
-    ------
-    ConfigError
-        If something that the output holds is not asked for.
-    """
-    lost = sorted(set(tokens[0]) - set(tokens[1]))
-    key, held, asked = runs
-    if lost or held > asked:
-        what = f"tokens lacks {lost[0]}, which" if lost else f"{key} = {asked} is fewer than"
-        raise ConfigError(
-            f"{config.source.name}: [{section}] {what} {path} holds: --resume may only add. "
-            "Use --overwrite to start again."
-        )
 
 
 def run_through(
@@ -122,9 +125,9 @@ def run_through(
     quiet: bool,
 ) -> None:
     """Run the missing ones of the tasks, show how far that is, and say where the results are."""
+    total = sum(map(work, tasks))
     try:
         with closing(stream):
-            total = sum(map(work, tasks))
             for _ in shown(
                 stream,
                 total,
@@ -141,3 +144,55 @@ def run_through(
         ) from None
     if not quiet:
         say(f"{path} holds the results.")
+
+
+def worker_count(options: argparse.Namespace, count: int) -> int:
+    """How many local processes the options ask for, 1 for this one; no more than tasks."""
+    return max(1, min(options.workers or threads(), count))
+
+
+@contextmanager
+def pool(
+    options: argparse.Namespace, count: int, problem: Problem | None = None
+) -> Iterator[Executor | None]:
+    """Executor that --workers or --scheduler asks for; None means this process.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With those of `add_pool_arguments`.
+    count : int
+        How many tasks there are: more processes are of no use.
+    problem : Problem, optional
+        What the processes work on: its kernels are compiled here, not by each of them.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `worker_pool` and `scheduler_pool`.
+    """
+    if options.scheduler is not None:
+        from meanfield.studies.executors.dask_cluster import scheduler_pool
+
+        with scheduler_pool(options.scheduler, _say_above_bar) as executor:
+            yield executor
+        return
+    from meanfield.studies.executors.processes import worker_pool
+
+    workers = worker_count(options, count)
+    if workers > 1 and problem is not None:
+        from meanfield.commands.compile import compile_for_workers
+
+        compile_for_workers(problem)
+    with worker_pool(workers, max(1, threads() // workers)) as local:
+        yield local
+
+
+def _say_above_bar(text: str) -> None:
+    """Say a line, above the progress bar if there is one."""
+    if sys.stderr.isatty():
+        from tqdm import tqdm
+
+        tqdm.write(f"meanfield: {text}", file=Forgiving(sys.stderr))
+    else:
+        say(f"meanfield: {text}")

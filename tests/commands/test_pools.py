@@ -18,7 +18,7 @@ import meanfield as mf
 from meanfield.commands import compare
 from meanfield.commands.arguments import add_pool_arguments
 from meanfield.commands.main import main
-from meanfield.commands.pools import pool
+from meanfield.commands.studies import pool
 from meanfield.compute.threads import set_threads, threads
 from meanfield.outputs.comparison_file import load_comparison
 from meanfield.studies.executors import finished
