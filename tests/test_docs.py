@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import meanfield
+from meanfield.commands.arguments import parser
 from meanfield.commands.info import provenance_report
-from meanfield.commands.main import main, parser
+from meanfield.commands.main import main
 from meanfield.commands.predict import prediction_report
 from meanfield.commands.stability import analysis
 from meanfield.commands.study_reports import comparison_report, ensemble_report

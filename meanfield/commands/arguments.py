@@ -1,4 +1,4 @@
-"""What the command line takes: the arguments of every command, in `ARGUMENTS`.
+"""The command line: every command, what it does and what it takes.
 
 Nothing here loads what computes: help, and a slip of the pen, are answered at once.
 """
@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
+import sys
 from collections.abc import Callable
+from typing import Any, NoReturn
+
+from meanfield.commands.streams import say
+from meanfield.errors import one_line
+from meanfield.version import __version__
 
 
 def _run(command: argparse.ArgumentParser) -> None:
@@ -183,13 +190,6 @@ def add_pool_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_threads(command: argparse.ArgumentParser) -> None:
-    """Option --threads."""
-    command.add_argument(
-        "--threads", type=positive, metavar="N", help="default: the cores available"
-    )
-
-
 def _add_json(command: argparse._ActionsContainer) -> None:
     command.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
@@ -223,17 +223,55 @@ def not_negative(text: str) -> int:
     return int(text)
 
 
-ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-    "run": _run,
-    "check": _add_config,
-    "init": _init,
-    "stability": _stability,
-    "predict": _predict,
-    "phase": _phase,
-    "compare": _compare,
-    "ensemble": _ensemble,
-    "plot": _plot,
-    "compile": _compile,
-    "info": _info,
+COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "run": ("evolve a measure as a run file says, into an HDF5 file", _run),
+    "check": ("dry run: what would be computed, estimated memory and time", _add_config),
+    "init": ("a commented run file to start from", _init),
+    "stability": ("growth rates of the uniform state, dominant degree, thresholds", _stability),
+    "predict": ("how many clusters tokens will form, and where given tokens will", _predict),
+    "phase": ("noise at which order sets in, with or without a jump", _phase),
+    "compare": (
+        "particle systems against their mean-field limit, in Wasserstein distance",
+        _compare,
+    ),
+    "ensemble": ("many runs from sampled tokens, and how many clusters they make", _ensemble),
+    "plot": ("figures and films from a run file", _plot),
+    "compile": ("compile all kernels now, for images of containers and for CI", _compile),
+    "info": ("what a file holds and where it comes from, as text, JSON or CSV", _info),
 }
-"""What each command takes."""
+"""What each command does, and what it takes; a module of this package executes it."""
+
+_COMPUTE_NOTHING = ("init", "info")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Parser of the command line."""
+    top = _Parser(prog="meanfield", description="Mean-field limit of self-attention.")
+    top.add_argument("--version", action="version", version=f"meanfield {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (summary, add_arguments) in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary)
+        add_arguments(command)
+        if name not in _COMPUTE_NOTHING:
+            command.add_argument(
+                "--threads", type=positive, metavar="N", help="default: the cores available"
+            )
+    return top
+
+
+class _Parser(argparse.ArgumentParser):
+    """Parser whose complaint is one line."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+        # argparse takes -3 for a number but -1e-3 for an option.
+        self._negative_number_matcher = re.compile(r"-\.?\d")
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit with status 2."""
+        say(one_line(f"{self.prog}: {message}. See {self.prog} --help."))
+        raise SystemExit(2)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse swallows what goes wrong: help on a full disk would count as printed.
+        (file or sys.stdout).write(message)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any, NoReturn
+from typing import Any
 
-from meanfield.commands.arguments import ARGUMENTS, add_threads
+from meanfield.commands.arguments import parser
 from meanfield.commands.interrupts import (
     interrupt_requested,
     listen,
@@ -24,59 +23,11 @@ from meanfield.commands.interrupts import (
 from meanfield.commands.loading import leaves_on_signals
 from meanfield.commands.streams import drop, open_streams, say
 from meanfield.errors import SimulationError, one_line
-from meanfield.version import __version__
 
-COMMANDS = {
-    "run": "evolve a measure as a run file says, into an HDF5 file",
-    "check": "dry run: what would be computed, estimated memory and time",
-    "init": "a commented run file to start from",
-    "stability": "growth rates of the uniform state, dominant degree, thresholds",
-    "predict": "how many clusters tokens will form, and where given tokens will",
-    "phase": "noise at which order sets in, with or without a jump",
-    "compare": "particle systems against their mean-field limit, in Wasserstein distance",
-    "ensemble": "many runs from sampled tokens, and how many clusters they make",
-    "plot": "figures and films from a run file",
-    "compile": "compile all kernels now, for images of containers and for CI",
-    "info": "what a file holds and where it comes from, as text, JSON or CSV",
-}
-"""Commands, each a module of this package with `execute`; `ARGUMENTS` has what it takes."""
-
-_COMPUTE_NOTHING = ("init", "info")
 # Not even numpy.
 _LOAD_NOTHING = ("init",)
 # Python's words where a thread finds no room for its stack.
 _NO_THREAD = "can't start new thread"
-
-
-class _Parser(argparse.ArgumentParser):
-    """Parser whose complaint is one line."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options, allow_abbrev=False)
-        # argparse takes -3 for a number but -1e-3 for an option.
-        self._negative_number_matcher = re.compile(r"-\.?\d")
-
-    def error(self, message: str) -> NoReturn:
-        """Print one line and exit with status 2."""
-        say(one_line(f"{self.prog}: {message}. See {self.prog} --help."))
-        raise SystemExit(2)
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        # argparse swallows what goes wrong: help on a full disk would count as printed.
-        (file or sys.stdout).write(message)
-
-
-def parser() -> argparse.ArgumentParser:
-    """Parser of the command line."""
-    top = _Parser(prog="meanfield", description="Mean-field limit of self-attention.")
-    top.add_argument("--version", action="version", version=f"meanfield {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, summary in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=summary)
-        ARGUMENTS[name](command)
-        if name not in _COMPUTE_NOTHING:
-            add_threads(command)
-    return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -165,14 +116,30 @@ def _run(arguments: Sequence[str]) -> int:
 def _execute(options: argparse.Namespace) -> int:
     """Load the command and execute it: nothing heavy is loaded before."""
     command = importlib.import_module(f"meanfield.commands.{options.command}")
-    surroundings: Any = nullcontext()
-    if options.command not in _LOAD_NOTHING:
-        around = importlib.import_module("meanfield.commands.computing")
-        surroundings = around.computing(getattr(options, "threads", None))
+    if options.command in _LOAD_NOTHING:
+        silence: Any = nullcontext()
+    else:
+        silence = _prepared(getattr(options, "threads", None))
     if leaves_on_signals():
         listen()
-    with surroundings:
+    with silence:
         return int(command.execute(options) or 0)
+
+
+def _prepared(threads: int | None) -> Any:
+    """Threads as asked for, by the environment else; no warnings of what overflows.
+
+    That becomes an error of ours or a null.
+    """
+    import numpy as np
+
+    from meanfield.compute.threads import limit_blas, set_threads
+
+    if threads is not None:
+        set_threads(threads)
+    # Also where nothing is computed: a slip in the environment is found at once.
+    limit_blas()
+    return np.errstate(all="ignore")
 
 
 def _complain(message: str, status: int) -> int:

@@ -6,8 +6,7 @@ import argparse
 
 import pytest
 
-from meanfield.commands.arguments import finite, positive
-from meanfield.commands.main import parser
+from meanfield.commands.arguments import finite, parser, positive
 from meanfield.commands.problem_options import problem_of
 from meanfield.manifolds import manifold_of
 
