@@ -15,8 +15,7 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.events import Event
 from meanfield.manifolds import Manifold
 from meanfield.measures import Density, Measure
-from meanfield.outputs.run_file import FORMAT_VERSION
-from meanfield.outputs.run_parts import EVENT_NUMBERS
+from meanfield.outputs.run_file import EVENT_NUMBERS, FORMAT_VERSION
 from meanfield.snapshot import Checkpoint, Snapshot
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.outputs.bounds import check_bounded
-from meanfield.outputs.reading import FormatError, opened
+from meanfield.outputs.reading import FormatError, check_bounded, opened
 
 
 def external(file: h5py.File) -> None:

@@ -12,7 +12,7 @@ import h5py
 import pytest
 
 from meanfield.files.replacing import OutputError, replace_bytes
-from meanfield.outputs import hdf5_disk
+from meanfield.outputs import output_file
 from meanfield.outputs.output_file import replace_file
 from meanfield.outputs.seal import is_broken
 
@@ -100,14 +100,14 @@ def test_no_failure_of_the_disk_is_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """HDF5 forgets what it could not write when it closes a dataset: a hole would be sealed."""
-    path, real, failing = tmp_path / "x.h5", hdf5_disk._Disk, 0
+    path, real, failing = tmp_path / "x.h5", output_file._Disk, 0
     replace_file(path, None, put("a", 1))
 
     def write(file: h5py.File) -> None:
         file.create_dataset("chunks", data=[1.0] * 1000, chunks=(50,))
         file["b"] = 2
 
-    monkeypatch.setattr(hdf5_disk, "_Disk", lambda raw: real(Failing(raw, failing)))
+    monkeypatch.setattr(output_file, "_Disk", lambda raw: real(Failing(raw, failing)))
     while True:
         try:
             replace_file(path, path, write)
@@ -139,12 +139,12 @@ def test_disk_that_takes_few_bytes_at_a_time_gets_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The end of a large write would be missing."""
-    path, real, written = tmp_path / "x.h5", hdf5_disk._Disk, random.Random(1).randbytes(100)
+    path, real, written = tmp_path / "x.h5", output_file._Disk, random.Random(1).randbytes(100)
     with (tmp_path / "x").open("w+b", buffering=0) as raw:
         disk = real(Sluggish(raw))  # type: ignore[arg-type]
         assert disk.write(memoryview(written)) == 100 and disk.error is None
     assert (tmp_path / "x").read_bytes() == written
-    monkeypatch.setattr(hdf5_disk, "_Disk", lambda raw: real(Sluggish(raw)))
+    monkeypatch.setattr(output_file, "_Disk", lambda raw: real(Sluggish(raw)))
     replace_file(path, None, put("a", 1))
     replace_file(path, path, put("b", 2))
     assert numbers(path) == {"a": 1, "b": 2} and not is_broken(path)

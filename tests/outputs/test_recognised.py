@@ -8,8 +8,8 @@ import h5py
 import pytest
 
 from meanfield.files.replacing import OutputError
+from meanfield.outputs.locks import check_figure_place, check_results
 from meanfield.outputs.output_file import replace_file
-from meanfield.outputs.recognised import check_figure_place, check_results
 
 
 def named(file: h5py.File) -> None:

@@ -190,7 +190,7 @@ def test_only_the_states_asked_for_are_read(density_file: Path, states: str) -> 
 def test_states_are_the_same_in_any_portions(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """States of a large file would belong to other times than those of a small one."""
     whole = content(load(file))
-    monkeypatch.setattr("meanfield.outputs.run_parts._SLAB_BYTES", 1)
+    monkeypatch.setattr("meanfield.outputs.run_file._SLAB_BYTES", 1)
     assert same(content(load(file)), whole)
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from meanfield.commands.main import main
 from meanfield.events import Event
-from meanfield.outputs.run_file import file_results, load, read_checkpoint
-from meanfield.outputs.run_parts import texts
+from meanfield.outputs.run_file import file_results, load, read_checkpoint, texts
 from meanfield.outputs.run_writer import append_events, create, write_checkpoint
 from meanfield.snapshot import Checkpoint
 
@@ -149,7 +148,7 @@ def test_text_that_is_told_a_thousand_times_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All rows may point to one long text: a file of kilobytes would take all memory."""
-    monkeypatch.setattr("meanfield.outputs.run_parts.EXPANSION", 100)
+    monkeypatch.setattr("meanfield.outputs.run_file.EXPANSION", 100)
     path, count = tmp_path / "x.h5", 4000
     with h5py.File(path, "w") as file:
         item = file.create_dataset("text", data=["a" * 50_000] + ["b"] * (count - 1))

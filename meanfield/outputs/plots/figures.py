@@ -12,9 +12,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from meanfield.files.replacing import replace_bytes
-from meanfield.outputs.locks import writer_lock
+from meanfield.outputs.locks import check_figure_place, writer_lock
 from meanfield.outputs.plots.style import style
-from meanfield.outputs.recognised import check_figure_place
 
 SUFFIXES, FILM_SUFFIXES = (".png", ".pdf", ".svg"), (".mp4", ".gif")
 """What names of files end in: of figures, and of films."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.files.replacing import replacing
-from meanfield.outputs.locks import writer_lock
+from meanfield.outputs.locks import check_figure_place, writer_lock
 from meanfield.outputs.plots import density
 from meanfield.outputs.plots.axes import add_colour_bar, set_time_axis, time_label
 from meanfield.outputs.plots.figures import FILM_SUFFIXES, new_figure
@@ -48,7 +48,6 @@ from meanfield.outputs.plots.style import (
     ORDER,
     set_title,
 )
-from meanfield.outputs.recognised import check_figure_place
 from meanfield.pictures.circle import cell_edges
 from meanfield.pictures.colours import colour_range
 from meanfield.pictures.density import CircleFilm
