@@ -41,16 +41,6 @@ def atoms_alone(run: Run) -> Run:
 
 
 @pytest.mark.parametrize("kind", PLOTS)
-def test_every_kind_shows_a_mixed_run_or_says_why_not(kind: str, mixed: Run) -> None:
-    """A kind that takes all states for densities, or all for points, would fail here."""
-    if mixed.manifold.name not in PLOTS[kind].manifolds:
-        with pytest.raises(ValueError, match="is for the sphere"):
-            plot(mixed, kind)
-        return
-    plot(mixed, kind).canvas.draw()
-
-
-@pytest.mark.parametrize("kind", PLOTS)
 def test_every_kind_shows_atoms_alone_or_says_why_not(kind: str, mixed: Run) -> None:
     """An empty range of colours would be a traceback."""
     run = atoms_alone(mixed)

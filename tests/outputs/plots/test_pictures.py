@@ -52,7 +52,10 @@ def computing(rooms: set[str]) -> set[str]:
 
 
 def test_drawing_computes_nothing(mixed: Run) -> None:
-    """A browser would have to solve equations to show the same."""
+    """A browser would have to solve equations to show the same.
+
+    Every kind draws a run that three representations carried.
+    """
     rooms: set[str] = set()
     for entry in PLOTS.values():
         if mixed.manifold.name not in entry.manifolds:
