@@ -36,25 +36,18 @@ def instance(seed: int):
     return cost, np.full(n, m), np.full(m, n)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_plan_is_optimal(seed: int) -> None:
-    """The tree would not be optimal, or the simplex would cycle on ties."""
+@pytest.mark.parametrize("seed", range(8))
+def test_plan_is_optimal_and_keeps_the_masses(seed: int) -> None:
+    """The tree would not be optimal, the simplex cycle on ties, or mass be lost in a pivot."""
     import ot
 
     cost, supply, demand = instance(seed)
-    basis, _, _ = plan_of(cost, supply, demand)
+    basis, source, sink = plan_of(cost, supply, demand)
     duals = basis.dual[:-1] / supply.sum()
     expected = ot.emd2(supply / supply.sum(), demand / demand.sum(), cost)
     assert duals[: len(supply)] @ supply + duals[len(supply) :] @ demand == pytest.approx(
         expected, abs=1e-13
     )
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_flows_keep_the_masses(seed: int) -> None:
-    """Mass would be lost in a pivot."""
-    cost, supply, demand = instance(seed)
-    basis, source, sink = plan_of(cost, supply, demand)
     used = np.flatnonzero(basis.flow[:-1])
     arcs, flow = basis.arc[used], basis.flow[used]
     assert flow.min() > 0

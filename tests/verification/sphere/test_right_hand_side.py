@@ -85,7 +85,7 @@ def test_density_moves_with_its_velocity(flow: str, beta: float, verified: Calla
     assert found[0] == 0.0
 
 
-@pytest.mark.parametrize("beta", [-4.0, 0.0, 1.0, 25.0])
+@pytest.mark.parametrize("beta", [-4.0, 25.0])
 def test_full_spectrum_moves_without_aliasing(beta: float, verified: Callable) -> None:
     """Unnormalised: every coefficient that is kept is exact, though all degrees are full."""
     degree = 14
