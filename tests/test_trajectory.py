@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.errors import SimulationError
@@ -58,8 +59,7 @@ def test_end_never_changes_the_steps(name: str) -> None:
     assert np.array_equal(short[0].moments, long[0].moments)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("which", [1, 13, 29])
+@each("which", [1, 13, 29], name=PROBLEMS)
 def test_checkpoints_continue_equal_to_the_bit(name: str, which: int) -> None:
     """From any snapshot's checkpoint the rest of the run is the same, counts included."""
     times = np.linspace(0.0, END[name], 31)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.fields import circle, engines
@@ -11,9 +12,7 @@ from meanfield.kernels import KERNELS
 LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]).build(mf.Circle())
 
 
-@pytest.mark.parametrize("strength", [1.0, -0.5])
-@pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 80.0])
+@each("beta", [-4.0, 0.0, 5.0, 80.0], normalized=[False, True], strength=[1.0, -0.5])
 def test_velocity_is_the_integral_over_the_density(
     beta: float, normalized: bool, strength: float
 ) -> None:
@@ -69,9 +68,7 @@ def test_interaction_refuses_spheres_for_theory() -> None:
         interaction(problem)
 
 
-@pytest.mark.parametrize("strength", [1.0, -0.5])
-@pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("beta", [-4.0, 0.0, 5.0, 80.0])
+@each("beta", [-4.0, 0.0, 5.0, 80.0], normalized=[False, True], strength=[1.0, -0.5])
 def test_divergence_is_the_integral_over_the_density(
     beta: float, normalized: bool, strength: float
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import each
 
 from meanfield.integrators import exponential_kernels, exponential_weights
 from meanfield.integrators.exponential import ExponentialStepper, exponential
@@ -94,8 +95,7 @@ def test_error_of_driven_modes_is_seen(tolerance: float) -> None:
     assert abs(stepper.state[1] - exact) < 2.0 * tolerance
 
 
-@pytest.mark.parametrize("turn", [1.0, 1j, 0.6 + 0.8j, None])
-@pytest.mark.parametrize("index", [None, np.array([1, 0, 1])])
+@each("index", [None, np.array([1, 0, 1])], turn=[1.0, 1j, 0.6 + 0.8j, None])
 def test_error_and_size_are_moduli(turn: complex | None, index: np.ndarray | None) -> None:
     """Imaginary parts would be ignored, or real numbers counted twice."""
     rng, share = np.random.default_rng(5), 0.7

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.special
+from parameters import each
 
 import meanfield as mf
 from meanfield.arrays import FloatArray, ModalArray
@@ -130,9 +131,7 @@ def test_order_is_four_on_the_real_equation(manifold: str, flow: str) -> None:
     assert errors[-1] > 1e-14
 
 
-@pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8, 1e-10, 1e-12])
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("manifold", MANIFOLDS)
+@each("manifold", MANIFOLDS, flow=FLOWS, tolerance=[1e-4, 1e-6, 1e-8, 1e-10, 1e-12])
 def test_error_follows_the_tolerance(manifold: str, flow: str, tolerance: float) -> None:
     """Adaptive steps: the error at the end is below the tolerance, and not for nothing."""
     equation, start, end = case(manifold, flow)

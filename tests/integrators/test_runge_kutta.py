@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 from exact_solutions import poisson_radius
+from parameters import each
 
 import meanfield as mf
 from meanfield.integrators import INTEGRATORS, Start, by_tolerance, dop853, runge_kutta
@@ -164,9 +165,7 @@ def test_step_reports_that_it_vanished() -> None:
     assert stepper.time == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("step", [None, 0.1])
-@pytest.mark.parametrize("method", INTEGRATORS)
+@each("method", INTEGRATORS, step=[None, 0.1], value=[np.nan, np.inf])
 def test_step_reports_a_right_hand_side_that_is_not_finite(
     method: str, step: float | None, value: float
 ) -> None:

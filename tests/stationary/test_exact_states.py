@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
@@ -24,8 +25,7 @@ def noisy(manifold: object, kernel: Kernel, share: float, normalized: bool = Fal
     return mf.Problem(manifold, kernel, replace(flow, diffusivity=share * critical))
 
 
-@pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("kappa", [2.05, 3.0, 10.0, 200.0])
+@each("kappa", [2.05, 3.0, 10.0, 200.0], normalized=[False, True])
 def test_kuramoto_with_noise(kappa: float, normalized: bool) -> None:
     """R = I_1(kappa r) / I_0(kappa r), the pitchfork at kappa = 2; kappa = 1 / D."""
     flow = mf.Flow(normalized=normalized, diffusivity=1.0 / kappa)
@@ -44,8 +44,7 @@ def test_linear_kernel_on_the_sphere(kappa: float) -> None:
     assert r == pytest.approx(1 / np.tanh(x) - 1 / x, rel=1e-12)
 
 
-@pytest.mark.parametrize("d", [2, 3, 4, 5, 8, 33, 64, 1000])
-@pytest.mark.parametrize("share", [0.9, 0.5, 0.1])
+@each("share", [0.9, 0.5, 0.1], d=[2, 3, 4, 5, 8, 33, 64, 1000])
 def test_linear_kernel_in_any_dimension(d: int, share: float) -> None:
     """R = I_{d/2}(r / D) / I_{d/2-1}(r / D); here D = share / d."""
     flow = mf.Flow(diffusivity=share / d)
@@ -99,8 +98,7 @@ def test_state_is_stationary_for_the_equation(manifold: object, normalized: bool
     assert np.abs(diffusion - flux).max() < 8e-12
 
 
-@pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("d", [2, 3, 5, 20])
+@each("d", [2, 3, 5, 20], normalized=[False, True])
 def test_flux_vanishes_at_every_node(d: int, normalized: bool) -> None:
     """V f = D grad f in every dimension: the field by direct summation over the kernel."""
     problem = noisy(mf.Hypersphere(d - 1), mf.exponential(3.0), 0.9, normalized)

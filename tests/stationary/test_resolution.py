@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.stationary.resolution import (
@@ -60,9 +61,8 @@ def test_carrying_degree_of_a_narrow_kernel_in_high_dimension() -> None:
     assert degrees[-1] < 9 * np.sqrt(1000.0) + 1000.0
 
 
-@pytest.mark.parametrize("strength", [1.0, -0.5])
-@pytest.mark.parametrize("beta", [-30.0, -5.0, -1.0, -0.2, 0.2, 1.0, 5.0, 30.0])
 @pytest.mark.parametrize("normalized", [False, True], ids=["USA", "SA"])
+@each("beta", [-30.0, -5.0, -1.0, -0.2, 0.2, 1.0, 5.0, 30.0], strength=[1.0, -0.5])
 def test_no_measure_bends_its_potential_more(
     normalized: bool, beta: float, strength: float
 ) -> None:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.special import ive
 
 import meanfield as mf
@@ -27,8 +28,7 @@ def example(manifold: object, flow: mf.Flow, beta: float = 3.0) -> tuple:
     return SelfConsistency(problem, symmetry), 0.3 * rng.random(len(symmetry.degrees)), 0.1
 
 
-@pytest.mark.parametrize("flow", FLOWS, ids=str)
-@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
+@each("flow", FLOWS, manifold=MANIFOLDS)
 def test_jacobian_is_the_derivative(manifold: object, flow: mf.Flow) -> None:
     """Newton's method would lose its order, and branches their tangents."""
     equation, moments, diffusivity = example(manifold, flow)
@@ -41,8 +41,7 @@ def test_jacobian_is_the_derivative(manifold: object, flow: mf.Flow) -> None:
     np.testing.assert_allclose(exact, slope, rtol=0, atol=1e-8 * np.abs(exact).max())
 
 
-@pytest.mark.parametrize("flow", FLOWS, ids=str)
-@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
+@each("flow", FLOWS, manifold=MANIFOLDS)
 def test_slope_is_the_derivative_by_diffusivity(manifold: object, flow: mf.Flow) -> None:
     """Continuation in the diffusivity would predict the wrong way."""
     equation, moments, diffusivity = example(manifold, flow)
@@ -53,8 +52,7 @@ def test_slope_is_the_derivative_by_diffusivity(manifold: object, flow: mf.Flow)
     np.testing.assert_allclose(exact, slope, rtol=0, atol=1e-8 * np.abs(exact).max())
 
 
-@pytest.mark.parametrize("flow", FLOWS, ids=str)
-@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
+@each("flow", FLOWS, manifold=MANIFOLDS)
 def test_jacobian_at_uniform_gives_growth_rates(manifold: object, flow: mf.Flow) -> None:
     """The residual's slope D (1 - A_l / D) l (l + d - 2) would not be minus the growth rate."""
     equation, moments, diffusivity = example(manifold, flow)

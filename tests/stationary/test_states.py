@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.kernels import Kernel
@@ -79,8 +80,7 @@ def test_density_of_uniform_is_one() -> None:
     assert state.order_parameter == 0.0
 
 
-@pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("d", [2, 3, 8, 64])
+@each("d", [2, 3, 8, 64], normalized=[False, True])
 def test_residual_is_rounding(d: int, normalized: bool) -> None:
     """Newton's method would have stopped early."""
     for beta in (0.5, 3.0, 12.0):

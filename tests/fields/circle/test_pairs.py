@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from parameters import each
 
 from meanfield.compute import threads
 from meanfield.fields.circle import pair_kernels
@@ -33,9 +34,8 @@ def _terms(points, weights, beta, normalized, targets):  # type: ignore[no-untyp
     return (a * abs(np.sin(d))).sum(axis=1) / (a.sum(axis=1) if normalized else 1.0)
 
 
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("elsewhere", [False, True])
+@each("beta", BETAS, normalized=[False, True])
 def test_velocity_is_the_exact_sum(beta: float, normalized: bool, elsewhere: bool) -> None:
     """The oracle itself: a slip in reduction, sign or polynomial shows at once."""
     rng = np.random.default_rng(1)
@@ -112,8 +112,7 @@ def test_zero_beta_is_kuramoto() -> None:
     np.testing.assert_allclose(found, expected, atol=1e-15)
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 255, 256, 257, 1200])
-@pytest.mark.parametrize("normalized", [False, True])
+@each("normalized", [False, True], n=[1, 2, 7, 8, 9, 255, 256, 257, 1200])
 def test_pairs_once_and_pairs_twice_agree(n: int, normalized: bool) -> None:
     """Using i < j for both tokens, in blocks and strips, must miss no pair and double none."""
     rng = np.random.default_rng(n)
@@ -123,8 +122,7 @@ def test_pairs_once_and_pairs_twice_agree(n: int, normalized: bool) -> None:
     np.testing.assert_allclose(among, at, atol=1e-14)
 
 
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("normalized", [False, True])
+@each("normalized", [False, True], beta=BETAS)
 def test_generic_kernel_gives_the_exponential_one(beta: float, normalized: bool) -> None:
     """Two programs for one formula: NumPy's any-kernel sum and the compiled one."""
     rng = np.random.default_rng(3)

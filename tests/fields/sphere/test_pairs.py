@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from parameters import each
 
 from meanfield.compute import threads
 from meanfield.fields.circle.pairs import exponential_velocity_circle
@@ -53,9 +54,8 @@ def _terms(points, weights, beta, normalized, targets):  # type: ignore[no-untyp
     return (a * np.sqrt(1 - s**2)).sum(axis=1) / (a.sum(axis=1) if normalized else 1.0)
 
 
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("elsewhere", [False, True])
+@each("beta", BETAS, normalized=[False, True])
 def test_velocity_is_the_exact_sum(beta: float, normalized: bool, elsewhere: bool) -> None:
     """The oracle itself: a slip in projection, sign or exponent shows at once."""
     rng = np.random.default_rng(1)
@@ -83,8 +83,7 @@ def test_drift_far_below_rounding_keeps_its_digits() -> None:
     assert error.max() < 2e-14 * np.linalg.norm(exact[0])
 
 
-@pytest.mark.parametrize("gap", [1e-3, 1e-8, 1e-14])
-@pytest.mark.parametrize("beta", [1.0, 81.0, -81.0])
+@each("beta", [1.0, 81.0, -81.0], gap=[1e-3, 1e-8, 1e-14])
 def test_close_tokens_attract_with_relative_accuracy(gap: float, beta: float) -> None:
     """Clusters collapse exponentially: an absolute error would stop them at 1e-16."""
     points = _on_meridian([0.7, 0.7 + gap, 0.7 + 3.0 * gap]) @ _TURN
@@ -161,8 +160,7 @@ def test_great_circle_is_the_circle(beta: float, normalized: bool) -> None:
     np.testing.assert_allclose(found, expected[:, None] * direction, atol=2e-15)
 
 
-@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 255, 256, 257, 320, 1200])
-@pytest.mark.parametrize("normalized", [False, True])
+@each("normalized", [False, True], n=[1, 2, 31, 32, 33, 255, 256, 257, 320, 1200])
 def test_pairs_once_and_pairs_twice_agree(n: int, normalized: bool) -> None:
     """Using i < j for both tokens, in blocks and strips, must miss no pair and double none."""
     rng = np.random.default_rng(n)
@@ -172,8 +170,7 @@ def test_pairs_once_and_pairs_twice_agree(n: int, normalized: bool) -> None:
     np.testing.assert_allclose(among, at, atol=1e-14)
 
 
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("normalized", [False, True])
+@each("normalized", [False, True], beta=BETAS)
 def test_generic_kernel_gives_the_exponential_one(beta: float, normalized: bool) -> None:
     """Two programs for one formula: NumPy's any-kernel sum and the compiled one."""
     rng = np.random.default_rng(4)

@@ -8,6 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.special
+from parameters import each
 
 from meanfield.compute import threads
 from meanfield.fields.circle.pairs import exponential_velocity_circle
@@ -52,8 +53,7 @@ def _coefficients(max_degree: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("max_degree", DEGREES)
-@pytest.mark.parametrize("kind", ["uniform", "clustered", "equal"])
+@each("max_degree", DEGREES, kind=["uniform", "clustered", "equal"])
 def test_moments_are_the_direct_sums(method: ModuleType, max_degree: int, kind: str) -> None:
     """A token lost at the end of a block, or a degree in the wrong place, shows here."""
     for n in COUNTS:
@@ -70,8 +70,7 @@ def test_moments_are_the_direct_sums(method: ModuleType, max_degree: int, kind: 
 
 
 @pytest.mark.parametrize("method", EVALUATIONS)
-@pytest.mark.parametrize("max_degree", DEGREES)
-@pytest.mark.parametrize("kind", ["uniform", "clustered", "equal"])
+@each("max_degree", DEGREES, kind=["uniform", "clustered", "equal"])
 def test_values_are_the_direct_sums(method: Callable, max_degree: int, kind: str) -> None:
     """The same for series and for quotients of series of different length."""
     upper, lower = _coefficients(max_degree, 1), 0.3 * _coefficients(max_degree // 2, 2)
@@ -134,9 +133,8 @@ def test_gradient_is_the_derivative(n: int) -> None:
     )
 
 
-@pytest.mark.parametrize("beta", [1.0, 9.0, 81.0])
-@pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("n", [300, 21_000])
+@each("beta", [1.0, 9.0, 81.0], normalized=[False, True])
 def test_velocity_through_moments_is_the_pairwise_sum(
     beta: float, normalized: bool, n: int
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from parameters import each
 from scipy.special import sph_harm_y, sph_legendre_p
 
 import meanfield as mf
@@ -152,8 +153,7 @@ def test_gradient_is_that_of_a_sum_over_tokens() -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=5e-14)
 
 
-@pytest.mark.parametrize("beta", [1.0, 10.0, 50.0])
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+@each("flow", [mf.USA, mf.SA], beta=[1.0, 10.0, 50.0])
 def test_velocity_is_the_sum_over_all_pairs(beta: float, flow: mf.Flow) -> None:
     """Two routes to one velocity: moments and multipliers, or every pair of tokens."""
     points = special_and_random(800)

@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.fields import engines
@@ -68,8 +69,7 @@ def exact(points: np.ndarray, order: int, degree: int) -> list[tuple]:
     return np.moveaxis(np.array(found), 0, -1)
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("degree", "order"), [(25, 0), (25, 7), (64, 3), (64, 19)])
+@each("degree, order", [(25, 0), (25, 7), (64, 3), (64, 19)], place=PLACES)
 def test_moments_and_fields_are_exact_anywhere(place: str, degree: int, order: int) -> None:
     """1e-13 of the sums for moments; fields of one coefficient, relative to the largest there is.
 
