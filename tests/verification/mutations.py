@@ -72,8 +72,7 @@ MUTATIONS = [
         "manifolds/manifold.py",
         "return l * (l + dimension - 1)",
         "return l * l",
-        HERE
-        + "sphere/test_linear_growth.py::test_every_order_of_a_degree_grows_at_the_printed_rate",
+        HERE + "test_linear_growth.py::test_every_order_of_a_degree_grows_at_the_printed_rate",
     ),
     Mutation(
         "the density on the circle is convolved with its mirror image",
