@@ -9,10 +9,13 @@ from meanfield.kernels import KERNELS
 from meanfield.kernels.exponential import Exponential
 
 
+@pytest.mark.parametrize("name", KERNELS)
 @each("beta", [-25.0, 1e-9, 1.0, 5.0, 25.0, 100.0, 1e4], dimension=[1, 2, 7])
-def test_degree_cuts_where_multipliers_are_negligible(dimension: int, beta: float) -> None:
+def test_degree_cuts_where_multipliers_are_negligible(
+    name: str, dimension: int, beta: float
+) -> None:
     """Size of the velocity of degree l is l w_l: below 1e-16 of the largest it is nothing."""
-    kernel = exponential(beta)
+    kernel = KERNELS[name](beta)
     degree = kernel.degree(dimension)
     l = np.arange(4 * degree + 8)
     size = l * np.abs(kernel.potential_multipliers(dimension, len(l) - 1))

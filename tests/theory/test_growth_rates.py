@@ -93,7 +93,8 @@ def test_rates_equal_bessel_functions_in_forty_digits(
             verified("exact solutions", what, errors, 1e-14)
 
 
-@each("name", KERNELS, dimension=[1, 2, 6], flow=FLOWS)
+@pytest.mark.parametrize("name", KERNELS)
+@each("flow", FLOWS, dimension=[1, 2, 6])
 def test_rates_follow_from_the_multipliers(name: str, dimension: int, flow: mf.Flow) -> None:
     """Strength, normalisation and diffusivity enter as l(l+d-2)(strength w_l/z - D)."""
     kernel = KERNELS[name](3.0)
