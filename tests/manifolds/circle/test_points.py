@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from types import ModuleType
 
 import mpmath
@@ -24,6 +25,7 @@ EVALUATIONS = [
 ]
 # Around the groups of nine degrees, the rows of eight and the blocks of tokens.
 DEGREES = [0, 1, 4, 5, 13, 14, 30, 78]
+KINDS = ["uniform", "clustered", "equal"]
 COUNTS = [1, 2, 7, 8, 191, 193, 511, 513, 1500]
 
 
@@ -52,8 +54,7 @@ def _coefficients(max_degree: int, seed: int) -> np.ndarray:
     return np.asarray(c / abs(c).sum())
 
 
-@pytest.mark.parametrize("method", METHODS)
-@each("max_degree", DEGREES, kind=["uniform", "clustered", "equal"])
+@each("method, max_degree", list(product(METHODS, DEGREES)), kind=KINDS)
 def test_moments_are_the_direct_sums(method: ModuleType, max_degree: int, kind: str) -> None:
     """A token lost at the end of a block, or a degree in the wrong place, shows here."""
     for n in COUNTS:
@@ -69,8 +70,7 @@ def test_moments_are_the_direct_sums(method: ModuleType, max_degree: int, kind: 
         )
 
 
-@pytest.mark.parametrize("method", EVALUATIONS)
-@each("max_degree", DEGREES, kind=["uniform", "clustered", "equal"])
+@each("method, max_degree", list(product(EVALUATIONS, DEGREES)), kind=KINDS)
 def test_values_are_the_direct_sums(method: Callable, max_degree: int, kind: str) -> None:
     """The same for series and for quotients of series of different length."""
     upper, lower = _coefficients(max_degree, 1), 0.3 * _coefficients(max_degree // 2, 2)
