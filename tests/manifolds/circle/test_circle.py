@@ -18,63 +18,6 @@ def test_distance_is_the_shorter_arc() -> None:
     np.testing.assert_allclose(CIRCLE.distance(second, first), expected, rtol=0, atol=1e-14)
 
 
-def test_inner_product_is_the_integral() -> None:
-    """Int f g dtheta / 2 pi of real fields, of different length and with complex coefficients."""
-    rng = np.random.default_rng(0)
-    f = rng.normal(size=5) + 1j * rng.normal(size=5)
-    g = rng.normal(size=9) + 1j * rng.normal(size=9)
-    f[0], g[0] = f[0].real, g[0].real
-    grid = CIRCLE.grid(8)
-    expected = grid.weights @ (grid.to_nodal(f) * grid.to_nodal(g))
-    assert CIRCLE.inner(f, g) == pytest.approx(expected, rel=1e-14)
-    assert CIRCLE.inner(g, f) == pytest.approx(expected, rel=1e-14)
-
-
-def test_moments_of_points_are_coefficients_of_their_density() -> None:
-    """Moments and coefficients share one convention: c_k = int e^{-ik theta} dmu."""
-    f = np.array([1.0, 0.2 + 0.1j, -0.1j, 0.08])
-    grid = CIRCLE.grid(3)
-    mass = grid.to_nodal(f) * grid.weights
-    found = CIRCLE.moments(grid.points, mass, 3)
-    np.testing.assert_allclose(found, f, rtol=0, atol=1e-15)
-
-
-def test_evaluate_and_gradient_agree_with_the_grid() -> None:
-    """Scattered points and grid must use one basis; the divisor divides."""
-    rng = np.random.default_rng(1)
-    f = rng.normal(size=9) + 1j * rng.normal(size=9)
-    z = np.array([2.0, 0.3 - 0.2j, 0.1j])
-    f[0] = f[0].real
-    grid = CIRCLE.grid(8)
-    slack = 1e-13
-    np.testing.assert_allclose(CIRCLE.evaluate(f, grid.points), grid.to_nodal(f), atol=slack)
-    np.testing.assert_allclose(CIRCLE.gradient(f, grid.points), grid.gradient(f), atol=4 * slack)
-    quotient = grid.gradient(f) / grid.to_nodal(z)
-    np.testing.assert_allclose(CIRCLE.gradient(f, grid.points, z), quotient, atol=4 * slack)
-
-
-def test_convolve_multiplies_and_cuts_to_the_shorter() -> None:
-    """Degrees beyond either are not felt."""
-    assert np.array_equal(CIRCLE.convolve(np.array([1.0, 2.0]), np.array([1.0, 1j, 5.0])), [1, 2j])
-    assert len(CIRCLE.convolve(np.ones(7), np.ones(3))) == 3
-
-
-def test_resize_cuts_or_fills_with_zeros() -> None:
-    """Refining must not invent coefficients."""
-    c = np.array([1.0, 2j, 3.0])
-    assert np.array_equal(CIRCLE.resize(c, 1), [1.0, 2j])
-    assert np.array_equal(CIRCLE.resize(c, 4), [1.0, 2j, 3.0, 0.0, 0.0])
-    assert CIRCLE.degree_of(c) == 2
-
-
-def test_order_parameter_is_the_length_of_the_mean_vector() -> None:
-    """|int x dmu| of tokens, from their plain mean."""
-    angles = np.random.default_rng(3).normal(1.0, 0.7, 50)
-    expected = np.hypot(np.cos(angles).mean(), np.sin(angles).mean())
-    found = CIRCLE.order_parameter(CIRCLE.moments(angles, None, 2))
-    assert found == pytest.approx(expected, rel=1e-14)
-
-
 def test_random_points_are_uniform() -> None:
     """Kolmogorov-Smirnov at the 0.1 % level, seeded; and the seed decides."""
     points = CIRCLE.random_points(100_000, np.random.default_rng(7))
