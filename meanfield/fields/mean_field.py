@@ -85,7 +85,7 @@ class MeanField:
         if partition is None:
             return velocity, laplacian
         below = floored(space.evaluate(partition, points))
-        velocity /= below if velocity.ndim == 1 else below[:, None]
+        velocity /= space.per_point(below)
         if self.partition_slope is None:
             along = velocity * space.gradient(partition, points)
             laplacian -= along if along.ndim == 1 else along.sum(axis=-1)

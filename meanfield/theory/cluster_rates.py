@@ -156,7 +156,7 @@ def cluster_rates(problem: Problem, measure: Measure) -> ClusterRates:
     return ClusterRates(
         manifold=measure.manifold.name,
         escape=values[order],
-        modes=modes if measure.manifold.point_axes else modes[:, :, 0],
+        modes=modes.reshape(*modes.shape[:2], *measure.manifold.point_shape),
         contraction=fall,
         drift=float(np.sqrt((found.drift**2).sum(axis=1)).max()),
     )
