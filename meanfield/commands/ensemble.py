@@ -7,26 +7,16 @@ from pathlib import Path
 
 from meanfield.commands.memory import check_ensemble_memory
 from meanfield.commands.streams import say
-from meanfield.commands.studies import (
-    check_resumes,
-    pool,
-    run_through,
-    study_attributes,
-    study_file,
-)
+from meanfield.commands.studies import check_resumes, is_complete, pool, run_missing, study_file
 from meanfield.commands.study_reports import ensemble_report
 from meanfield.config import Config, ConfigError, load_config
 from meanfield.config.keys import located
 from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
-from meanfield.outputs.output_file import OutputFile
-from meanfield.outputs.study_file import record_study
-from meanfield.outputs.wall_time import WallTime, seconds_by_phase
-from meanfield.status import COMPLETED
+from meanfield.outputs.wall_time import WallTime
 from meanfield.studies.ensemble import ENSEMBLE_TOLERANCE, EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.executors import finished
 
-# What a resumed ensemble may differ in; it may only grow.
+# What a resumed ensemble may differ in; it may only grow, `check_resumes` sees to that.
 _FREE_KEYS = {"ensemble": ("tokens", "runs"), "time": None, "compare": None, "output": None}
 
 
@@ -43,7 +33,12 @@ def execute(options: argparse.Namespace) -> int:
         with spent.during("setup"):
             plan = _plan(config)
         stored = _stored(config, plan, path) if options.resume and path.exists() else None
-        _run(config, plan, output, stored, options, spent)
+        if stored is None or not is_complete(config, "ensemble", stored):
+            left = len(plan.missing(plan.empty() if stored is None else plan.resumed(stored)))
+            with pool(options, left, config.problem) as executor:
+                run_missing(plan, stored, write_ensemble, output, config, options, spent, executor)
+        elif not options.quiet:
+            say(f"{path} holds all the runs asked for: nothing to do.")
     made = load_ensemble(path)
     if options.plot is not None:
         from meanfield.outputs.plots.ensemble import save_ensemble_plot
@@ -51,39 +46,6 @@ def execute(options: argparse.Namespace) -> int:
         save_ensemble_plot(made, Path(options.plot))
     ensemble_report(made, path).show(options)
     return 0
-
-
-def _run(
-    config: Config,
-    plan: EnsemblePlan,
-    output: OutputFile,
-    stored: Ensemble | None,
-    options: argparse.Namespace,
-    spent: WallTime,
-) -> None:
-    """Run what is missing and record it."""
-    path = output.path
-    table = plan.empty() if stored is None else plan.resumed(stored)
-    missing = plan.missing(table)
-    if stored is not None and not missing and stored.attributes.get("status") == COMPLETED:
-        if not options.quiet:
-            say(f"{path} holds all the runs asked for: nothing to do.")
-        return
-    if stored is not None:
-        spent.add(seconds_by_phase(stored.attributes))
-    attributes = study_attributes(config, None if stored is None else stored.attributes)
-    with pool(options, len(missing), config.problem) as executor:
-        results = finished(plan.run, missing, executor)
-        run_through(
-            record_study(output, write_ensemble, plan, table, results, attributes, spent),
-            config,
-            path,
-            plan.missing(plan.empty()),
-            missing,
-            plan.work,
-            lambda runs: f"n = {runs.tokens}",
-            quiet=options.quiet,
-        )
 
 
 def _plan(config: Config) -> EnsemblePlan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -20,12 +20,17 @@ from meanfield.config.output import check_path
 from meanfield.outputs.locks import check_welcome, writer_lock
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.provenance import provenance
+from meanfield.outputs.study_file import record_study
+from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.problem import Problem
+from meanfield.status import COMPLETED
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.executors import finished
+from meanfield.studies.study import Study
 from meanfield.version import __version__
 
-Task = TypeVar("Task")
+Table = TypeVar("Table")
 
 
 @contextmanager
@@ -101,48 +106,59 @@ def runs_of_each(study: ConvergenceStudy | Ensemble) -> int:
     return int((study.counts if isinstance(study, Ensemble) else study.distances).shape[1])
 
 
-def study_attributes(config: Config, stored: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Attributes of the output beyond the facts of the problem; `stored` are those it has."""
+def is_complete(config: Config, section: str, stored: ConvergenceStudy | Ensemble) -> bool:
+    """Whether a study that may be resumed has nothing left to do."""
+    wanted = getattr(config, section)
+    asked = wanted.runs if isinstance(stored, Ensemble) else wanted.repetitions
+    sizes = (len(stored.tokens), runs_of_each(stored))
+    return stored.attributes.get("status") == COMPLETED and sizes == (len(wanted.tokens), asked)
+
+
+def run_missing(
+    study: Study[Table, Any],
+    stored: ConvergenceStudy | Ensemble | None,
+    write: Callable[[Path | OutputFile, Any], None],
+    output: OutputFile,
+    config: Config,
+    options: argparse.Namespace,
+    spent: WallTime,
+    executor: Executor | None,
+) -> None:
+    """Run what a study lacks, record it, show how far that is, and say where the results are."""
+    known: Mapping[str, Any] | None = None
+    table = study.empty()
+    if stored is not None:
+        known, table = stored.attributes, study.resumed(stored)
+        spent.add(seconds_by_phase(known))
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return {
+    attributes = {
         "meanfield_version": __version__,
         "config": config.text,
         "title": config.title,
-        "created": now if stored is None else stored["created"],
-        **provenance(stored),
+        "created": now if known is None else known["created"],
+        **provenance(known),
     }
-
-
-def run_through(
-    stream: Generator[Task, None, None],
-    config: Config,
-    path: Path,
-    tasks: Sequence[Task],
-    missing: Sequence[Task],
-    work: Callable[[Task], float],
-    note: Callable[[Task], str],
-    *,
-    quiet: bool,
-) -> None:
-    """Run the missing ones of the tasks, show how far that is, and say where the results are."""
-    total = sum(map(work, tasks))
+    missing = study.missing(table)
+    total = sum(map(study.work, study.missing(study.empty())))
+    parts = finished(study.run, missing, executor)
+    path = output.path
     try:
-        with closing(stream):
+        with closing(record_study(output, write, study, table, parts, attributes, spent)) as done:
             for _ in shown(
-                stream,
+                done,
                 total,
                 config.title or config.source.stem,
-                quiet=quiet,
-                note=note,
-                weight=work,
-                before=lambda task: total - sum(map(work, missing)),
+                quiet=options.quiet,
+                note=lambda runs: f"n = {runs.tokens}",
+                weight=study.work,
+                before=lambda runs: total - sum(map(study.work, missing)),
             ):
                 pass
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; {path} keeps what was finished, --resume goes on"
         ) from None
-    if not quiet:
+    if not options.quiet:
         say(f"{path} holds the results.")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from meanfield.commands import ensemble as command
+from meanfield.commands import studies
 from meanfield.commands.main import main
 from meanfield.outputs.ensemble_file import load_ensemble
 from meanfield.studies import corrected_law
@@ -78,7 +78,7 @@ def test_ensemble_survives_a_killed_worker(
     assert main(["ensemble", str(config), "-o", str(here), "--workers", "1", "--json"]) == 0
     expected = json.loads(capfd.readouterr().out)
     killing = Killing(cluster, 6)
-    monkeypatch.setattr(command, "finished", killing)
+    monkeypatch.setattr(studies, "finished", killing)
     place = ("-o", str(there), "--scheduler", cluster.address, "--json")
     assert main(["ensemble", str(config), *place]) == 0
     said = capfd.readouterr()

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands import compare
+from meanfield.commands import compare, studies
 from meanfield.commands.arguments import add_pool_arguments
 from meanfield.commands.main import main
 from meanfield.commands.studies import pool
@@ -103,7 +103,7 @@ def test_cluster_changes_nothing_though_a_worker_is_killed(
                 lost.append(cluster.kill_a_busy_worker())
             yield done
 
-    monkeypatch.setattr(compare, "finished", killing)
+    monkeypatch.setattr(studies, "finished", killing)
     capfd.readouterr()
     assert main(["compare", str(config), "-o", str(there), "--scheduler", cluster.address]) == 0
     assert capfd.readouterr().err == ""
