@@ -156,8 +156,8 @@ def _estimated_time(config: Config, representation: Representation) -> str:
                 break
     except TimeoutError:
         if logarithmic or len(clocks) < 3 or reached == 0.0:
-            told = clock.perf_counter() - began
-            return f"more than {told:.2g} s, in which the run comes to t = {reached:.3g}"
+            spent = clock.perf_counter() - began
+            return f"more than {spent:.2g} s, in which the run comes to t = {reached:.3g}"
         clocks.append(clock.perf_counter())
     except SimulationError as error:
         return f"the run would fail: {error}"

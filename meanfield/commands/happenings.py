@@ -24,10 +24,10 @@ def happenings(events: Sequence[Event]) -> tuple[list[tuple[float, str]], str]:
     >>> len(rows), rows[0], others
     (20, (5.0, 'merge 5'), '... and 5 more')
     """
-    told = _with_beginnings(events)
-    weightiest = sorted(range(len(told)), key=lambda i: -_weight(told[i]))[:MOST_LINES]
-    rows = [(told[i].time, told[i].text) for i in sorted(weightiest)]
-    left = len(told) - len(rows)
+    shortened = _with_beginnings(events)
+    weightiest = sorted(range(len(shortened)), key=lambda i: -_weight(shortened[i]))[:MOST_LINES]
+    rows = [(shortened[i].time, shortened[i].text) for i in sorted(weightiest)]
+    left = len(shortened) - len(rows)
     return rows, f"... and {left} more" if left else ""
 
 
@@ -73,13 +73,13 @@ def _with_beginnings(events: Sequence[Event]) -> list[Event]:
     for event in events:
         if event.kind == "cluster":
             begun.setdefault(event.time, []).append(event.mass[0])
-    told = []
+    shortened = []
     for event in events:
         if event.kind != "cluster":
-            told.append(event)
+            shortened.append(event)
         elif event.time in begun:
-            told.append(Event(event.time, "cluster", _beginning(begun.pop(event.time))))
-    return told
+            shortened.append(Event(event.time, "cluster", _beginning(begun.pop(event.time))))
+    return shortened
 
 
 def _beginning(masses: list[float]) -> str:

@@ -26,7 +26,7 @@ from meanfield.run import Run
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 
-_ROWS = 12
+_SAVES_SHOWN = 12
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -156,7 +156,7 @@ def _run_report(run: Run, digest: str) -> Report:
         pairs += [(name, int(run.diagnostics[name][-1])) for name in counted]
     blocks = [facts(pairs)]
     if len(run.time):
-        picked = np.unique(np.linspace(0, len(run.time) - 1, _ROWS).astype(int))
+        picked = np.unique(np.linspace(0, len(run.time) - 1, _SAVES_SHOWN).astype(int))
         rows = [[f"{values[i]:.6g}" for values in columns.values()] for i in picked]
         blocks.append(table([name.removesuffix("/count") for name in columns], rows))
         blocks += _happened(run)

@@ -8,7 +8,7 @@ so may what it takes to draw tokens.
 How many arrays a representation holds was measured, `tests/benchmarks/memory.py` has the table:
 the estimate lies between the peak and one and a half times the peak. A run that cannot begin is
 refused. One that fits now but not at the largest size to which it may grow is not, for few grow
-that far: it is told.
+that far: its user is warned.
 """
 
 from __future__ import annotations
@@ -164,12 +164,12 @@ def check_comparison_memory(config: Config, options: argparse.Namespace) -> None
     start = starting_need(config, begun, observed=False)
     _refuse(f"{config.source.name}: [representation]", start, available)
     # Every worker has the densities of all times.
-    kept = float(len(config.times) * begun.state.nbytes)
+    shared = float(len(config.times) * begun.state.nbytes)
     systems = len(asked.tokens) * asked.repetitions
     results = systems * (_SYSTEM_BYTES + _RESULTS * 16.0 * len(config.times))
     need = Need(results, f"results of {systems} systems", "Take fewer repetitions or times")
     _refuse(f"{config.source.name}: [compare]", need, available - _BASE)
-    _check_workers(config, "compare", asked.repetitions, options, kept, results)
+    _check_workers(config, "compare", asked.repetitions, options, shared, results)
 
 
 def tell_study_memory(config: Config) -> None:
@@ -189,23 +189,25 @@ def study_need(
     section: str,
     tokens: int,
     workers: int,
-    kept: float = 0.0,
+    shared: float = 0.0,
     results: float = 0.0,
 ) -> Need:
     """What a study needs with so many processes.
 
-    `kept` is what each has beside its tokens, `results` what this process collects.
+    `shared` is what each has beside its tokens, `results` what this process collects.
     """
     arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
     if section == "ensemble" and config.ensemble.carrier == "density":
         arrays = _DRAWN
     each = (
-        _BASE + kept + max(arrays * float(_point_bytes(config)) * tokens, _drawing(config, tokens))
+        _BASE
+        + shared
+        + max(arrays * float(_point_bytes(config)) * tokens, _drawing(config, tokens))
     )
     if workers == 1:
         return Need(each + results, f"{tokens} tokens", "Take fewer tokens")
     what = f"{tokens} tokens in each of {workers} workers"
-    return Need(_BASE + kept + results + workers * each, what, "Take fewer --workers or tokens")
+    return Need(_BASE + shared + results + workers * each, what, "Take fewer --workers or tokens")
 
 
 def _check_workers(
@@ -213,12 +215,12 @@ def _check_workers(
     section: str,
     runs: int,
     options: argparse.Namespace,
-    kept: float = 0.0,
+    shared: float = 0.0,
     results: float = 0.0,
 ) -> None:
     if options.scheduler is None:
         workers, tokens = worker_count(options, runs), max(getattr(config, section).tokens)
-        need = study_need(config, section, tokens, workers, kept, results)
+        need = study_need(config, section, tokens, workers, shared, results)
         _refuse(f"{config.source.name}: [{section}]", need, available_memory())
 
 

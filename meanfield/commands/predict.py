@@ -31,11 +31,11 @@ _FIRST_LINE = 1.0
 # Fewer runs for the corrected law are not worth another process: on the circle, and on the sphere
 # for this degree of the potential. There a run takes a time like the fourth power of the degree.
 _RUNS_ON_CIRCLE, _RUNS_ON_SPHERE, _DEGREE = 1000, 100, 13
-_ROWS = 30
+_MOST_ROWS = 30
 _BAR = 20
 _CORRECTED = ("mean", "distribution", "most_likely", "standard_error", "samples")
 # Less is not worth a row.
-_LEAST_SHARE = 5e-4
+_LEAST_PROBABILITY = 5e-4
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -190,8 +190,8 @@ def _distribution(linear: CountLaw, corrected: CountLaw | None) -> str:
     """Rows of probabilities with a bar each; the rarest numbers are left out."""
     laws = [linear] if corrected is None else [linear, corrected]
     most = {k: max(law.distribution.get(k, 0.0) for law in laws) for k in _numbers(laws)}
-    chosen = sorted(sorted(most, key=most.__getitem__, reverse=True)[:_ROWS])
-    chosen = [k for k in chosen if most[k] >= _LEAST_SHARE]
+    chosen = sorted(sorted(most, key=most.__getitem__, reverse=True)[:_MOST_ROWS])
+    chosen = [k for k in chosen if most[k] >= _LEAST_PROBABILITY]
     header, rows = ["clusters"], [[str(k)] for k in chosen]
     largest = max(most.values())
     for name, law in zip(("linear law", "corrected law"), laws, strict=False):
@@ -213,16 +213,16 @@ def _positions(where: TokenPrediction) -> str:
     order = np.argsort(-where.masses, kind="stable")
     on_circle = where.positions.ndim == 1
     rows = []
-    for i in order[:_ROWS]:
+    for i in order[:_MOST_ROWS]:
         place = np.atleast_1d(where.positions[i])
         rows.append([f"{where.masses[i]:.4f}", *[f"{value:.6f}" for value in place]])
     text = table(["mass", *(["angle"] if on_circle else ["x", "y", "z"])], rows)
-    if len(order) > _ROWS:
-        text += f"\n... {len(order) - _ROWS} lighter ones: --json has them all."
+    if len(order) > _MOST_ROWS:
+        text += f"\n... {len(order) - _MOST_ROWS} lighter ones: --json has them all."
     plural = "s" * (len(order) > 1)
     text = f"{len(order)} cluster{plural} of these tokens, by linear theory\n" + text
     if len(where.dominant_positions):
-        angles = ", ".join(f"{angle:.4f}" for angle in where.dominant_positions[:_ROWS])
-        more = ", ..." if len(where.dominant_positions) > _ROWS else ""
+        angles = ", ".join(f"{angle:.4f}" for angle in where.dominant_positions[:_MOST_ROWS])
+        more = ", ..." if len(where.dominant_positions) > _MOST_ROWS else ""
         text += f"\nthe dominant degree alone: {angles}{more}"
     return text

@@ -33,11 +33,11 @@ def execute(options: argparse.Namespace) -> int:
             reason += f"; {path} is valid up to then"
         raise SimulationError(error.time, error.step, reason) from None
     except KeyboardInterrupt:
-        kept = f"; {path} keeps what was saved, --resume goes on" if path.exists() else ""
-        raise KeyboardInterrupt(f"interrupted{kept}") from None
+        note = f"; {path} keeps what was saved, --resume goes on" if path.exists() else ""
+        raise KeyboardInterrupt(f"interrupted{note}") from None
     except MemoryError:
-        kept = f"; {path} keeps what was saved" if path.exists() else ""
-        raise MemoryError(f"not enough memory for this run{kept}") from None
+        note = f"; {path} keeps what was saved" if path.exists() else ""
+        raise MemoryError(f"not enough memory for this run{note}") from None
     if not options.quiet:
         done = f"{path} holds all the times asked for: nothing to do."
         say(done if last is None else _summary(path, last, began))

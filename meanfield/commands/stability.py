@@ -18,15 +18,15 @@ from meanfield.theory.stability import (
 )
 from meanfield.theory.time_units import paper_time_factor
 
-_LARGEST_DEGREE = 1_000_000
+_MOST_DEGREES = 1_000_000
 _SHOWN = 40
 _SHOWN_THRESHOLDS = 12
 
 
 def execute(options: argparse.Namespace) -> int:
     """Print the analysis."""
-    if options.max_degree is not None and options.max_degree > _LARGEST_DEGREE:
-        raise ValueError(f"--max-degree must be at most {_LARGEST_DEGREE}.")
+    if options.max_degree is not None and options.max_degree > _MOST_DEGREES:
+        raise ValueError(f"--max-degree must be at most {_MOST_DEGREES}.")
     problem = problem_of(options)
     data = analysis(problem, options.max_degree, options.tokens)
     if options.plot:

@@ -12,7 +12,7 @@ from meanfield.commands.report import Report, facts, table
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 
-_ROWS = 9
+_TIMES_SHOWN = 9
 # Rarer counts are not listed.
 _LEAST_SHARE = 0.005
 
@@ -128,7 +128,7 @@ def _headline_table(study: ConvergenceStudy) -> str:
 
 def _amplification_table(study: ConvergenceStudy) -> str:
     """Growth of the mean distance since time 0 beside that of the fastest mode."""
-    picked = np.linspace(0, len(study.times) - 1, min(_ROWS, len(study.times))).astype(int)
+    picked = np.linspace(0, len(study.times) - 1, min(_TIMES_SHOWN, len(study.times))).astype(int)
     picked = np.unique([*picked, study.headline])
     header = ["t", *[f"n = {n}" for n in study.tokens], "e^(lambda t)", "exponent"]
     rows = [

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from meanfield.commands import studies
+from meanfield.commands import progress, studies
 from meanfield.commands.main import main
 from meanfield.outputs.ensemble_file import load_ensemble
 from meanfield.studies import corrected_law
@@ -79,6 +79,7 @@ def test_ensemble_survives_a_killed_worker(
     expected = json.loads(capfd.readouterr().out)
     killing = Killing(cluster, 6)
     monkeypatch.setattr(studies, "finished", killing)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", np.inf)
     place = ("-o", str(there), "--scheduler", cluster.address, "--json")
     assert main(["ensemble", str(config), *place]) == 0
     said = capfd.readouterr()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -254,22 +252,6 @@ def test_drawn_branch_goes_beyond_the_transition(
     assert found["order_parameter_at_transition"] > 0.99
     assert branch.order_parameter[-1] > found["order_parameter_at_transition"]
     assert branch.free_energy[-1] < 0
-
-
-def test_reader_that_has_seen_enough_is_no_error() -> None:
-    """`meanfield phase ... | head -1` would end in a traceback."""
-    code = (
-        "import sys\nfrom meanfield.commands.main import main\n"
-        "sys.exit(main(['phase', '--manifold', 'circle', '--beta', '0']))"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None and process.stderr is not None
-    process.stdout.close()
-    complaint = process.stderr.read()
-    process.stderr.close()
-    assert (process.wait(), complaint) == (0, "")
 
 
 def test_commands_page_has_the_keys_of_phase_json(study: list[Problem]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands import compare, studies
+from meanfield.commands import compare, progress, studies
 from meanfield.commands.arguments import add_pool_arguments
 from meanfield.commands.main import main
 from meanfield.commands.studies import pool
@@ -104,9 +104,10 @@ def test_cluster_changes_nothing_though_a_worker_is_killed(
             yield done
 
     monkeypatch.setattr(studies, "finished", killing)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", np.inf)
     capfd.readouterr()
     assert main(["compare", str(config), "-o", str(there), "--scheduler", cluster.address]) == 0
-    assert capfd.readouterr().err == ""
+    assert capfd.readouterr().err == f"{there} holds the results.\n"
     assert lost[0] > 0
     np.testing.assert_array_equal(load_comparison(there).distances, load_comparison(here).distances)
     assert load_comparison(there).attributes["status"] == "completed"

@@ -114,19 +114,6 @@ def test_changed_bit_is_one_line(
     assert err.count("\n") == 1
 
 
-def test_changed_study_is_one_line(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Counts that somebody changed would be taken for those of the ensemble."""
-    path = tmp_path / "changed.h5"
-    path.write_bytes((folder / "x-ensemble.h5").read_bytes())
-    with h5py.File(path, "r+") as file:
-        file["counts"][0, 0, 0] += 1
-    out, err = told(capsys, str(path), "--provenance", "--json", status=1)
-    assert json.loads(out)["result_hash_fits"] is False
-    assert "the numbers are not those that were written" in err and err.count("\n") == 1
-
-
 def test_sessions_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A resumed run would look like one of the last session alone."""
     config, output = str(tmp_path / "x.toml"), str(tmp_path / "x.h5")

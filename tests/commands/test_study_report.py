@@ -130,6 +130,7 @@ def test_changed_study_is_one_line(
     with h5py.File(path, "r+") as file:
         file["standard_error"][0, 0] += 1.0
     capsys.readouterr()
-    assert main(["info", str(path)]) == 1
-    line = capsys.readouterr().err
+    assert main(["info", str(path), "--provenance", "--json"]) == 1
+    out, line = capsys.readouterr()
+    assert json.loads(out)["result_hash_fits"] is False
     assert "the numbers are not those that were written" in line and line.count("\n") == 1
