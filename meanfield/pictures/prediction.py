@@ -13,6 +13,7 @@ from meanfield.pictures.projections import Mollweide, Projection
 from meanfield.pictures.sphere import pixels
 from meanfield.problem import Problem
 from meanfield.run import problem_attributes
+from meanfield.studies.count_law import CountLaw
 from meanfield.studies.prediction import ClusterPrediction
 from meanfield.theory.stability import (
     critical_diffusivity,
@@ -162,8 +163,14 @@ class PredictionPicture:
 
     Attributes
     ----------
-    prediction : ClusterPrediction
-        Given. Its laws, and what it says in words.
+    tokens : int
+        Given. How many there are.
+    linear : CountLaw
+        Given. Of the number of clusters.
+    corrected : CountLaw or None
+        Given. The better law, if it was asked for.
+    message : str
+        Given. What there is to say where no law is needed, else empty.
     facts : dict
         Given. Manifold, kernel and flow.
     rates : ndarray, shape (degrees,)
@@ -176,7 +183,10 @@ class PredictionPicture:
         Given. Of tokens that were given.
     """
 
-    prediction: ClusterPrediction
+    tokens: int
+    linear: CountLaw
+    corrected: CountLaw | None
+    message: str
     facts: dict[str, Any]
     rates: FloatArray
     dominant: int | None
@@ -195,7 +205,10 @@ def prediction_picture(prediction: ClusterPrediction) -> PredictionPicture:
     """Picture of a prediction."""
     problem, where = prediction.problem, prediction.positions
     return PredictionPicture(
-        prediction,
+        prediction.tokens,
+        prediction.linear,
+        prediction.corrected,
+        prediction.message,
         problem_attributes(problem),
         growth_rates(problem),
         prediction.dominant_degree,

@@ -78,7 +78,7 @@ def draw_prediction(picture: PredictionPicture) -> Figure:
             [["rates", "laws"]] if where is None else [["rates", "laws"], ["where", "where"]],
             height_ratios=[_HEIGHT] if where is None else [_HEIGHT, below],
         )
-        title = f"Clusters of {picture.prediction.tokens} tokens"
+        title = f"Clusters of {picture.tokens} tokens"
         title_above(rows["rates"], title, facts_title(picture.facts))
         _rates(picture, rows["rates"])
         _laws(picture, rows["laws"])
@@ -117,18 +117,17 @@ def _rates(picture: PredictionPicture, axes: Axes) -> None:
 
 def _laws(picture: PredictionPicture, axes: Axes) -> None:
     """Both distributions, their means, and the dominant degree."""
-    prediction = picture.prediction
     axes.set_xlabel("number of clusters")
     axes.set_ylabel("probability")
-    if prediction.message:
+    if picture.message:
         axes.set_axis_off()
         axes.annotate(
-            prediction.message, (0.5, 0.5), xycoords="axes fraction", ha="center", fontsize=11
+            picture.message, (0.5, 0.5), xycoords="axes fraction", ha="center", fontsize=11
         )
         return
-    laws = [("linear law", prediction.linear, ORDER)]
-    if prediction.corrected is not None:
-        laws.append(("corrected law", prediction.corrected, ENERGY))
+    laws = [("linear law", picture.linear, ORDER)]
+    if picture.corrected is not None:
+        laws.append(("corrected law", picture.corrected, ENERGY))
     numbers = [k for _, law, _ in laws for k, p in law.distribution.items() if p >= _LEAST_SHARE]
     shown = np.arange(min(numbers), max(numbers) + 1)
     width = 0.8 / len(laws)
