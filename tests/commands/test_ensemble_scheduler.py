@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -74,6 +75,8 @@ def test_ensemble_survives_a_killed_worker(
 ) -> None:
     """Runs of a lost worker would be missing, or where they were run would show in the file."""
     monkeypatch.setattr(ensemble_module, "_MOST_BLOCKED", 2)
+    # How long it takes depends on who else is at work.
+    monkeypatch.setattr("meanfield.commands.progress._SECONDS_BETWEEN_LINES", math.inf)
     here, there = tmp_path / "here.h5", tmp_path / "there.h5"
     assert main(["ensemble", str(config), "-o", str(here), "--workers", "1", "--json"]) == 0
     expected = json.loads(capfd.readouterr().out)
@@ -96,6 +99,7 @@ def test_prediction_survives_a_killed_worker(
 ) -> None:
     """Samples of a lost worker would be missing, or the law depend on the machine."""
     monkeypatch.setattr(corrected_law, "_BLOCK", {1: 2})
+    monkeypatch.setattr("meanfield.commands.predict._FIRST_LINE", 1e6)
     line = "predict --manifold circle --beta 5 --tokens 1000 --samples 100 --corrected-samples 60"
     answers = []
     killing = Killing(cluster, 4)
