@@ -76,7 +76,9 @@ def test_default_kind_is_the_overview(tmp_path, monkeypatch):
     """`meanfield plot` without --kind would draw something else."""
     drawn = []
     monkeypatch.setitem(
-        PLOTS, "overview", replace(PLOTS["overview"], draw=lambda run, figure: drawn.append(run))
+        PLOTS,
+        "overview",
+        replace(PLOTS["overview"], picture=drawn.append, draw=lambda picture, figure: None),
     )
     save_plot(run_of("density"), tmp_path / "default.png")
     plot(run_of("particles"))
