@@ -17,8 +17,8 @@ from meanfield.kernels.quadrature import zonal_multipliers
 _NOISE = 64 * EPS
 # Degree up to which an own kernel is looked at; smooth ones have decayed long before, and
 # what the top eighth of the degrees holds is noise too.
-_LARGEST_DEGREE = 2047
-_TOP = _LARGEST_DEGREE // 8
+_QUADRATURE_DEGREE = 2047
+_TOP = _QUADRATURE_DEGREE // 8
 _LARGEST_NOISE = 1e-10
 
 # Run files and figures know the built-in kernels by these names.
@@ -76,8 +76,10 @@ def zonal(
     given = np.atleast_1d(np.asarray(multipliers, dtype=np.float64))
     if given.ndim != 1 or not np.all(np.isfinite(given)):
         raise ValueError("multipliers must be a list of finite numbers.")
-    if len(given) > _LARGEST_DEGREE + 1:
-        raise ValueError(f"multipliers holds {len(given)} numbers, at most {_LARGEST_DEGREE + 1}.")
+    if len(given) > _QUADRATURE_DEGREE + 1:
+        raise ValueError(
+            f"multipliers holds {len(given)} numbers, at most {_QUADRATURE_DEGREE + 1}."
+        )
     return Zonal(None, tuple(given.tolist()), float(beta), name)
 
 
@@ -116,7 +118,7 @@ class Zonal(Kernel):
     def potential(self, s: FloatArray) -> FloatArray:
         """Values of the integral of a from -1."""
         # a(s) = a_0 + 2 sum_k a_k T_k(s), integrated term by term.
-        a = np.trim_zeros(self.attention_multipliers(1, _LARGEST_DEGREE), "b")
+        a = np.trim_zeros(self.attention_multipliers(1, _QUADRATURE_DEGREE), "b")
         series = chebyshev.chebint(np.concatenate([a[:1], 2.0 * a[1:]]), lbnd=-1)
         return np.asarray(chebyshev.chebval(np.asarray(s, dtype=np.float64), series))
 
@@ -151,7 +153,7 @@ class Zonal(Kernel):
 def _computed(kernel: Zonal, dimension: int) -> FloatArray:
     if dimension != 1:
         _computed(kernel, 1)  # looks for degrees that are missed
-    found = _significant(zonal_multipliers(kernel.attention, dimension, _LARGEST_DEGREE))
+    found = _significant(zonal_multipliers(kernel.attention, dimension, _QUADRATURE_DEGREE))
     if dimension == 1:
         _check_complete(kernel.attention, found)
     return found
@@ -168,7 +170,7 @@ def _significant(multipliers: FloatArray) -> FloatArray:
     noise = max(_NOISE * sizes.max(), 2.0 * sizes[-_TOP:].max())
     if noise > _LARGEST_NOISE * sizes.max():
         raise ValueError(
-            f"the kernel is too narrow: its multipliers of degree {_LARGEST_DEGREE} are still "
+            f"the kernel is too narrow: its multipliers of degree {_QUADRATURE_DEGREE} are still "
             f"{noise / sizes.max():.1g} of the largest."
         )
     return np.where(sizes > noise, multipliers, 0.0)
@@ -183,8 +185,8 @@ def _check_complete(function: Callable[[FloatArray], FloatArray], multipliers: F
     largest = max(np.abs(values).max(), np.abs(multipliers).max())
     if missed > _LARGEST_NOISE * largest:
         raise ValueError(
-            f"the kernel has degrees above {_LARGEST_DEGREE}, which nothing here carries: without "
-            f"them it changes by {missed / largest:.1g} of its largest value."
+            f"the kernel has degrees above {_QUADRATURE_DEGREE}, which nothing here carries: "
+            f"without them it changes by {missed / largest:.1g} of its largest value."
         )
 
 

@@ -25,7 +25,7 @@ LEAST_TOKENS = 3
 # degree on a great circle: groups end within r / 24 on the circle, r / 8 on the sphere.
 _DEGREES_PER_RADIUS = {1: 16.0 * math.pi, 2: 16.0 * math.pi / 3.0}
 # Largest degree of such a grid on the sphere: some 2 million nodes, a fraction of a second.
-_LARGEST_DEGREE = 666
+_GRID_DEGREE = 666
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,8 @@ def grid_degree(dimension: int, max_degree: int, radius: float) -> int:
     (202, 666)
     """
     degree = max(max_degree, math.ceil(_DEGREES_PER_RADIUS[dimension] / radius))
-    if dimension > 1 and degree > _LARGEST_DEGREE:
-        degree = max(max_degree, _LARGEST_DEGREE)
+    if dimension > 1 and degree > _GRID_DEGREE:
+        degree = max(max_degree, _GRID_DEGREE)
     return degree
 
 

@@ -39,7 +39,7 @@ _NOTHING = 1e-16
 _DOUBLE_EARLY = 1e-3
 # Rounding of the transforms, advected: tails of 1e-14 to 8e-14 were measured at degrees 64 to
 # 4096 where the exact ones are below 1e-20. Below this a tail says nothing.
-_ROUNDING = 2e-13
+_TRANSFORM_NOISE = 2e-13
 # DOP853 is stable on the imaginary axis up to 5.96 and damps at 4 (|R(4i)| = 0.977); the
 # velocity may grow by half within a step.
 _COURANT = 4.0
@@ -144,7 +144,7 @@ class DensityRepresentation:
 
     def adapt(self, time: float, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
-        visible = max(_DOUBLE_EARLY * self.tolerance, _ROUNDING)
+        visible = max(_DOUBLE_EARLY * self.tolerance, _TRANSFORM_NOISE)
         full = self.tail(state) > max(visible, self.lost_share(state))
         return self.refined(state) if full else None
 
@@ -158,7 +158,7 @@ class DensityRepresentation:
 
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a tail above tolerance, or no density looks like this; or Z is lost."""
-        seen, least = self._seen(state), max(self.tolerance, _ROUNDING)
+        seen, least = self._seen(state), max(self.tolerance, _TRANSFORM_NOISE)
         lost = self.lost_share(state)
         if lost > least:
             return step_limits.lost_digits(lost, least)

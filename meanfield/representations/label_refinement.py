@@ -30,7 +30,7 @@ SPLIT_EARLY = 1e-2
 # feel it (0.01 to 10 were tried); larger shares join and split the same cells in turn.
 _JOIN_LATE = 1e-1
 # Rounding of what the flow carries, relative to the largest value: tails below say nothing.
-_ROUNDING = 1e-14
+_CARRIED_NOISE = 1e-14
 # Length of cells before they split, in radians.
 _LONGEST_CELL = 1.0
 # Share of the tolerance by which moments of the start may differ from those of the density. Cells
@@ -243,4 +243,4 @@ def _count_after(cells: LabelCells, which: BooleanArray) -> int:
 
 def _tails(cells: LabelCells, values: FloatArray) -> FloatArray:
     tails = cells.tails(values.reshape(len(values), -1))
-    return np.where(tails > _ROUNDING * np.abs(values).max(), tails, 0.0)
+    return np.where(tails > _CARRIED_NOISE * np.abs(values).max(), tails, 0.0)

@@ -44,7 +44,7 @@ _SPARE = 0.8
 # A branch has 40 to 80 points then: turns are not stepped over, and splines through them exact.
 LARGEST_STEP = 0.15
 # The work grows as the fourth power of the degree: minutes here, hours at three times as much.
-_LARGEST_DEGREE = 1000
+_CONTINUED_DEGREE = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,10 +183,10 @@ def primary_branch(problem: Problem, *, smallest: float = 0.1) -> Branch:
 def check_narrowness(problem: Problem) -> int:
     """Number of degrees that the stationary states of a problem need, refused if too many."""
     degrees = carrying_degree(problem)
-    if degrees > _LARGEST_DEGREE:
+    if degrees > _CONTINUED_DEGREE:
         raise ValueError(
             f"{problem.zonal.kernel!r} is too narrow: its stationary states need {degrees} degrees,"
-            f" at most {_LARGEST_DEGREE}. Take a smaller beta."
+            f" at most {_CONTINUED_DEGREE}. Take a smaller beta."
         )
     return degrees
 

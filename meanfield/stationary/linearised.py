@@ -24,7 +24,7 @@ from meanfield.stationary.linearised_equation import LinearisedEquation
 # Two degrees in a row agree when their rates differ by this share of the largest of them.
 _AGREEMENT = 1e-8
 # Noise of eigenvalues, in units of the largest entry of the matrix.
-_ROUNDING = 1e-13
+_EIGENVALUE_NOISE = 1e-13
 # Coefficients this small, relative to the largest, are rounding of a density.
 _NEGLIGIBLE = 16 * EPS
 # Up to this size all eigenvalues are as quick as the leading ones, and none can be missed.
@@ -154,7 +154,7 @@ def _leading(equation: LinearisedEquation, count: int) -> tuple[ComplexArray, fl
     import scipy.linalg
 
     matrix = equation.matrix()
-    noise = _ROUNDING * float(np.abs(matrix).max())
+    noise = _EIGENVALUE_NOISE * float(np.abs(matrix).max())
     if equation.size <= _DENSE:
         return _sorted(scipy.linalg.eigvals(matrix)), noise
     # A matrix of low degree says about where the spectrum ends.

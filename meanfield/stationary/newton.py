@@ -25,7 +25,7 @@ _NEWTON_STEPS = 40
 # A step of 1/32 that does not help will not at 1/64: the residual is rounding, or a minimum.
 _HALVINGS = 6
 # The residual of a state, in units of the rounding of one value, a sum of some hundred terms.
-_ROUNDING = 32.0
+_ROUNDED_TERMS = 32.0
 # With a residual above this no digits would be worth having; with the bound of the rounding above
 # that it is, as the bound is some 40 times what happens.
 _LARGEST_RESIDUAL = 1e-7
@@ -55,7 +55,7 @@ def newton(equation: SelfConsistency, moments: FloatArray, diffusivity: float) -
         if not size < reached:
             break
         moments, reached = trial, size
-    rounding = _ROUNDING * equation.rounding(moments, diffusivity)
+    rounding = _ROUNDED_TERMS * equation.rounding(moments, diffusivity)
     return moments if reached <= min(rounding, _LARGEST_RESIDUAL) else None
 
 

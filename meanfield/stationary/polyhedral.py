@@ -33,7 +33,7 @@ _OVERSAMPLING = 2
 # Orbits for each invariant of a degree: random directions span well, with some to spare.
 _ORBITS = 4
 # Degrees this small, relative to the largest, are rounding of exp(V): up to 3e-14 was measured.
-_ROUNDING = 1e-13
+_EXPONENTIAL_NOISE = 1e-13
 # Values of a basis that take 0.3 GB.
 _LARGEST = 4e7
 
@@ -178,7 +178,7 @@ def polyhedral_density(
         finer = SelfConsistency(equation.problem, basis.symmetry)
         density = basis.density(finer.density(moments, diffusivity))
         sizes = Sphere().sizes_by_degree(density.coefficients)
-        carried = int(np.flatnonzero(sizes > _ROUNDING * sizes.max())[-1])
+        carried = int(np.flatnonzero(sizes > _EXPONENTIAL_NOISE * sizes.max())[-1])
         if carried < 0.9 * grid_degree:
             return Density(Sphere(), density.moments(carried))
         grid_degree += grid_degree // 2

@@ -30,14 +30,14 @@ from meanfield.stationary.symmetry import axisymmetric, gegenbauer, polar_rule
 from meanfield.theory.stability import couplings
 
 # All eigenvalues of a matrix of this size take 1 s, 3 s if it is not symmetric, for each order.
-_LARGEST_DEGREE = 1500
+_LARGEST_BLOCK = 1500
 # The next degree can change which orders lead: a few below are kept in the race.
 _SPARE_ORDERS = 6
 # Degrees to compare, to 5 times the first: far enough apart that equal rates are converged ones.
 _GROWTH, _ROUNDS = 1.4, 6
 # Rates have converged when they change by less than this share of the coupling, or by this much
 # of the rounding of the matrix.
-_AGREEMENT, _ROUNDING = 1e-11, 8.0
+_AGREEMENT, _ROUNDED_TERMS = 1e-11, 8.0
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,10 @@ def stationary_growth_rates(
     # sqrt(f) is wider than f.
     width = math.sqrt(2.0) * narrowest_width(equation.problem, diffusivity)
     degree = density_degree(own, width)
-    if degree > _LARGEST_DEGREE:
+    if degree > _LARGEST_BLOCK:
         raise ValueError(
             f"diffusivity = {diffusivity:g} makes the state so sharp that perturbations need "
-            f"degree {degree}, at most {_LARGEST_DEGREE}. Raise it."
+            f"degree {degree}, at most {_LARGEST_BLOCK}. Raise it."
         )
     # Above the kernel's degree a perturbation has no field: only its first order can lead.
     orders = list(range(2 if symmetry.dimension == 1 else own + 2))
@@ -145,7 +145,7 @@ def stationary_growth_rates(
             size = max(diffusivity, float(np.abs(equation.coupling).max()))
             # The eigenvalues of a matrix carry the rounding of its largest one.
             rounding = EPS * diffusivity * degree**2
-            if change <= _AGREEMENT * size + _ROUNDING * rounding:
+            if change <= _AGREEMENT * size + _ROUNDED_TERMS * rounding:
                 return [GrowthRate(order, x.real, x.imag) for order, x in eigenvalues]
         before = eigenvalues
     raise RuntimeError(

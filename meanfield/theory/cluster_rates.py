@@ -22,7 +22,7 @@ from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.theory.pair_attention import attention_and_slope
 
-_ROUNDING = 16 * EPS
+_SYMMETRY_NOISE = 16 * EPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class ClusterRates:
         fastest count as 0, which is what rotations have.
         """
         largest = float(self.escape[0].real)
-        rounding = _ROUNDING * len(self.escape) * float(np.abs(self.escape).max())
+        rounding = _SYMMETRY_NOISE * len(self.escape) * float(np.abs(self.escape).max())
         with np.errstate(over="ignore"):
             return float(1.0 / np.float64(largest)) if largest > rounding else np.inf
 
@@ -195,7 +195,7 @@ def linearisation(problem: Problem, measure: Measure, frames: FloatArray) -> Lin
     # v DZ / Z spoils the symmetry of a quotient, unless the clusters stand still.
     spoilt = np.abs(drift).max() * np.abs(slope[:, :, None] * toward).max() if normalized else 0.0
     inertia = masses * partition
-    symmetric = inertia.min() > 0 and spoilt <= _ROUNDING * np.abs(matrix).max()
+    symmetric = inertia.min() > 0 and spoilt <= _SYMMETRY_NOISE * np.abs(matrix).max()
     strength = problem.zonal.strength
     return Linearisation(
         among_clusters=strength * matrix,

@@ -19,7 +19,7 @@ from meanfield.manifolds.sphere.margin import SCALE, arguments, with_margin
 OVERSAMPLING = 4
 # A strip of rings has about this many points, so that memory stays small at any degree.
 _STRIP = 2**21
-_ROUNDING = 1e-12
+_TRANSFORM_NOISE = 1e-12
 
 
 def extremes(coefficients: ComplexArray) -> tuple[float, FloatArray, float]:
@@ -72,7 +72,7 @@ def extremes(coefficients: ComplexArray) -> tuple[float, FloatArray, float]:
     theta, phi = np.pi * where[0] / rings, 2.0 * np.pi * where[1] / length
     sine = 0.0 if where[0] in (0, rings) else np.sin(theta)
     point = np.array([sine * np.cos(phi), sine * np.sin(phi), np.cos(theta)])
-    margin = (1.0 + _ROUNDING) / float(np.cos(np.pi * degree / length)) ** 2
+    margin = (1.0 + _TRANSFORM_NOISE) / float(np.cos(np.pi * degree / length)) ** 2
     return lowest, point, largest * margin
 
 

@@ -29,7 +29,7 @@ from meanfield.transport.circle.convex import Evaluation, minimise_convex
 _MIN_NODES = 256
 _MAX_NODES = 2**18
 _TOLERANCE = 1e-14
-_ROUNDING = 1e-16  # of F; a coupling is not known better
+_CDF_NOISE = 1e-16  # of F; a coupling is not known better
 _MAX_STEPS = 64
 
 
@@ -51,7 +51,7 @@ def w2_densities(first: FloatArray, second: FloatArray) -> float:
 
         # |F - theta / 2 pi| <= 1, so y >= x everywhere at alpha = 2, and y <= x at -2.
         value, alpha = minimise_convex(evaluate, -2.0, 2.0, alpha)
-        if abs(value - previous) <= _TOLERANCE * value + _ROUNDING:
+        if abs(value - previous) <= _TOLERANCE * value + _CDF_NOISE:
             break
         nodes *= 2
     return float(np.sqrt(value))
@@ -113,7 +113,7 @@ def _couple(
         level, f = cumulative(first, x)
         other, g = cumulative(second, u - x)
         excess = level + alpha - other
-        if abs(excess) <= _ROUNDING:  # also where both are flat: do not move on by chance
+        if abs(excess) <= _CDF_NOISE:  # also where both are flat: do not move on by chance
             break
         before = x
         low, high, x = narrowed(low, high, x, excess, (f + g) / (2.0 * np.pi))

@@ -15,7 +15,7 @@ import numpy as np
 from meanfield.transport.sphere.cells import Cells
 from meanfield.transport.sphere.partition import Evaluate, finished, integrals, refined
 
-_ROUNDING = 1e-13  # mass by which evaluated densities of mass 1 are uncertain
+_MASS_NOISE = 1e-13  # mass by which evaluated densities of mass 1 are uncertain
 _ONE_SIGN = 1e-9  # of |f - g|: a cell in which less has the other sign is taken to have one
 
 
@@ -50,7 +50,7 @@ def difference_cells(first: Evaluate, second: Evaluate, degree: int, count: int)
     mixed = squares.mass - np.abs(net) > _ONE_SIGN * squares.mass
     # Angles are at most pi / 2 times chords, and the direction is not farther off than that allows.
     error = np.pi * float(squares.mass[mixed] @ squares.reach[mixed])
-    error += np.pi * (_ONE_SIGN * float(squares.mass.sum()) + _ROUNDING)
+    error += np.pi * (_ONE_SIGN * float(squares.mass.sum()) + _MASS_NOISE)
     squares = squares._replace(mass=np.abs(net))
     parts = [finished(squares.chosen(sign * net > 0.0)) for sign in (1.0, -1.0)]
     mass = float(np.abs(net).sum()) / 2.0

@@ -23,7 +23,7 @@ from meanfield.transport.sphere.plans import (
 _FIRST = 400
 _FACTOR = 4
 _CONES = 0.75  # W_1 from below by cones, relative to its upper bound, that is enough
-_ROUNDING = 2 * EPS  # of the last root and sum
+_ROOT_NOISE = 2 * EPS  # of the last root and sum
 _GAP = 2e-3  # how far from optimal plans may be, relative to their cost
 
 
@@ -111,7 +111,7 @@ def bracket(
             lower = max(below, 0.0) ** (1.0 / p)
             lower = min(lower, upper)  # equal but for rounding
             margin = _rounding(fine, first, second) if geodesic else 0.0
-            margin += _ROUNDING * upper
+            margin += _ROOT_NOISE * upper
             return Bracket(max(lower - margin, 0.0), upper + margin)
         before = starts
         size *= _FACTOR
@@ -125,7 +125,7 @@ def _rounding(plan: Plan, first: Cells, second: Cells) -> float:
     """
     moves = first.directions[plan.source] - second.directions[plan.sink]
     square = np.minimum(np.sum(moves**2, axis=1), 4.0)
-    slack = 2.0 * _ROUNDING * square
+    slack = 2.0 * _ROOT_NOISE * square
     near = 2.0 * np.sqrt(slack)
     far = slack / np.maximum(np.sqrt(square * (4.0 - square)), 1e-300)
     return float(np.minimum(near, far).max())

@@ -23,7 +23,7 @@ from meanfield.transport.sphere.simplex import hang, improve
 _CANDIDATES = 6
 _ADDED = 4  # arcs a round for every set
 _EFFORT = 48  # runs looked at for candidates
-_ROUNDING = 1e-14  # of reduced costs, which are differences of numbers up to pi^2
+_COST_NOISE = 1e-14  # of reduced costs, which are differences of numbers up to pi^2
 
 
 class Plan(NamedTuple):
@@ -90,7 +90,7 @@ def optimal(plan: Plan, first: Sites, second: Sites, geodesic: bool, p: int, gap
     n, m = len(first.points), len(second.points)
     effort = _EFFORT
     thorough = gap <= 0.0
-    gap = max(gap, _ROUNDING * np.pi**p)
+    gap = max(gap, _COST_NOISE * np.pi**p)
     # One transform makes duals that were handed down fit their places.
     rows, values = nearest(first, second, plan.g, _CANDIDATES, None, geodesic, p, effort)
     f = values[:, 0].copy()
