@@ -89,9 +89,9 @@ def usual_scheme(problem: Problem, carrier: Representation) -> Scheme:
     Examples
     --------
     >>> import meanfield as mf
-    >>> from meanfield.representations import represent
+    >>> from meanfield.representations import Options, represent
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
-    >>> usual_scheme(problem, represent(problem, mf.Options())).__name__
+    >>> usual_scheme(problem, represent(problem, Options())).__name__
     'explicit'
     """
     return SCHEMES.get((carrier.name, problem.flow.diffusivity > 0.0), explicit)
