@@ -19,7 +19,7 @@ from meanfield.errors import SimulationError
 from meanfield.events import Event
 from meanfield.events import hand_over as hand_over_event
 from meanfield.integrators import RightHandSide, Start, Stepper
-from meanfield.observables.ascent import ascent
+from meanfield.observables.energies import ascent
 from meanfield.problem import Problem
 from meanfield.representations import HandOver, Representation, never
 from meanfield.representations.step_limits import GROWN, contraction_rate

@@ -15,9 +15,7 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.compute.threads import one_blas_thread
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import clusters
-from meanfield.observables.energy import interaction_energy
-from meanfield.observables.entropy import entropy
-from meanfield.observables.free_energy import free_energy
+from meanfield.observables.energies import entropy, free_energy, interaction_energy
 from meanfield.observables.resolution import resolution
 from meanfield.problem import Problem
 

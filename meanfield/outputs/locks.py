@@ -22,8 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from meanfield.files.replacing import OutputError, clear_away, companion, not_written
-from meanfield.outputs.output_file import OutputFile
-from meanfield.outputs.seal import SIGNATURE, seal_of
+from meanfield.outputs.output_file import SIGNATURE, OutputFile, seal_of
 
 _NAMED = b"meanfield_version"
 # Ending -> where files of that kind tell what they are, and their words for it.

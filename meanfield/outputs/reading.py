@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from meanfield.outputs.layout import checked_attribute
-from meanfield.outputs.seal import is_broken
+from meanfield.outputs.output_file import is_broken
 
 if TYPE_CHECKING:
     import h5py

@@ -14,8 +14,7 @@ from typing import Any
 from meanfield.arrays import FloatArray
 from meanfield.errors import SimulationError
 from meanfield.events import Event
-from meanfield.files.replacing import OutputError
-from meanfield.files.uninterrupted import uninterrupted
+from meanfield.files.replacing import OutputError, uninterrupted
 from meanfield.outputs import run_writer
 from meanfield.outputs.output_file import OutputFile, replace_file
 from meanfield.outputs.provenance import FACTS

@@ -8,7 +8,7 @@ from scipy.special import ive
 import meanfield as mf
 from meanfield.fields.mean_field import interaction
 from meanfield.observables import entropy, observe, resolution
-from meanfield.observables.entropy import _of_density
+from meanfield.observables.energies import _of_density
 from meanfield.observables.resolution import spectral_tail
 
 POINTS = mf.Measure(mf.Circle(), np.zeros(3))

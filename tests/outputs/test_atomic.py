@@ -12,8 +12,7 @@ from typing import Any
 import h5py
 import pytest
 
-from meanfield.files.replacing import OutputError, replace_bytes
-from meanfield.files.uninterrupted import uninterrupted
+from meanfield.files.replacing import OutputError, replace_bytes, uninterrupted
 from meanfield.outputs.locks import writer_lock
 from meanfield.outputs.output_file import replace_file
 

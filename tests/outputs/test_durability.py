@@ -13,8 +13,7 @@ import pytest
 
 from meanfield.files.replacing import OutputError, replace_bytes
 from meanfield.outputs import output_file
-from meanfield.outputs.output_file import replace_file
-from meanfield.outputs.seal import is_broken
+from meanfield.outputs.output_file import is_broken, replace_file
 
 
 def put(name: str, value: int) -> Any:

@@ -9,8 +9,8 @@ from pathlib import Path
 import h5py
 import pytest
 
+from meanfield.outputs.output_file import seal
 from meanfield.outputs.reading import FormatError, opened
-from meanfield.outputs.seal import seal
 
 
 @pytest.fixture

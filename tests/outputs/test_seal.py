@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from meanfield.outputs.seal import is_broken, seal
+from meanfield.outputs.output_file import is_broken, seal
 
 
 def sealed(path: Path, content: bytes) -> bytes:

@@ -174,14 +174,14 @@ MUTATIONS = [
     ),
     Mutation(
         "energy is twice what it should be",
-        "observables/energy.py",
+        "observables/energies.py",
         "return np.asarray(multipliers / reference)",
         "return np.asarray(2.0 * multipliers / reference)",
         HERE + "test_energy.py::test_energy_of_uniform_equals_the_printed_values",
     ),
     Mutation(
         "the free energy adds the interaction",
-        "observables/free_energy.py",
+        "observables/energies.py",
         "return disorder - flow.strength * interaction",
         "return disorder + flow.strength * interaction",
         HERE + "test_noise_reference.py::test_free_energy_falls_by_its_dissipation",

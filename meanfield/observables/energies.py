@@ -1,0 +1,174 @@
+"""Energies, entropy, and what never falls along a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields.mean_field import interaction
+from meanfield.kernels import Kernel
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+
+
+def interaction_energy(problem: Problem, moments: ModalArray) -> float:
+    """Interaction energy E[mu] / E[Dirac], E[mu] = 1/2 int int W(<x, y>) dmu dmu.
+
+    By Funk-Hecke E[mu] = 1/2 sum_l w_l |m_l|^2. One for a single cluster; the sum of squared
+    masses for clusters far apart at large beta. For beta < 0 the reference is the uniform
+    measure instead, E[mu] / E[uniform].
+
+    Parameters
+    ----------
+    problem : Problem
+        Manifold and kernel are used.
+    moments : ndarray
+        Moments up to at least the kernel's degree.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> uniform = interaction_energy(problem, mf.Density(mf.Circle(), [1.0]).moments(25))
+    >>> import math
+    >>> round(uniform * math.exp(5.0) / 10.0, 10)  # I_0(5) / 10
+    2.7239871824
+    """
+    multipliers = _normalised_multipliers(problem.kernel, problem.manifold.dimension)
+    space = problem.space
+    return space.inner(space.convolve(multipliers, moments), moments)
+
+
+@lru_cache(maxsize=64)
+def _normalised_multipliers(kernel: Kernel, dimension: int) -> FloatArray:
+    """Multipliers of the potential over twice the reference energy."""
+    degree = kernel.degree(dimension)
+    if kernel.log_slope:
+        # W = a / beta: the factor 1 / beta cancels in the ratio, also where it would overflow.
+        multipliers, function = kernel.attention_multipliers(dimension, degree), kernel.attention
+    else:
+        multipliers, function = kernel.potential_multipliers(dimension, degree), kernel.potential
+    reference = multipliers[0] if kernel.beta < 0 else function(np.ones(1))[0]
+    return np.asarray(multipliers / reference)
+
+
+# f log f is no polynomial, and where f touches zero its spectrum ends slowly: the degree of the
+# grid doubles until two values agree this well, or on enough nodes.
+_AGREEMENT = 1e-13
+_FIRST_DEGREE = 32
+_MOST_NODES = 2**19
+
+
+def entropy(measure: Density | Measure) -> float:
+    """Entropy -int f log f dsigma <= 0 of a density; NaN for points, which have none.
+
+    Nodal values below zero (rounding) count as zero. Absolute error about 1e-13; about 1e-12 where
+    f touches zero.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> entropy(mf.Density(mf.Circle(), [1.0])) == 0.0
+    True
+    """
+    return float("nan") if isinstance(measure, Measure) else _of_density(measure)
+
+
+@lru_cache(maxsize=1)
+def _of_density(density: Density) -> float:
+    # Kept for the free energy, which asks for that of the same density.
+    degree = max(density.max_degree, _FIRST_DEGREE)
+    coarse, _ = _quadrature(density, degree)
+    while True:
+        degree *= 2
+        fine, nodes = _quadrature(density, degree)
+        if abs(fine - coarse) <= _AGREEMENT * (1.0 + abs(fine)) or nodes >= _MOST_NODES:
+            return fine
+        coarse = fine
+
+
+def _quadrature(density: Density, degree: int) -> tuple[float, int]:
+    """Entropy on the grid of a degree, and its number of nodes."""
+    from scipy.special import xlogy
+
+    grid = density.manifold.grid(degree)
+    values = np.maximum(grid.to_nodal(density.coefficients), 0.0)
+    return -float(grid.weights @ xlogy(values, values)), len(values)
+
+
+def free_energy(problem: Problem, measure: Density | Measure, moments: ModalArray) -> float:
+    """Free energy F = D int f log f dsigma - strength / 2 int int W(<x, y>) dmu dmu.
+
+    Without normalisation the equation is its gradient flow, dF/dt = -int |D grad log f - v|^2 dmu,
+    so that F never increases. NaN for a normalised flow, for which none is known (but for the
+    linear kernel, where Z = 1), and with diffusion for points, which have no entropy.
+
+    Parameters
+    ----------
+    problem : Problem
+        Kernel, strength and diffusivity D are used; W is the scaled potential.
+    measure : Density or Measure
+        For its entropy.
+    moments : ndarray
+        Its moments up to at least the kernel's degree.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.3))
+    >>> density = mf.von_mises_fisher(2.0).build(mf.Circle())
+    >>> m = density.moments(12)
+    >>> round(free_energy(problem, density, m), 12), round(-float(m[1].real) ** 2 / 2, 12)
+    (-0.071978004315, -0.243444736648)
+    """
+    if not problem.has_free_energy:
+        return float("nan")
+    flow, kernel, space = problem.flow, problem.kernel, problem.space
+    multipliers = _potential_multipliers(kernel, space.dimension)
+    interaction = 0.5 * space.inner(space.convolve(multipliers, moments), moments)
+    disorder = flow.diffusivity * -entropy(measure) if flow.diffusivity else 0.0
+    return disorder - flow.strength * interaction
+
+
+@lru_cache(maxsize=64)
+def _potential_multipliers(kernel: Kernel, dimension: int) -> FloatArray:
+    return kernel.potential_multipliers(dimension, kernel.degree(dimension))
+
+
+def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]:
+    """Function of a measure and its moments that never falls along the flow, of size 1.
+
+    Without diffusion half of int Phi dmu, whose rate is int |grad Phi|^2 / Z dmu; with it minus
+    the free energy. In units of the first for all mass in one place, degree by degree without
+    sign, and of the diffusivity. NaN where no free energy is known.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> climbed = ascent(mf.Problem(mf.Circle(), mf.linear(), mf.SA))
+    >>> point = mf.Measure(mf.Circle(), np.zeros(1))
+    >>> climbed(point, point.moments(12))
+    1.0
+    """
+    space, flow = problem.space, problem.flow
+    multipliers = 0.5 * interaction(problem).potential_multipliers
+    point = space.moments(np.array([space.origin]), None, len(multipliers) - 1)
+    size = space.inner(space.convolve(np.abs(multipliers), point), point)
+
+    def climbed(measure: Density | Measure, moments: ModalArray) -> float:
+        if flow.diffusivity:
+            return -free_energy(problem, measure, moments) / (size + flow.diffusivity)
+        return space.inner(space.convolve(multipliers, moments), moments) / size
+
+    return climbed
