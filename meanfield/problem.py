@@ -3,7 +3,7 @@
     velocity   v(x) = strength * grad (W * mu)(x) / Z(x),   Z = 1 or a * mu
     equation   d_t f = -div(f v) + diffusivity * Laplacian f
 
-Time is scaled time: the kernel is a(s) = exp(beta s - |beta|), largest value 1.
+Time is scaled time: the exponential kernel is a(s) = exp(beta s - |beta|), largest value 1.
 """
 
 from __future__ import annotations

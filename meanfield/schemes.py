@@ -1,6 +1,7 @@
 """Which integrator steps which carrier: the scheme stands beside the carrier.
 
     no noise                  Runge-Kutta of order eight; for tokens of order five, if enough
+    characteristics           order eight, no finer than their cells are worth
     a density that diffuses   exponential Runge-Kutta: the part linear about uniform is exact
     tokens with noise         noise and drift in turn (Strang), weak order two
 
@@ -80,11 +81,21 @@ SCHEMES: dict[tuple[str, bool], Scheme] = {
     ("particles", False): explicit_by_tolerance,
     ("particles", True): noisy,
 }
-"""Schemes that are not `explicit`, by the name of a carrier and whether its measure diffuses."""
+"""Schemes that are not `explicit`, by the name of a carrier and whether its measure diffuses.
+
+They ask of a carrier, beside `rhs`: `step_tolerance` (`explicit_as_needed`); `linear_rates` and
+`remainder` (`semilinear`); `diffuse`, `noise_shape`, `step` and `seed` (`noisy`).
+"""
 
 
 def usual_scheme(problem: Problem, carrier: Representation) -> Scheme:
     """Scheme of a carrier unless another is asked for.
+
+    Raises
+    ------
+    ValueError
+        If the measure diffuses and no scheme of the carrier is known: `explicit` would leave the
+        noise out.
 
     Examples
     --------
@@ -94,4 +105,10 @@ def usual_scheme(problem: Problem, carrier: Representation) -> Scheme:
     >>> usual_scheme(problem, represent(problem, Options())).__name__
     'explicit'
     """
-    return SCHEMES.get((carrier.name, problem.flow.diffusivity > 0.0), explicit)
+    diffuses = problem.flow.diffusivity > 0.0
+    if diffuses and (carrier.name, True) not in SCHEMES:
+        raise ValueError(
+            f"no scheme is known for {carrier.name} that diffuse: add one to `schemes.SCHEMES`, or "
+            "give `scheme`."
+        )
+    return SCHEMES.get((carrier.name, diffuses), explicit)

@@ -118,6 +118,49 @@ def test_right_hand_sides_get_the_time_across_restarts_of_the_clock() -> None:
         np.testing.assert_allclose(turned_back, first.moments, rtol=0, atol=2e-8)
 
 
+HOOKS = ("rhs", "remainder", "largest_step", "adapt", "failure", "diagnostics")
+
+
+@pytest.mark.parametrize("carrier", [ParticleRepresentation, DensityRepresentation])
+@pytest.mark.parametrize("diffusivity", [0.0, 0.05])
+def test_every_hook_gets_the_time(carrier: type, diffusivity: float) -> None:
+    """Explicit, exponential and stochastic steps, before and after a restart of the clock."""
+    asked: list[float] = []
+
+    def watched(name: str):
+        def hook(self, time: float, state: np.ndarray):
+            asked.append(time)
+            return getattr(carrier, name)(self, time, state)
+
+        return hook
+
+    spy = type("Spy", (carrier,), {n: watched(n) for n in HOOKS if hasattr(carrier, n)})
+    flow, begin = mf.Flow(normalized=True, diffusivity=diffusivity), 1e6
+    if carrier is ParticleRepresentation:
+        problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, TOKENS)
+        state = problem.initial_measure().points
+        started = spy(problem, state, step=0.01 if diffusivity else None)
+    else:
+        problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW)
+        state = mf.Circle().resize(problem.initial_measure().coefficients, 64)
+        started = spy(problem, state, 1e-9, 256)
+    # The epoch is that of an earlier restart, or the next step makes one.
+    for epoch in (begin, 0.0):
+        start = Checkpoint(begin - epoch, state, step=0.01, epoch=epoch)
+        times = [begin + 0.5, begin + 2.0]
+        *_, last = trajectory(problem, started, times, tolerance=1e-9, start=start)
+        assert last.checkpoint.epoch >= begin
+        assert begin <= min(asked) <= max(asked) < begin + 4.0
+        assert max(asked) >= begin + 2.0
+
+
+def test_noise_is_never_left_out() -> None:
+    """A carrier with a name of its own would take the steps that know no noise."""
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.1), TOKENS)
+    with pytest.raises(ValueError, match="no scheme is known for stub that diffuse"):
+        list(trajectory(problem, Stub(lambda t, y: -y), [0.1], tolerance=1e-8))
+
+
 @dataclass(frozen=True)
 class Stub:
     """Representation of one number, with any right-hand side and any verdict."""
@@ -232,7 +275,8 @@ def test_energy_against_the_flow_ends_the_run() -> None:
     # Repelling ones must spread, and of points with diffusion nothing is known.
     for flow in (mf.Flow(strength=-1.0), mf.Flow(diffusivity=0.1)):
         free = mf.Problem(mf.Circle(), mf.linear(), flow)
-        list(trajectory(free, Stub(lambda t, y: -y), [0.0, 0.1], tolerance=1e-8))
+        stub, steps = Stub(lambda t, y: -y), lambda problem, carrier: explicit
+        list(trajectory(free, stub, [0.0, 0.1], tolerance=1e-8, scheme=steps))
 
 
 def test_free_energy_against_the_flow_ends_the_run() -> None:

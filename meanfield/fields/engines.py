@@ -9,13 +9,14 @@ Tests compare each with the definition; `docs/numerics.md` says where one is fas
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.kernels import Kernel
-from meanfield.manifolds.manifold import Manifold
+from meanfield.manifolds.manifold import Manifold, of_space
 
 
 def transport(felt: Interaction, max_degree: int) -> Transport:
@@ -123,17 +124,23 @@ class Engines(Protocol):
         """See `pair_velocity`."""
 
 
-def _engines(space: Manifold) -> Engines:
-    return _row(space.dimension)
+@lru_cache
+def _circle() -> Engines:
+    from meanfield.fields import circle
+
+    return circle
 
 
 @lru_cache
-def _row(dimension: int) -> Engines:
-    """Row of a manifold, loaded when it is needed."""
-    if dimension == 1:
-        from meanfield.fields import circle
-
-        return circle
+def _sphere() -> Engines:
     from meanfield.fields import sphere
 
     return sphere
+
+
+ENGINES: dict[str, Callable[[], Engines]] = {"circle": _circle, "sphere": _sphere}
+"""Rows of the table by the name of the manifold, loaded when they are needed."""
+
+
+def _engines(space: Manifold) -> Engines:
+    return of_space(ENGINES, space, "engine")()

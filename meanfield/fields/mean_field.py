@@ -28,6 +28,8 @@ Transport = Callable[[ModalArray, bool], ModalArray]
 # within 1/sqrt(beta) of the point), so the flux there is below rounding whatever the quotient; the
 # floor keeps that quotient bounded. For kernels that are not largest at s = 1 it may occur where
 # the mass is: `partition` sees that.
+# Grids have nodes far from all mass and floor Z; tokens stand where mass is, and are not floored:
+# those with next to none of it are summed over pairs (`tokens`).
 PARTITION_FLOOR = 16 * EPS
 
 

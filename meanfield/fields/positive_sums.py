@@ -20,7 +20,7 @@ from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density
 from meanfield.problem import Problem
 
-MOST_NODES = 5_000
+MOST_PAIRED_NODES = 5_000
 """Nodes up to which their n^2 pairs are summed: 0.2 s a velocity."""
 
 _PAIRS_AT_ONCE = 1 << 18  # 2 MiB
@@ -28,7 +28,7 @@ _PAIRS_AT_ONCE = 1 << 18  # 2 MiB
 
 def sums_pairs(problem: Problem, count: int) -> bool:
     """Whether the velocity of this many nodes is summed over pairs: Z may be lost, they are few."""
-    return sees_far(problem) and problem.kernel.log_slope is not None and count <= MOST_NODES
+    return sees_far(problem) and problem.kernel.log_slope is not None and count <= MOST_PAIRED_NODES
 
 
 def noise_share(

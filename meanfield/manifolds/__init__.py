@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
 from meanfield.manifolds.circle.circle import Circle
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Basis, Manifold, Space
@@ -38,7 +40,9 @@ def Hypersphere(dimension: int) -> Sphere:
     >>> Hypersphere(7)
     Sphere(8)
     """
-    return Sphere(dimension + 1)
+    if not isinstance(dimension, int | np.integer) or dimension < 1:
+        raise ValueError(f"dimension must be an integer of at least 1, got {dimension!r}.")
+    return Sphere(int(dimension) + 1)
 
 
 def manifold_of(name: str) -> Circle | Sphere:

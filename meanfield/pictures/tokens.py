@@ -28,7 +28,7 @@ from meanfield.pictures.saved_times import (
 from meanfield.run import Run
 
 _PATH_TOLERANCE = 1e-8
-MOST_TOKENS = 2000
+MOST_DRAWN = 2000
 _FOLLOWED = 300
 _ROWS = 400
 # Far below what a picture shows.
@@ -163,7 +163,7 @@ def tokens_of(run: Run) -> list[FloatArray]:
     ]
 
 
-def some_tokens(measure: Measure, most: int = MOST_TOKENS) -> FloatArray:
+def some_tokens(measure: Measure, most: int = MOST_DRAWN) -> FloatArray:
     """Tokens of a measure, at most so many, evenly chosen."""
     count = len(measure.points)
     few = min(count, most)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.fields.positive_sums import MOST_NODES
+from meanfield.fields.positive_sums import MOST_PAIRED_NODES
 from meanfield.flows import Flow
 from meanfield.problem import Problem
 from meanfield.theory.stability import growth_rates
@@ -34,7 +34,7 @@ NOISY_POINTS = 'Use representation "particles", with a step.'
 
 BY_LAW = (
     'take name = "auto" from a law of von Mises-Fisher densities with a tolerance that '
-    f"{MOST_NODES} nodes reach, or particles"
+    f"{MOST_PAIRED_NODES} nodes reach, or particles"
 )
 """What knows a density to relative accuracy."""
 
@@ -46,9 +46,7 @@ _MIDPOINT = 1.0
 
 
 def contraction_rate(problem: Problem) -> float:
-    """Rate at which a measure in one place falls together: |strength| a(1), SA |strength|.
-
-    a(1) stands for the largest value of |a|.
+    """Rate at which a measure in one place falls together: |strength| max |a|, SA |strength|.
 
     Examples
     --------

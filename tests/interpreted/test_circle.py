@@ -40,7 +40,7 @@ def test_velocity_in_the_own_field(agree: Agree, normalized: bool) -> None:
     """Multipliers would be read beyond their end."""
     attention = np.array([4.0, 1.0, 0.3, 0.1, 0.02, 0.01]) if normalized else None
     args = (_angles(20), _weights(20), np.array([0.0, 1.0, 0.3, 0.1, 0.02, 0.01]), attention)
-    agree(f"{POINTS}.recurrence:own_velocity", *args, atol=1e-14)
+    agree("fields.circle.tokens:own_velocity", *args, atol=1e-14)
 
 
 @pytest.mark.parametrize("depth", [1, 2])

@@ -84,8 +84,13 @@ def test_spheres_of_any_dimension_are_one_family() -> None:
     assert mf.Sphere(3) == mf.Sphere() != mf.Sphere(2)
     assert [repr(mf.Sphere(d)) for d in (3, 8)] == ["Sphere()", "Sphere(8)"]
     assert [mf.Sphere(d).name for d in (2, 3, 8)] == ["sphere:2", "sphere", "sphere:8"]
-    with pytest.raises(ValueError, match=r"lies in R\^D with D >= 2, got D = 1"):
+    with pytest.raises(ValueError, match=r"lies in R\^D, D an integer >= 2, got D = 1"):
         mf.Sphere(1)
+    with pytest.raises(ValueError, match=r"got D = 2.5"):
+        mf.Sphere(2.5)  # type: ignore[arg-type]
+    for dimension in (0, "a"):
+        with pytest.raises(ValueError, match=f"an integer of at least 1, got {dimension!r}"):
+            mf.Hypersphere(dimension)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         mf.Circle(4)  # type: ignore[call-arg]
 

@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.fields.circle import density as kernels
-from meanfield.fields.circle import pairs
+from meanfield.fields.circle import pairs, tokens
 from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.kernels import Kernel
-from meanfield.manifolds.circle import points as scattered
 from meanfield.manifolds.circle.grid import alias_free_size
 
 _LEAST_VELOCITY_DEGREE = 64
@@ -46,7 +45,7 @@ def own_velocity(
     felt: Interaction, points: FloatArray, weights: FloatArray | None
 ) -> FloatArray | None:
     """Velocity of few tokens in one compiled call."""
-    return scattered.own_velocity(
+    return tokens.own_velocity(
         points, weights, felt.potential_multipliers, felt.attention_multipliers
     )
 

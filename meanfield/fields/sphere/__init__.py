@@ -7,9 +7,8 @@ import numpy as np
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.fields.sphere import density as by_rings
-from meanfield.fields.sphere import pairs
+from meanfield.fields.sphere import pairs, tokens
 from meanfield.kernels import Kernel
-from meanfield.manifolds.sphere import points as scattered
 from meanfield.manifolds.sphere.scratch import Scratch
 
 
@@ -44,7 +43,7 @@ def own_velocity(
     felt: Interaction, points: FloatArray, weights: FloatArray | None
 ) -> FloatArray | None:
     """Velocity of tokens by solid harmonics."""
-    return scattered.own_velocity(
+    return tokens.own_velocity(
         points,
         weights,
         felt.potential_multipliers,

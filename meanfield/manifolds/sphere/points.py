@@ -50,11 +50,11 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
     >>> moments(np.array([[0.0, 0.0, 1.0]]), None, 1).round(6) + 0.0
     array([1.      +0.j, 1.732051+0.j, 0.      +0.j])
     """
-    vectors = _vectors(points)
+    vectors = checked_vectors(points)
     degree = operator.index(max_degree)
     if degree < 0:
         raise ValueError(f"max_degree must be at least 0, got {degree}.")
-    masses = _masses(weights, vectors)
+    masses = checked_masses(weights, vectors)
     method = solid if solid.is_faster(len(vectors), degree, False) else transforms
     found: ComplexArray = method.moments(vectors, masses, degree)
     return found
@@ -85,7 +85,7 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
     >>> evaluate(np.array([1.0, 0.5, 0.0]), np.array([[0.0, 0.0, 1.0]])).round(6)
     array([1.866025])
     """
-    vectors = _vectors(points)
+    vectors = checked_vectors(points)
     field = _coefficients(coefficients)
     method = solid if solid.is_faster(len(vectors), degree_of(field), False) else transforms
     found: FloatArray = method.evaluate(field, vectors)
@@ -131,7 +131,7 @@ def gradient(
     array([[ 0.  ,  0.  ,  1.  ],
            [-0.48,  0.  ,  0.36]])
     """
-    vectors = _vectors(points)
+    vectors = checked_vectors(points)
     field = _coefficients(coefficients)
     below = None if divisor is None else _coefficients(divisor)
     degree = max(degree_of(field), 0 if below is None else degree_of(below))
@@ -140,55 +140,8 @@ def gradient(
     return transforms.gradient(field, vectors, below)
 
 
-def own_velocity(
-    points: FloatArray,
-    weights: FloatArray | None,
-    potential_multipliers: FloatArray,
-    attention_multipliers: FloatArray | None = None,
-    slope: float | None = None,
-) -> FloatArray | None:
-    """Gradient, at tokens themselves, of the field that they make, divided by another if asked.
-
-        g_lm = w_l m_lm,    h_lm = a_l m_lm,    grad g / h,    m_lm moments of the tokens
-
-    None where `moments` and `gradient` one after the other are as fast. The same within rounding.
-
-    Parameters
-    ----------
-    points, weights : ndarray
-        As in `moments`.
-    potential_multipliers, attention_multipliers : ndarray, shape (L + 1,)
-        w_l and a_l; without a_l, h = 1.
-    slope : float, optional
-        The number c in a_l = c w_l, l > 0, where it is known.
-
-    Returns
-    -------
-    ndarray, shape (n, 3), or None
-
-    Raises
-    ------
-    ValueError
-        If there are no points, or shapes do not fit.
-
-    Examples
-    --------
-    Two tokens on a great circle, Phi = <x, mean>:
-
-    >>> tokens = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> own_velocity(tokens, None, np.array([0.0, 1.0 / 3.0])).round(12) + 0.0
-    array([[0. , 0. , 0.5],
-           [0.5, 0. , 0. ]])
-    """
-    vectors = _vectors(points)
-    masses = _masses(weights, vectors)
-    count, degree = len(vectors), len(potential_multipliers) - 1
-    if not (solid.is_faster(count, degree, True) and solid.is_faster(count, degree, False)):
-        return None
-    return solid.own_velocity(vectors, masses, potential_multipliers, attention_multipliers, slope)
-
-
-def _vectors(points: FloatArray) -> FloatArray:
+def checked_vectors(points: FloatArray) -> FloatArray:
+    """Vectors (n, 3), n > 0, contiguous; ValueError if they are none."""
     vectors = np.ascontiguousarray(points, dtype=np.float64)
     if vectors.ndim != 2 or vectors.shape[1] != 3 or len(vectors) == 0:
         raise ValueError(
@@ -197,7 +150,8 @@ def _vectors(points: FloatArray) -> FloatArray:
     return vectors
 
 
-def _masses(weights: FloatArray | None, vectors: FloatArray) -> FloatArray | None:
+def checked_masses(weights: FloatArray | None, vectors: FloatArray) -> FloatArray | None:
+    """Masses of vectors, contiguous; ValueError if they are not as many."""
     if weights is None:
         return None
     masses, count = np.ascontiguousarray(weights, dtype=np.float64), len(vectors)

@@ -21,7 +21,6 @@ from meanfield.manifolds.sphere.solid_rows import BLOCK, FIRST, LINES, SECOND, S
 from meanfield.manifolds.sphere.solid_tables import (
     moments_of_sums,
     set_terms,
-    set_terms_of_sums,
     tables,
 )
 
@@ -60,7 +59,7 @@ def is_faster(count: int, max_degree: int, gradient: bool) -> bool:
 
 def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
     """Moments of weighted tokens; see `points.moments`."""
-    known, sums = tables(max_degree), _sums(points, weights, max_degree)
+    known, sums = tables(max_degree), sums_of(points, weights, max_degree)
     found: ComplexArray = moments_of_sums(max_degree, known.poles, known.scales, sums)
     return found
 
@@ -70,7 +69,7 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
     values = np.empty(len(points))
     degree = degree_of(coefficients)
     terms = _terms(degree, _NO_FIELD, coefficients)
-    _fields(degree, terms, _NONE, points, _NONE, _NO_VECTORS, values)
+    write_fields(degree, terms, _NONE, points, _NONE, _NO_VECTORS, values)
     return values
 
 
@@ -89,34 +88,7 @@ def gradient(
         degree = max(degree, degree_of(divisor))
         below = _resized(divisor, degree)
     terms = _terms(degree, _resized(coefficients, degree), below)
-    _fields(degree, terms, line, points, _NONE, vectors, _NONE)
-    return vectors
-
-
-def own_velocity(
-    points: FloatArray,
-    weights: FloatArray | None,
-    potential_multipliers: FloatArray,
-    attention_multipliers: FloatArray | None,
-    slope: float | None,
-) -> FloatArray:
-    """Gradient of the field that tokens make; see `points.own_velocity`.
-
-    Sums become terms without being moments and coefficients in between.
-    """
-    degree = len(potential_multipliers) - 1
-    known, sums = tables(degree), _sums(points, weights, degree)
-    below = _NONE if attention_multipliers is None or slope is not None else attention_multipliers
-    terms = _empty_terms(len(known.poles), True, len(below) > 0)
-    mass = set_terms_of_sums(
-        degree, known.poles, known.scales, sums, potential_multipliers, below, *terms
-    )
-    line = _NONE
-    if attention_multipliers is not None and slope is not None:
-        constant = (attention_multipliers[0] - slope * potential_multipliers[0]) * mass
-        line = np.array([constant, slope])
-    vectors = np.empty((len(points), 3))
-    _fields(degree, terms, line, points, _NONE, vectors, _NONE)
+    write_fields(degree, terms, line, points, _NONE, vectors, _NONE)
     return vectors
 
 
@@ -124,7 +96,7 @@ def _resized(coefficients: ComplexArray, degree: int) -> ComplexArray:
     return coefficients if degree_of(coefficients) == degree else resize(coefficients, degree)
 
 
-def _sums(points: FloatArray, weights: FloatArray | None, max_degree: int) -> FloatArray:
+def sums_of(points: FloatArray, weights: FloatArray | None, max_degree: int) -> FloatArray:
     """Sums of weighted polynomials of tokens, which the next call may overwrite."""
     steps, count = tables(max_degree).steps, len(tables(max_degree).poles)
     bounds = _bounds(len(points), max_degree)
@@ -147,19 +119,20 @@ def _sums(points: FloatArray, weights: FloatArray | None, max_degree: int) -> Fl
 def _terms(max_degree: int, first: ComplexArray, second: ComplexArray) -> _Terms:
     """Terms of one or two fields, empty where there is none."""
     known = tables(max_degree)
-    terms = _empty_terms(len(known.poles), len(first) > 0, len(second) > 0)
+    terms = empty_terms(len(known.poles), len(first) > 0, len(second) > 0)
     set_terms(max_degree, known.poles, known.scales, first, second, *terms)
     return terms
 
 
-def _empty_terms(count: int, first: bool, second: bool) -> _Terms:
+def empty_terms(count: int, first: bool, second: bool) -> _Terms:
+    """Arrays for the terms of one or two fields, which the next call may overwrite."""
     return (
         _scratch.array("first", (FIRST * count * first,)),
         _scratch.array("second", (SECOND * count * second,)),
     )
 
 
-def _fields(
+def write_fields(
     max_degree: int,
     terms: _Terms,
     line: FloatArray,

@@ -35,7 +35,8 @@ class Sphere:
     Raises
     ------
     ValueError
-        If `ambient` is below 2, or where harmonics of another sphere than S^2 are wanted.
+        If `ambient` is no integer of at least 2, or harmonics of another sphere than S^2 are
+        wanted.
 
     Examples
     --------
@@ -54,8 +55,8 @@ class Sphere:
 
     def __post_init__(self) -> None:
         """Check what was given."""
-        if self.ambient < 2:
-            raise ValueError(f"a sphere lies in R^D with D >= 2, got D = {self.ambient}.")
+        if not isinstance(self.ambient, int | np.integer) or self.ambient < 2:
+            raise ValueError(f"a sphere lies in R^D, D an integer >= 2, got D = {self.ambient!r}.")
 
     @property
     def dimension(self) -> int:

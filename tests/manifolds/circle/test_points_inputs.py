@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from meanfield.manifolds.circle.points import evaluate, gradient, moments, own_velocity
+from meanfield.fields.circle.tokens import own_velocity
+from meanfield.manifolds.circle.points import evaluate, gradient, moments
 
 
 def _angles(n: int) -> np.ndarray:

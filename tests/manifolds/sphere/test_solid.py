@@ -8,6 +8,7 @@ from parameters import each
 import meanfield as mf
 from meanfield.fields import engines
 from meanfield.fields.mean_field import interaction
+from meanfield.fields.sphere.tokens import own_velocity
 from meanfield.manifolds.sphere import points as sphere_points
 from meanfield.manifolds.sphere import solid, transforms
 from meanfield.manifolds.sphere.coefficients import count_of, index
@@ -124,7 +125,7 @@ def test_own_velocity_is_moments_and_gradient_in_one(
     multipliers = felt.potential_multipliers, felt.attention_multipliers
     for number in (1, 3):
         monkeypatch.setattr("meanfield.compute.threads._chosen", number)
-        found = sphere_points.own_velocity(points, weights, *multipliers)
+        found = own_velocity(points, weights, *multipliers)
         assert np.array_equal(found, expected)
         assert np.array_equal(engines.velocity(felt, points, weights), field.velocity(points))
     # Sums of 100 terms of size 1.
@@ -134,4 +135,4 @@ def test_own_velocity_is_moments_and_gradient_in_one(
 def test_own_velocity_is_left_to_transforms_where_they_are_faster() -> None:
     """Of degree 32 from 3,500 tokens on."""
     points = Sphere().random_points(4_000, np.random.default_rng(0))
-    assert sphere_points.own_velocity(points, None, np.ones(33)) is None
+    assert own_velocity(points, None, np.ones(33)) is None

@@ -17,7 +17,7 @@ import numpy as np
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.manifolds.circle.points import cells, recurrence
 
-__all__ = ["evaluate", "gradient", "moments", "own_velocity"]
+__all__ = ["evaluate", "gradient", "moments"]
 
 # Tokens from which cells are faster. What it takes to set up cells, and a recurrence per token,
 # both grow with K, so these hardly depend on it (tests/benchmarks/circle_velocity.py).
@@ -56,11 +56,11 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
     >>> moments(np.array([0.0, np.pi / 2]), None, 2).round(6) + 0.0
     array([1. +0.j , 0.5-0.5j, 0. +0.j ])
     """
-    angles = _angles(points)
+    angles = checked_angles(points)
     degree = operator.index(max_degree)
     if degree < 0:
         raise ValueError(f"max_degree must be at least 0, got {degree}.")
-    masses = _masses(weights, angles)
+    masses = checked_masses(weights, angles)
     method = _method(angles, degree, _MOMENTS_BY_CELLS)
     found: ComplexArray
     found, reduced = method.moments(angles, masses, degree)
@@ -138,55 +138,14 @@ def gradient(
     return _values(series, points)
 
 
-def own_velocity(
-    points: FloatArray,
-    weights: FloatArray | None,
-    potential_multipliers: FloatArray,
-    attention_multipliers: FloatArray | None,
-) -> FloatArray | None:
-    """Velocity Phi' / Z of few tokens in the field of all of them, in one compiled call.
-
-        Phi_k = w_k c_k,    Z_k = a_k c_k,    c_k = sum_j w_j e^{-ik theta_j}
-
-    to the bit as `moments` and `gradient` give it.
-
-    Parameters
-    ----------
-    points, weights
-        As in `moments`.
-    potential_multipliers, attention_multipliers : ndarray, shape (max_degree + 1,)
-        w_k and a_k; Z = 1 if the latter are None.
-
-    Returns
-    -------
-    ndarray, shape (n,), or None
-        None for tokens whom `moments` and `gradient` move as fast, or angles it cannot reduce.
-
-    Raises
-    ------
-    ValueError
-        If there are no points, or shapes do not fit.
-
-    Examples
-    --------
-    >>> own_velocity(np.array([0.0, np.pi / 2]), None, np.array([0.0, 0.5]), None).round(12)
-    array([ 0.5, -0.5])
-    """
-    angles = _angles(points)
-    masses = _masses(weights, angles)
-    shape = potential_multipliers.shape
-    if attention_multipliers is not None and attention_multipliers.shape != shape:
-        raise ValueError(
-            f"potential_multipliers have shape {shape}, attention_multipliers "
-            f"{attention_multipliers.shape}: expected (max_degree + 1,) both."
-        )
-    if angles.size >= min(_MOMENTS_BY_CELLS, _VALUES_BY_CELLS):
-        return None
-    return recurrence.own_velocity(angles, masses, potential_multipliers, attention_multipliers)
+def takes_one_pass(count: int, max_degree: int, series: int) -> bool:
+    """Whether moments of so many angles, and values of some series there, take one pass each."""
+    few = count < min(_MOMENTS_BY_CELLS, _VALUES_BY_CELLS)
+    return few and recurrence.chunk_count(count, series * max_degree) == 1
 
 
 def _values(series: list[ComplexArray], points: FloatArray) -> FloatArray:
-    angles = _angles(points)
+    angles = checked_angles(points)
     degree = max(len(coefficients) for coefficients in series) - 1
     method = _method(angles, degree, _VALUES_BY_CELLS)
     found: FloatArray
@@ -201,14 +160,16 @@ def _method(angles: FloatArray, degree: int, crossover: int) -> ModuleType:
     return cells if angles.size >= crossover and few_cells else recurrence
 
 
-def _angles(points: FloatArray) -> FloatArray:
+def checked_angles(points: FloatArray) -> FloatArray:
+    """Angles (n,), n > 0, contiguous; ValueError if they are none."""
     angles = np.ascontiguousarray(points, dtype=np.float64)
     if angles.ndim != 1 or angles.size == 0:
         raise ValueError(f"points have shape {angles.shape}, expected angles of shape (n,), n > 0.")
     return angles
 
 
-def _masses(weights: FloatArray | None, angles: FloatArray) -> FloatArray | None:
+def checked_masses(weights: FloatArray | None, angles: FloatArray) -> FloatArray | None:
+    """Masses of angles, contiguous; ValueError if they are not as many."""
     if weights is None:
         return None
     masses = np.ascontiguousarray(weights, dtype=np.float64)

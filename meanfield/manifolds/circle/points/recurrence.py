@@ -61,36 +61,13 @@ def evaluate(series: list[ComplexArray], points: FloatArray) -> tuple[FloatArray
     return values, all(map_chunks(chunk, chunks))
 
 
-def own_velocity(
-    points: FloatArray,
-    weights: FloatArray | None,
-    potential_multipliers: FloatArray,
-    attention_multipliers: FloatArray | None,
-) -> FloatArray | None:
-    """Velocity of tokens in their own field; None if they are many or angles are not reduced.
-
-    To the bit what `moments` and `evaluate` of their products give: one call instead of six.
-    """
-    degree, series = len(potential_multipliers) - 1, 1 if attention_multipliers is None else 2
-    if _chunk_count(points.size, series * degree) > 1:
-        return None
-    velocity: FloatArray
-    velocity, reduced = kernels.own_velocity(
-        points,
-        _NONE if weights is None else weights,
-        potential_multipliers,
-        _NONE if attention_multipliers is None else attention_multipliers,
-        kernels.group_count(degree),
-    )
-    return velocity if reduced else None
-
-
 def _chunks(size: int, max_degree: int) -> tuple[int, list[int]]:
-    chunks = _chunk_count(size, max_degree)
+    chunks = chunk_count(size, max_degree)
     return chunks, chunk_bounds(size, chunks)
 
 
-def _chunk_count(size: int, max_degree: int) -> int:
+def chunk_count(size: int, max_degree: int) -> int:
+    """Chunks that so many angles pay for."""
     # Sines and cosines cost as much as 16 degrees.
     products = size * (max_degree + 16)
     return min(MOST_CHUNKS, 1 << max(0, (products // _CHUNK_PRODUCTS).bit_length() - 1))

@@ -213,26 +213,3 @@ def values(factors, points, values):  # type: ignore[no-untyped-def]
             for i in range(n):
                 values[start + i] = sums[0, i] / sums[1, i]
     return overflow == 0
-
-
-@njit
-def own_velocity(  # type: ignore[no-untyped-def]
-    points, weights, potential_multipliers, attention_multipliers, groups
-):
-    """Velocity of tokens in their own field; Z = 1 if there are no attention multipliers, (0,)."""
-    degree = len(potential_multipliers) - 1
-    sums, reduced = products(points, weights, groups)
-    c = moments(sums, 1.0 if len(weights) > 0 else 1.0 / len(points), degree)
-    factors = np.empty((2 if len(attention_multipliers) > 0 else 1, groups, REACH + 1, 4))
-    field = np.empty(degree + 1, np.complex128)
-    for k in range(degree + 1):
-        w = potential_multipliers[k]
-        field[k] = complex(-k * (w * c[k].imag), k * (w * c[k].real))
-    set_factors(field, factors[0])
-    if len(attention_multipliers) > 0:
-        for k in range(degree + 1):
-            a = attention_multipliers[k]
-            field[k] = complex(a * c[k].real, a * c[k].imag)
-        set_factors(field, factors[1])
-    velocity = np.empty(len(points))
-    return velocity, values(factors, points, velocity) and reduced
