@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
 from meanfield.outputs.plots.style import MUTED, facts_title, shades, style, title_above
+from meanfield.pictures.studies import EnsemblePicture, ensemble_picture
 from meanfield.studies.ensemble_results import Ensemble
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _SIZE = (10.0, 4.4)
 # Parts of the colour maps that are neither too dark nor too light on white.
@@ -23,23 +21,11 @@ _SIZES = ("viridis", 0.15, 0.75)
 
 
 def ensemble_figure(made: Ensemble) -> Figure:
-    """Figure of an ensemble.
-
-    Left, the mean count of each size at every time, with one standard error, and the linear law in
-    closed form; right, the share of the runs with each count at the last time.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Its own canvas, not known to pyplot.
-    """
+    """Figure of an ensemble, on its own canvas that pyplot does not know."""
+    picture = ensemble_picture(made)
     with style():
         figure = new_figure(_SIZE)
-        left, right = figure.subplots(1, 2)
-        facts = made.attributes
-        title_above(left, str(facts.get("title", "")), facts_title(facts) if facts else "")
-        _means(made, left)
-        _distributions(made, right)
+        draw_ensemble(picture, figure)
     return figure
 
 
@@ -55,31 +41,27 @@ def save_ensemble_plot(made: Ensemble, path: str | os.PathLike[str]) -> None:
     write_figure(ensemble_figure(made), path)
 
 
-def _means(made: Ensemble, axes: Axes) -> None:
+def draw_ensemble(picture: EnsemblePicture, figure: Figure) -> None:
+    """Mean counts with one standard error and the linear law; the distributions at the end."""
+    left, right = figure.subplots(1, 2)
+    facts = picture.facts
+    title_above(left, str(facts.get("title", "")), facts_title(facts) if facts else "")
+    _means(picture, left)
+    _distributions(picture, right)
+
+
+def _means(picture: EnsemblePicture, axes: Axes) -> None:
     """Mean counts against the number of tokens."""
-    for j, colour in enumerate(shades(*_TIMES, len(made.times))):
+    for j, colour in enumerate(shades(*_TIMES, len(picture.times))):
         axes.errorbar(
-            made.tokens,
-            made.mean_count[:, j],
-            np.nan_to_num(made.standard_error[:, j]),
-            fmt="o-",
-            markersize=4,
-            capsize=2,
-            linewidth=1,
-            color=colour,
-            label=_at(made.times[j]),
-        )
-    if np.isfinite(made.predicted).any():
+            picture.tokens, picture.mean[:, j], picture.error[:, j], fmt="o-", markersize=4,
+            capsize=2, linewidth=1, color=colour, label=_at(picture.times[j]),
+        )  # fmt: skip
+    if picture.predicted is not None:
         axes.plot(
-            made.tokens,
-            made.predicted,
-            color=MUTED,
-            marker="_",
-            markersize=14,
-            linewidth=1.2,
-            linestyle="--",
-            label="linear law",
-        )
+            picture.tokens, picture.predicted, color=MUTED, marker="_", markersize=14,
+            linewidth=1.2, linestyle="--", label="linear law",
+        )  # fmt: skip
     axes.set_xscale("log")
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel("tokens $N$")
@@ -87,17 +69,17 @@ def _means(made: Ensemble, axes: Axes) -> None:
     axes.legend(loc="lower right")
 
 
-def _distributions(made: Ensemble, axes: Axes) -> None:
+def _distributions(picture: EnsemblePicture, axes: Axes) -> None:
     """Share of the runs with each count, sizes side by side."""
-    last, sizes = len(made.times) - 1, len(made.tokens)
+    sizes = len(picture.tokens)
     width = 0.85 / sizes
     for i, colour in enumerate(shades(*_SIZES, sizes)):
-        shares = made.distribution(i, last)
+        shares = picture.shares[i]
         places = np.array(list(shares)) + (i - 0.5 * (sizes - 1)) * width
-        label = f"$N = {made.tokens[i]}$"
+        label = f"$N = {picture.tokens[i]}$"
         axes.bar(places, list(shares.values()), width=0.95 * width, color=colour, label=label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel(f"clusters {_at(made.times[last])}")
+    axes.set_xlabel(f"clusters {_at(picture.times[-1])}")
     axes.set_ylabel("share of runs")
     axes.legend(loc="upper right")
 

@@ -13,7 +13,9 @@ import numpy as np
 
 import meanfield as mf
 from meanfield.outputs.plots import PLOTS
+from meanfield.outputs.plots.comparison import draw_comparison
 from meanfield.outputs.plots.dispersion import on_axes
+from meanfield.outputs.plots.ensemble import draw_ensemble
 from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.film import draw_film
 from meanfield.outputs.plots.over_time import draw_energy
@@ -23,7 +25,16 @@ from meanfield.pictures.overview import film_picture
 from meanfield.pictures.prediction import dispersion_picture, prediction_picture
 from meanfield.pictures.saved_times import Frame
 from meanfield.pictures.series import EnergyPicture
+from meanfield.pictures.studies import (
+    ComparisonPicture,
+    EnsemblePicture,
+    TimeCurve,
+    comparison_picture,
+    ensemble_picture,
+)
 from meanfield.run import Run
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.ensemble_results import Ensemble
 
 PACKAGE = f"{Path(mf.__file__).parent}/"
 
@@ -84,6 +95,21 @@ def test_drawing_predictions_computes_nothing() -> None:
     assert computing(rooms) <= {"pictures/prediction.py"}
 
 
+def test_drawing_studies_computes_nothing() -> None:
+    """The same, of figures of many runs: fitted laws, their floor, and shares."""
+    rooms: set[str] = set()
+    tokens, times, sphere = np.array([100, 1000]), np.array([0.0, 1.0]), {"manifold": "sphere"}
+    distances, counts = np.ones((2, 3, 2)), np.array([[[3, 4], [4, 4]], [[2, 3], [3, 3]]])
+    nothing, onsets = np.full((2, 2, 2, 1), np.nan), np.full(2, 0.5)
+    study = ConvergenceStudy(times, tokens, distances, "W1", 1.0, onsets, attributes=sphere)
+    made = Ensemble(times, tokens, onsets, counts, nothing, nothing, onsets, sphere)
+    compared, counted = comparison_picture(study), ensemble_picture(made)
+    with style(), rooms_entered(rooms):
+        draw_comparison(compared, new_figure((9.0, 8.0)))
+        draw_ensemble(counted, new_figure((9.0, 8.0)))
+    assert computing(rooms) == set()
+
+
 def test_film_is_drawn_from_frames(mixed_circle: Run) -> None:
     """A frame would be computed while it is shown."""
     rooms: set[str] = set()
@@ -104,6 +130,24 @@ def test_figure_of_numbers_that_no_run_made() -> None:
     (line, *_), texts = figure.axes[0].lines, [text.get_text() for text in figure.axes[0].texts]
     assert line.get_xydata().tolist() == [[0.0, 0.1], [1.0, 0.2], [2.0, 0.9]]
     assert {"atoms", "one cluster", "title"} <= set(texts)
+
+
+def test_figures_of_numbers_that_no_study_made() -> None:
+    """The same, of pictures of studies."""
+    n, law = np.array([100.0, 1000.0]), np.array([0.5, 0.25])
+    curve = TimeCurve(2.0, np.ones(2), np.zeros(2), law, -0.3, 0.01)
+    compared = ComparisonPicture(
+        {}, "W_1", False, np.array([0.0, 1.0]), n, [], [curve], 2 * law, None
+    )
+    sizes, means, error = np.array([100]), np.array([[3.5]]), np.zeros((1, 1))
+    counted = EnsemblePicture({}, np.ones(1), sizes, means, error, None, [{3: 0.75, 4: 0.25}])
+    figures = [new_figure((9.0, 8.0)) for _ in range(2)]
+    draw_comparison(compared, figures[0])
+    draw_ensemble(counted, figures[1])
+    right = figures[0].axes[1]
+    assert [[100.0, 0.5], [1000.0, 0.25]] in [line.get_xydata().tolist() for line in right.lines]
+    assert "$t = 2$:  $-0.30 \\pm 0.01$" in [text.get_text() for text in right.texts]
+    assert [bar.get_height() for bar in figures[1].axes[1].patches] == [0.75, 0.25]
 
 
 def test_pictures_do_without_matplotlib() -> None:

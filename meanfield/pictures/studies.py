@@ -1,0 +1,189 @@
+"""What studies of many runs show: distances to the limit, counts of clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanfield.arrays import FloatArray
+from meanfield.studies.convergence import LABELS
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.ensemble_results import Ensemble
+from meanfield.transport.sphere.wasserstein import sample_floor
+
+_BELOW = 0.72  # where the guide of slope -1/2 runs, as a share of the first distances
+
+
+@dataclass(frozen=True, eq=False)
+class SizeCurve:
+    """Distance of one size against time.
+
+    Attributes
+    ----------
+    tokens : int
+        Given.
+    mean, low, high : ndarray, shape (n_times,)
+        Given. Mean distance and one standard error below and above it; low is positive.
+    growth : ndarray, shape (2, 2)
+        Given. Times and distances at both ends of the growth of linear theory.
+    onset : (float, float) or None
+        Given. Onset time, if it is shown, and the distance then.
+    """
+
+    tokens: int
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+    growth: FloatArray
+    onset: tuple[float, float] | None
+
+
+@dataclass(frozen=True, eq=False)
+class TimeCurve:
+    """Distance at one time against the number of tokens.
+
+    Attributes
+    ----------
+    time : float
+        Given. Scaled time.
+    mean, error : ndarray, shape (n_sizes,)
+        Given. Mean distance, its standard error.
+    law : ndarray, shape (n_sizes,), or None
+        Given. The fitted power law, if there is one.
+    exponent, half_width : float
+        Given. Of the law, and of the exponent's confidence interval.
+    """
+
+    time: float
+    mean: FloatArray
+    error: FloatArray
+    law: FloatArray | None
+    exponent: float
+    half_width: float
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonPicture:
+    """Distances of particle systems to the density.
+
+    Attributes
+    ----------
+    facts : dict
+        Given. Title, manifold, kernel and flow; empty if they are not known.
+    distance : str
+        Given. Symbol of the distance, for mathtext.
+    grows : bool
+        Given. Whether perturbations of uniform grow.
+    times, tokens : ndarray
+        Given. Scaled times of `sizes`, numbers of tokens of `chosen`.
+    sizes : list of SizeCurve
+        Given. Those that are finished.
+    chosen : list of TimeCurve
+        Given. A few times.
+    guide : ndarray, shape (n_sizes,)
+        Given. Slope -1/2.
+    floor : ndarray, shape (n_sizes,), or None
+        Given. Distance of two samples, where it is known.
+    """
+
+    facts: dict[str, Any]
+    distance: str
+    grows: bool
+    times: FloatArray
+    tokens: FloatArray
+    sizes: list[SizeCurve]
+    chosen: list[TimeCurve]
+    guide: FloatArray
+    floor: FloatArray | None
+
+
+def comparison_picture(study: ConvergenceStudy) -> ComparisonPicture:
+    """Picture of a study, from memory or from a file."""
+    n = study.tokens.astype(np.float64)
+    chosen = [_time_curve(study, i, n) for i in _chosen_times(study)]
+    sizes = [i for i in range(len(n)) if np.isfinite(study.mean_distance[i]).all()]
+    floor = None
+    if study.attributes.get("manifold") == "sphere" and study.metric == "W1":
+        floor = np.array([sample_floor(int(size)) for size in n])
+    return ComparisonPicture(
+        study.attributes, LABELS[study.metric], study.growth_rate_max > 0, study.times, n,
+        [_size_curve(study, i) for i in sizes], chosen,
+        _BELOW * chosen[0].mean[0] * np.sqrt(n[0] / n), floor,
+    )  # fmt: skip
+
+
+def _size_curve(study: ConvergenceStudy, i: int) -> SizeCurve:
+    times, rate, onset = study.times, study.growth_rate_max, float(study.onset_times[i])
+    mean, error = study.mean_distance[i], np.nan_to_num(study.standard_error[i])
+    span = np.array([0.0, min(onset, times[-1])])
+    return SizeCurve(
+        int(study.tokens[i]),
+        mean,
+        # A logarithmic axis has no place below zero.
+        np.maximum(mean - error, 0.5 * mean),
+        mean + error,
+        np.array([span, mean[0] * np.exp(rate * span)]),
+        (onset, float(np.interp(onset, times, mean))) if onset <= times[-1] else None,
+    )
+
+
+def _time_curve(study: ConvergenceStudy, i: int, n: FloatArray) -> TimeCurve:
+    exponent = float(study.exponents[i])
+    return TimeCurve(
+        float(study.times[i]),
+        study.mean_distance[:, i],
+        study.standard_error[:, i],
+        study.prefactors[i] * n**exponent if np.isfinite(exponent) else None,
+        exponent,
+        0.5 * float(np.ptp(study.exponent_intervals[i])),
+    )
+
+
+def _chosen_times(study: ConvergenceStudy) -> list[int]:
+    """Indices of time 0, the headline, the onset of the smallest size, half-way on, the end."""
+    last = len(study.times) - 1
+    onset = float(study.onset_times[0])
+    at = int(np.flatnonzero(study.times < onset)[-1]) if np.isfinite(onset) else last
+    return sorted({0, study.headline, at, (at + last) // 2, last})
+
+
+@dataclass(frozen=True, eq=False)
+class EnsemblePicture:
+    """Clusters of many runs.
+
+    Attributes
+    ----------
+    facts : dict
+        Given. Title, manifold, kernel and flow; empty if they are not known.
+    times : ndarray, shape (n_times,)
+        Given. In onset times.
+    tokens : ndarray of int, shape (n_sizes,)
+        Given.
+    mean, error : ndarray, shape (n_sizes, n_times)
+        Given. Mean count, its standard error (0 of a single run).
+    predicted : ndarray, shape (n_sizes,), or None
+        Given. The linear law in closed form, where it holds.
+    shares : list of dict of int to float
+        Given. Of each size, share of the runs with each count at the last time.
+    """
+
+    facts: dict[str, Any]
+    times: FloatArray
+    tokens: NDArray[np.int64]
+    mean: FloatArray
+    error: FloatArray
+    predicted: FloatArray | None
+    shares: list[dict[int, float]]
+
+
+def ensemble_picture(made: Ensemble) -> EnsemblePicture:
+    """Picture of an ensemble, from memory or from a file."""
+    return EnsemblePicture(
+        made.attributes, made.times, made.tokens, made.mean_count,
+        np.nan_to_num(made.standard_error),
+        made.predicted if np.isfinite(made.predicted).any() else None,
+        [made.distribution(size, len(made.times) - 1) for size in range(len(made.tokens))],
+    )  # fmt: skip
