@@ -22,7 +22,7 @@ VERIFIED := $(CURDIR)/build/verification.jsonl
 SURVIVED := $(CURDIR)/build/faults.jsonl
 # Tests that take the fixture `verified`, and their neighbours.
 VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circle.py \
-	tests/integrators/test_stochastic_order.py tests/studies/test_convergence.py \
+	tests/integrators/test_stochastic.py tests/studies/test_convergence.py \
 	tests/studies/test_phase.py
 
 .PHONY: run test oldest newest coverage slow verify faults mutations lint types docs experiments benchmarks clean

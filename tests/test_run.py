@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.errors import SimulationError
+from meanfield.files.replacing import OutputError, not_written, replace_bytes
+from meanfield.outputs import recorder
+from meanfield.outputs.output_file import OutputFile
+from meanfield.outputs.recorder import record
+from meanfield.outputs.run_file import load
 from meanfield.run import Run, collect, padded, problem_attributes
+from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.status import COMPLETED, RUNNING, cut_short, is_cut_short
 from meanfield.trajectory import trajectory
 
 LAW = mf.perturbed_uniform([[2, 0.1, 0.0]])
@@ -79,3 +93,115 @@ def test_collect_keeps_the_order_of_the_stream() -> None:
 def test_rows_are_padded(rows: list[np.ndarray], expected: object) -> None:
     """Clusters of one time would be read as those of another."""
     assert np.array_equal(padded(rows), expected, equal_nan=True)
+
+
+ATTRIBUTES = problem_attributes(mf.Problem(mf.Circle(), mf.linear())) | {"status": RUNNING}
+# What ends a file that is not all there -> how its status begins.
+DISTURBANCES: list[tuple[BaseException, str]] = [
+    (KeyboardInterrupt(), "interrupted"),
+    (GeneratorExit(), "interrupted"),
+    (ValueError("no"), "failed"),
+    (MemoryError(), "failed"),
+    (SystemExit(1), "failed"),
+]
+REASONS = [
+    "under-resolved: spectral tail 1e-3 above 1e-8",
+    "the step became too small: the tolerance cannot be reached, raise it",
+    "state became non-finite: reduce strength or beta",
+]
+
+
+@pytest.mark.parametrize(("error", "word"), DISTURBANCES)
+def test_disturbance_is_recognised(error: BaseException, word: str) -> None:
+    """A run that nothing but Ctrl-C ended would not be called completed when it is."""
+    status = cut_short(error, "at t = 3")
+    assert status == f"{word} at t = 3"
+    assert is_cut_short(status)
+
+
+@pytest.mark.parametrize("status", ["", COMPLETED, *REASONS])
+def test_reason_of_the_runs_own_is_no_disturbance(status: str) -> None:
+    """A run that cannot go on would lose its reason when it is resumed."""
+    assert not is_cut_short(status)
+    assert is_cut_short(RUNNING)
+
+
+@pytest.mark.parametrize("reason", [os.strerror(errno.ENOSPC), os.strerror(errno.EIO)])
+def test_disk_is_a_disturbance(reason: str) -> None:
+    """A run whose disk was full would stay unfinished for ever."""
+    said = not_written(Path("folder/x.h5"), reason)
+    assert said == f"folder/x.h5 cannot be written: {reason}."
+    assert is_cut_short(said)
+
+
+def test_what_atomic_says_is_recognised(tmp_path: Path) -> None:
+    """A place that cannot be written would look like a result."""
+    with pytest.raises(OutputError) as told:
+        replace_bytes(tmp_path / "nodir" / "x.png", b"")
+    assert str(told.value) == not_written(tmp_path / "nodir/x.png", os.strerror(errno.ENOENT))
+    assert is_cut_short(str(told.value))
+
+
+def snapshots(error: BaseException | None) -> Iterator[Snapshot]:
+    """Two saved times, and what ends them."""
+    for time in (0.0, 1.0):
+        state = np.array([1.0, 0.1], complex)
+        density = mf.Density(mf.Circle(), state)
+        moments = density.moments(12)
+        yield Snapshot(time, density, moments, "density", {"steps": time}, Checkpoint(time, state))
+    if error is not None:
+        raise error
+
+
+def recorded(path: Path, error: BaseException | None) -> str:
+    """Status of a run file that ended so."""
+    stream = record(
+        OutputFile(path),
+        snapshots(error),
+        attributes=ATTRIBUTES,
+        growth_rates=np.zeros(3),
+        observe=lambda snapshot: {"energy": np.array(snapshot.time)},
+    )
+    try:
+        list(stream)
+    except BaseException as caught:
+        assert caught is error or isinstance(caught, SimulationError)
+    return load(path).status
+
+
+@pytest.mark.parametrize(("error", "word"), DISTURBANCES)
+def test_run_that_was_disturbed_is_recognised(
+    tmp_path: Path, error: BaseException, word: str
+) -> None:
+    """The recorder would write what `--resume` takes for a reason to leave a run as it is."""
+    status = recorded(tmp_path / "x.h5", error)
+    assert status == f"{word} at t = 1"
+    assert is_cut_short(status)
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_run_that_cannot_go_on_is_left_as_it_is(tmp_path: Path, reason: str) -> None:
+    """A run that is under-resolved would be called completed."""
+    status = recorded(tmp_path / "x.h5", SimulationError(1.5, 3, reason))
+    assert status == reason.replace(":", " at t = 1.5:", 1)
+    assert not is_cut_short(status)
+    completed = recorded(tmp_path / "x.h5", None)
+    assert completed == COMPLETED and not is_cut_short(completed)
+
+
+def test_run_whose_disk_failed_is_recognised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that lacked nothing but its last word would stay unfinished for ever."""
+    real, calls = recorder.replace_file, []
+
+    def full_once(output: OutputFile, *others: Any) -> None:
+        calls.append(output)
+        if len(calls) == 2:
+            raise OutputError(not_written(output.path, os.strerror(errno.ENOSPC)))
+        real(output, *others)
+
+    monkeypatch.setattr(recorder, "replace_file", full_once)
+    status = recorded(tmp_path / "x.h5", None)
+    assert "x.h5 cannot be written at t = " in status and status != COMPLETED
+    assert is_cut_short(status)

@@ -1,9 +1,14 @@
-"""Noisy steps: runs that repeat and resume, and states inside a step on the same path."""
+"""Noisy steps: their weak order, runs that repeat and resume, states inside a step."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
 import numpy as np
 import pytest
+import scipy.linalg
 
 import meanfield as mf
 from meanfield.integrators import runge_kutta
@@ -143,3 +148,174 @@ def test_refuses_steps_that_are_none(step: float) -> None:
     """A step of zero never ends."""
     with pytest.raises(ValueError, match="is not a time step, expected a positive number"):
         stochastic(lambda t, x: x, circle_noise(0.1), (2,), 0.0, np.zeros(2), step=step, seed=0)
+
+
+BETA = 2.0
+STEPS = np.array([0.8, 0.4, 0.2, 0.1])
+TIME = 1.6
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Normals that were chosen, in place of a BrownianPath."""
+
+    first: np.ndarray
+    second: np.ndarray
+
+    def halves(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """Same in every step."""
+        return self.first, self.second
+
+
+def slope(errors: np.ndarray) -> np.ndarray:
+    """Observed orders between successive steps."""
+    return np.diff(np.log(errors)) / np.diff(np.log(STEPS))
+
+
+# Two tokens on the circle that attract each other. Their difference phi has
+#     d phi = -e^{beta (cos phi - 1)} sin phi dt + sqrt(4 D) dB
+# and the stationary density exp(e^{beta (cos phi - 1)} / (2 beta D)).
+
+PAIR_DIFFUSIVITY = 0.1
+PAIR_DEGREE = 24
+
+
+def pair_drift(time: float, state: np.ndarray) -> np.ndarray:
+    """Velocities of pairs of tokens, each pair alone; weights 1/2."""
+    first, second = state.reshape(2, -1)
+    velocity = 0.5 * np.exp(BETA * (np.cos(second - first) - 1.0)) * np.sin(second - first)
+    return np.concatenate([velocity, -velocity])
+
+
+@lru_cache
+def pair_operator(step: float) -> np.ndarray:
+    """Matrix of E e^{ik phi'} given phi, on e^{ik phi}, |k| <= PAIR_DEGREE, for one step."""
+    count = 2 * PAIR_DEGREE + 1
+    phi = 2.0 * np.pi * np.arange(count) / count
+    # Common turns change nothing: the noise of the two may be opposite.
+    x, w = np.polynomial.hermite_e.hermegauss(16)
+    w = w / w.sum()
+    start, first, second = (a.ravel() for a in np.meshgrid(phi, x, x, indexing="ij"))
+    normals = (np.concatenate([-n, n]) / np.sqrt(2.0) for n in (first, second))
+    state = np.concatenate([np.zeros_like(start), start])
+    noise = circle_noise(PAIR_DIFFUSIVITY)
+    stepper = StochasticStepper(pair_drift, noise, Nodes(*normals), 0.0, state, step=step)
+    assert stepper.step()
+    before, after = stepper.state.reshape(2, -1)
+    degrees = np.arange(-PAIR_DEGREE, PAIR_DEGREE + 1)
+    waves = np.exp(1j * degrees[:, None] * (after - before)).reshape(count, count, -1)
+    means = waves @ np.outer(w, w).ravel()
+    return means @ np.exp(-1j * np.outer(phi, degrees)) / count
+
+
+def pair_generator() -> np.ndarray:
+    """Exact generator on the same waves, row k: b u_k' + 2 D u_k''."""
+    count = 8 * PAIR_DEGREE
+    phi = 2.0 * np.pi * np.arange(count) / count
+    drift = -np.exp(BETA * (np.cos(phi) - 1.0)) * np.sin(phi)
+    degrees = np.arange(-PAIR_DEGREE, PAIR_DEGREE + 1)
+    waves = np.exp(1j * np.outer(degrees, phi))
+    images = (
+        1j * degrees[:, None] * drift - 2.0 * PAIR_DIFFUSIVITY * degrees[:, None] ** 2
+    ) * waves
+    return images @ waves.conj().T / count
+
+
+def test_weak_order_is_two_for_two_tokens_on_the_circle(verified: Callable) -> None:
+    """E cos k phi of two interacting tokens must err by h^2 at a fixed time."""
+    exact = scipy.linalg.expm(TIME * pair_generator())
+    start = np.exp(2.0j * np.arange(-PAIR_DEGREE, PAIR_DEGREE + 1))  # phi = 2
+    for k in (1, 2, 3):
+        errors = []
+        for step in STEPS:
+            power = np.linalg.matrix_power(pair_operator(step), round(TIME / step))
+            errors.append(abs((power - exact)[PAIR_DEGREE + k] @ start))
+        # The next term is of order four: slopes come within a quarter of h^2.
+        order = slope(np.array(errors))[-1]
+        what = f"splitting, noisy pair, E cos {k} phi, circle"
+        verified("order in time", what, order - 2.0, 0.05, found=order, curve=(STEPS, errors))
+
+
+def test_stationary_law_of_two_tokens_errs_by_order_two(verified: Callable) -> None:
+    """The law in which two noisy tokens settle must be exp(W / 2 D) up to h^2."""
+    phi = 2.0 * np.pi * np.arange(512) / 512
+    density = np.exp(np.exp(BETA * (np.cos(phi) - 1.0)) / (2.0 * BETA * PAIR_DIFFUSIVITY))
+    exact = (density @ np.cos(phi)) / density.sum()
+    errors = []
+    for step in STEPS:
+        settled = np.linalg.matrix_power(pair_operator(step), 4096)
+        errors.append(abs(settled[PAIR_DEGREE + 1].sum() - exact))
+    order = slope(np.array(errors))[-1]
+    what = "splitting, noisy pair, stationary law, circle"
+    verified("order in time", what, order - 2.0, 0.05, found=order, curve=(STEPS, errors))
+    assert errors[-1] < 1e-3
+
+
+# A token on the sphere in the field of a fixed one at the pole: P_l(z) are closed under
+#     e^{beta (z - 1)} (1 - z^2) d/dz + D Laplacian.
+
+POLE_DIFFUSIVITY = 0.2
+POLE_DEGREE = 17
+
+
+def pole_drift(time: float, state: np.ndarray) -> np.ndarray:
+    """Velocity |x| v(x / |x|) towards the pole, flattened vectors."""
+    vectors = state.reshape(-1, 3)
+    lengths = np.sqrt((vectors**2).sum(axis=1))[:, None]
+    points = vectors / lengths
+    z = points[:, 2:]
+    return (lengths * np.exp(BETA * (z - 1.0)) * (np.array([0.0, 0.0, 1.0]) - z * points)).ravel()
+
+
+def legendre(x: np.ndarray, degree: int) -> np.ndarray:
+    """Values of P_0 ... P_degree, one row a point."""
+    return np.polynomial.legendre.legvander(x, degree)
+
+
+def pole_operator(step: float) -> np.ndarray:
+    """Matrix of E P_l(z') given z, on P_l(z), for one step."""
+    z, w = np.polynomial.legendre.leggauss(POLE_DEGREE + 1)
+    # E over normals: q = r^2 = 2 t with the law e^{-t} dt, and the azimuth.
+    t, v = np.polynomial.laguerre.laggauss(8)
+    psi = 2.0 * np.pi * (np.arange(12) + 0.5) / 12
+    plane = np.sqrt(2.0 * t)[:, None, None] * np.stack([np.cos(psi), np.sin(psi)], axis=1)
+    plane, share = plane.reshape(-1, 2), np.repeat(v / 12, 12)
+    count = len(plane)
+    points = np.stack([np.sqrt(1.0 - z * z), 0.0 * z, z], axis=1)
+    state = np.repeat(points, count * count, axis=0).ravel()
+    first = np.tile(np.repeat(plane, count, axis=0), (len(z), 1))
+    second = np.tile(plane, (len(z) * count, 1))
+    noise = sphere_noise(POLE_DIFFUSIVITY)
+    stepper = StochasticStepper(pole_drift, noise, Nodes(first, second), 0.0, state, step=step)
+    assert stepper.step()
+    after = stepper.state.reshape(-1, 3)[:, 2]
+    shares = np.outer(share, share).ravel()
+    rows = [shares @ legendre(part, POLE_DEGREE) for part in np.split(after, len(z))]
+    degrees = np.arange(POLE_DEGREE + 1)
+    to_modal = (degrees[:, None] + 0.5) * (legendre(z, POLE_DEGREE) * w[:, None]).T
+    return (to_modal @ np.array(rows)).T
+
+
+def pole_generator() -> np.ndarray:
+    """Exact generator on the same polynomials, row l."""
+    x, w = np.polynomial.legendre.leggauss(80)
+    l = np.arange(POLE_DEGREE + 1)
+    values = legendre(x, POLE_DEGREE)
+    slopes = np.stack(
+        [np.polynomial.legendre.legval(x, np.polynomial.legendre.legder(e)) for e in np.eye(len(l))]
+    )
+    images = np.exp(BETA * (x - 1.0)) * (1.0 - x * x) * slopes
+    images -= POLE_DIFFUSIVITY * (l * (l + 1))[:, None] * values.T
+    return images @ ((l + 0.5) * values * w[:, None])
+
+
+def test_weak_order_is_two_on_the_sphere(verified: Callable) -> None:
+    """E P_l of a token drawn to another must err by h^2 at a fixed time."""
+    exact = scipy.linalg.expm(TIME * pole_generator())
+    start = legendre(np.array([0.4]), POLE_DEGREE)[0]
+    powers = [np.linalg.matrix_power(pole_operator(h), round(TIME / h)) for h in STEPS]
+    for l in (1, 2, 3):
+        errors = np.array([abs((power - exact)[l] @ start) for power in powers])
+        order = slope(errors)[-1]
+        what = f"splitting, noisy token, E P_{l}, sphere"
+        verified("order in time", what, order - 2.0, 0.05, found=order, curve=(STEPS, errors))

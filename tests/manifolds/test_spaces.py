@@ -1,4 +1,4 @@
-"""Geometry of all spaces, whatever their dimension and however they store points."""
+"""Spaces, their bases and grids, noise on them, and the doors to what they have besides."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.special
 
 import meanfield as mf
-from meanfield.manifolds import MANIFOLDS, Basis, Manifold, Space
+from meanfield.manifolds import (
+    MANIFOLDS,
+    Basis,
+    Manifold,
+    Space,
+    label_cells,
+    maxima,
+    neighbourhoods,
+)
+from meanfield.manifolds.manifold import laplacian_eigenvalues
 
 SPACES = [mf.Circle(), mf.Sphere(), mf.Sphere(5), mf.Sphere(8)]
 
@@ -116,3 +126,200 @@ def test_points_of_another_dimension_are_refused() -> None:
     """A point of S^2 is none of S^7."""
     with pytest.raises(ValueError, match=r"points have shape \(2, 3\), expected vectors \(n, 8\)"):
         mf.Measure(mf.Sphere(8), np.eye(3)[:2])
+
+
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
+def test_doors_lead_to_the_room_of_the_space(space: Manifold) -> None:
+    """Maxima of one space would be looked for on another."""
+    fields = maxima.gaussian_fields(space, np.array([0.0, 1.0, 1.0]), 3, np.random.default_rng(0))
+    summits = [maxima.maxima(space, field) for field in fields]
+    np.testing.assert_array_equal(maxima.count_maxima(space, fields), [len(x) for x in summits])
+    assert maxima.basins(space, fields[0], summits[0])[0] == 0
+    points = np.concatenate([summits[0][:1]] * 3)
+    assert neighbourhoods.dense(space, points, None, 0.1, 1.0).all()
+    group = neighbourhoods.linked(space, points, 0.1)
+    mean = neighbourhoods.mean_points(space, points, np.ones(3), group, 1)
+    np.testing.assert_allclose(mean, points[:1], rtol=0, atol=1e-15)
+    cells = label_cells.label_cells(space, 1.0)
+    again = label_cells.cells_of(space, cells.bounds)
+    np.testing.assert_array_equal(again.points, cells.points)
+
+
+def test_doors_refuse_a_space_without_the_room() -> None:
+    """A KeyError would not say where maxima are known."""
+    with pytest.raises(ValueError, match=r"no search for maxima is known on the sphere:8. Known: "):
+        maxima.maxima(mf.Hypersphere(7), np.ones(3))  # type: ignore[arg-type]
+
+
+BASES = [make() for make in MANIFOLDS.values()]
+both = pytest.mark.parametrize("space", BASES, ids=repr)
+
+
+def random_field(space: Manifold, degree: int, seed: int = 0) -> np.ndarray:
+    """Coefficients of a real field: moments of points with masses of both signs."""
+    rng = np.random.default_rng(seed)
+    return space.moments(space.random_points(40, rng), rng.normal(size=40) / 6.0, degree)
+
+
+@both
+def test_inner_product_is_the_integral(space: Manifold) -> None:
+    """Int f g dsigma of real fields, of different degree."""
+    f, g, grid = random_field(space, 4), random_field(space, 8, seed=1), space.grid(8)
+    expected = grid.weights @ (grid.to_nodal(f) * grid.to_nodal(g))
+    assert space.inner(f, g) == pytest.approx(expected, rel=1e-13)
+    assert space.inner(g, f) == pytest.approx(expected, rel=1e-13)
+
+
+@both
+def test_moments_of_points_are_coefficients_of_their_density(space: Manifold) -> None:
+    """Moments and coefficients share one convention: m_l = int conj(Y_l) dmu."""
+    f, grid = random_field(space, 6), space.grid(6)
+    found = space.moments(grid.points, grid.to_nodal(f) * grid.weights, 6)
+    np.testing.assert_allclose(found, f, rtol=0, atol=1e-14)
+
+
+@both
+def test_values_and_slopes_at_points_are_those_of_the_grid(space: Manifold) -> None:
+    """Scattered points and grid must use one basis; the divisor divides."""
+    f, grid = random_field(space, 8), space.grid(8)
+    z = 0.1 * space.resize(random_field(space, 2, seed=1), 4)
+    z[0] = 2.0
+    points = np.ascontiguousarray(grid.points)
+    slack = 1e-13
+    np.testing.assert_allclose(space.evaluate(f, points), grid.to_nodal(f), rtol=0, atol=slack)
+    squared = grid.squared_norm(grid.gradient(f))
+    found = space.squared_norm(space.gradient(f, points))
+    np.testing.assert_allclose(found, squared, rtol=0, atol=slack * squared.max())
+    quotient = space.gradient(f, points) / space.per_point(grid.to_nodal(z))
+    np.testing.assert_allclose(space.gradient(f, points, z), quotient, rtol=0, atol=4 * slack)
+
+
+@both
+def test_order_parameter_is_the_length_of_the_mean_vector(space: Manifold) -> None:
+    """|int x dmu| of tokens, from moments of degree 1 or more."""
+    points = space.random_points(7, np.random.default_rng(2))
+    expected = np.linalg.norm(space.vectors(points).mean(axis=0))
+    for degree in (1, 5):
+        found = space.order_parameter(space.moments(points, None, degree))
+        assert found == pytest.approx(expected, rel=1e-14)
+
+
+@both
+def test_resize_and_convolve_cut_or_fill_with_zeros(space: Manifold) -> None:
+    """Refining must not invent coefficients; degrees beyond the shorter are not felt."""
+    f = random_field(space, 3)
+    wide = space.resize(f, 7)
+    assert (space.degree_of(f), space.degree_of(wide)) == (3, 7)
+    np.testing.assert_array_equal(space.resize(wide, 3), f)
+    assert np.abs(wide).sum() == pytest.approx(np.abs(f).sum(), rel=1e-15)
+    doubled = space.convolve(np.array([1.0, 2.0]), f)
+    expected = [1.0, 2.0] * space.sizes_by_degree(f)[:2]
+    np.testing.assert_allclose(space.sizes_by_degree(doubled), expected, rtol=1e-15)
+    np.testing.assert_array_equal(space.convolve(np.ones(8), f), f)
+
+
+@both
+@pytest.mark.parametrize("degree", [0, 1, 2, 7, 64, 127])
+def test_roundtrip_is_the_identity(space: Manifold, degree: int) -> None:
+    """Analysis undoes synthesis; rounding grows with the degree."""
+    grid, f = space.grid(degree), random_field(space, degree)
+    assert len(grid.weights) == len(grid.points)
+    assert grid.weights.min() > 0
+    assert grid.weights.sum() == pytest.approx(1.0, abs=1e-14)
+    found = grid.to_modal(grid.to_nodal(f))
+    np.testing.assert_allclose(found, f, rtol=0, atol=1e-15 * (degree + 4) * np.abs(f).max())
+
+
+@both
+@pytest.mark.parametrize("degree", [1, 6, 63, 127])
+def test_divergence_of_the_gradient_is_the_laplacian(space: Manifold, degree: int) -> None:
+    """Degree by degree -l (l + d - 2); nothing of degree 0."""
+    grid, f = space.grid(degree), random_field(space, degree)
+    found = grid.divergence(grid.gradient(f))
+    expected = -space.convolve(laplacian_eigenvalues(space.dimension, degree), f)
+    slack = 1e-14 * degree * np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=slack)
+    assert found[0] == 0
+
+
+TOKENS = 200_000
+
+
+def start_and_normals(space: Manifold, seed: int) -> tuple[np.ndarray, np.random.Generator]:
+    """Many tokens at one random place."""
+    rng = np.random.default_rng(seed)
+    place = space.random_points(1, rng)
+    return np.repeat(place, TOKENS, axis=0), rng
+
+
+def normals(space: Manifold, rng: np.random.Generator) -> np.ndarray:
+    """What drives all tokens once."""
+    return rng.standard_normal((TOKENS,) if space.dimension == 1 else (TOKENS, 2))
+
+
+def zonal(space: Manifold, l: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Zonal harmonic of degree l, 1 where points coincide."""
+    cosine = np.cos(space.distance(first, second))
+    polynomial = scipy.special.eval_chebyt if space.dimension == 1 else scipy.special.eval_legendre
+    return polynomial(l, cosine)
+
+
+@pytest.mark.parametrize("diffusivity, time", [(0.3, 0.2), (0.01, 0.4)])
+@pytest.mark.parametrize("space", BASES, ids=lambda space: space.name)
+def test_moments_decay_with_the_eigenvalues(
+    space: Manifold, diffusivity: float, time: float
+) -> None:
+    """Noise sqrt(2 D) dB must have the generator D Laplacian: e^{-l(l+d-2) D t}, l <= 6."""
+    start, rng = start_and_normals(space, 0)
+    moved = space.diffuse(start, diffusivity * time, normals(space, rng))
+    rates = laplacian_eigenvalues(space.dimension, 6) * diffusivity * time
+    for l in range(1, 7):
+        values = zonal(space, l, moved, start)
+        error = values.mean() - np.exp(-rates[l])
+        assert abs(error) < 4.0 * values.std() / np.sqrt(TOKENS)
+
+
+@pytest.mark.parametrize("space", BASES, ids=lambda space: space.name)
+def test_two_halves_are_one(space: Manifold) -> None:
+    """Noise with a memory, such as a frame that turns with the first half, would not compose."""
+    start, rng = start_and_normals(space, 1)
+    moved = start
+    for _ in range(2):
+        moved = space.diffuse(moved, 0.15, normals(space, rng))
+    rates = laplacian_eigenvalues(space.dimension, 6) * 0.3
+    for l in range(1, 7):
+        values = zonal(space, l, moved, start)
+        error = values.mean() - np.exp(-rates[l])
+        assert abs(error) < 4.0 * values.std() / np.sqrt(TOKENS)
+
+
+@pytest.mark.parametrize("space", BASES, ids=lambda space: space.name)
+def test_noise_has_no_direction(space: Manifold) -> None:
+    """All moments, of every order m, must be those of the start times e^{-l(l+d-2) time}."""
+    start, rng = start_and_normals(space, 2)
+    moved = space.diffuse(start, 0.2, normals(space, rng))
+    decay = np.exp(-0.2 * laplacian_eigenvalues(space.dimension, 6))
+    exact = space.convolve(decay, space.moments(start[:1], None, 6))
+    error = space.sizes_by_degree(space.moments(moved, None, 6) - exact)
+    # E error^2 <= harmonics / n on the sphere; on the circle its size is that of one of two.
+    harmonics = 2 * np.arange(7) + 1 if space.dimension == 2 else np.ones(7)
+    assert np.all(error[1:] < 4.0 * np.sqrt(harmonics / TOKENS)[1:])
+
+
+@pytest.mark.parametrize("time", [-0.1, float("nan")])
+@pytest.mark.parametrize("space", BASES, ids=lambda space: space.name)
+def test_refuses_times_that_are_none(space: Manifold, time: float) -> None:
+    """Noise cannot run backwards; the root of a negative time would be NaN in silence."""
+    points = space.random_points(2, np.random.default_rng(0))
+    shape = (2,) if space.dimension == 1 else (2, 2)
+    with pytest.raises(ValueError, match="is not a time to diffuse for, expected at least 0"):
+        space.diffuse(points, time, np.zeros(shape))
+
+
+@pytest.mark.parametrize("space", BASES, ids=lambda space: space.name)
+def test_refuses_normals_that_do_not_fit(space: Manifold) -> None:
+    """Broadcasting would move all tokens alike."""
+    points = space.random_points(2, np.random.default_rng(0))
+    for wrong in (np.zeros(1), np.zeros((1, 2)), np.zeros((2, 3))):
+        with pytest.raises(ValueError, match=r"points have shape .* and normals .*, expected"):
+            space.diffuse(points, 0.1, wrong)

@@ -2,15 +2,22 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+from scipy.special import ive
 
 import meanfield as mf
+from meanfield.fields.mean_field import interaction
 from meanfield.observables import (
     ALWAYS_STORED,
     DEFAULT_OBSERVABLES,
     OBSERVABLES,
+    entropy,
     interaction_energy,
     observe,
+    resolution,
 )
+from meanfield.observables.energies import _of_density
+from meanfield.observables.resolution import spectral_tail
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(9.0))
 POINTS = mf.Measure(mf.Circle(), np.random.default_rng(0).uniform(0, 7, 40))
@@ -91,3 +98,116 @@ def test_energy_of_distant_clusters_is_the_sum_of_squared_masses() -> None:
         measure = mf.Measure(mf.Circle(), 1.2 * np.arange(len(masses)), masses)
         found = interaction_energy(problem, measure.moments(problem.kernel_degree))
         assert found == pytest.approx(level, abs=1e-13)
+
+
+THREE_POINTS = mf.Measure(mf.Circle(), np.zeros(3))
+
+
+@pytest.mark.parametrize("kappa", [0.01, 0.5, 3.0, 40.0, 1000.0])
+def test_entropy_of_von_mises_is_closed(kappa: float) -> None:
+    """-int f log f = -kappa I_1/I_0 + log I_0, written with scaled Bessel functions."""
+    density = mf.von_mises_fisher(kappa, 1.0).build(mf.Circle())
+    expected = kappa * (1 - ive(1, kappa) / ive(0, kappa)) + np.log(ive(0, kappa))
+    assert entropy(density) == pytest.approx(expected, rel=1e-12, abs=2e-16)
+    assert entropy(density) < 0
+
+
+def test_entropy_of_a_perturbation_is_of_second_order() -> None:
+    """For 1 + eps cos: -eps^2 / 4, and -eps^4 / 32 beyond."""
+    eps = 1e-2
+    found = entropy(mf.perturbed_uniform([[3, eps, 0.0]]).build(mf.Circle()))
+    assert found == pytest.approx(-(eps**2) / 4 - eps**4 / 32, rel=1e-8)
+
+
+def test_entropy_of_a_density_that_touches_zero_is_finite() -> None:
+    """0 log 0 = 0; for 1 + cos it is log 2 - 1, to the accuracy of a kink in f log f."""
+    found = entropy(mf.perturbed_uniform([[1, 1.0, 0.0]]).build(mf.Circle()))
+    assert found == pytest.approx(np.log(2) - 1, abs=1e-5)
+
+
+def test_entropy_is_computed_once_for_the_free_energy_too() -> None:
+    """A save of both would cost twice the transforms, or give one density that of another."""
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.3))
+    for kappa in (1.0, 2.0):
+        density = mf.von_mises_fisher(kappa).build(mf.Circle())
+        moments, before = density.moments(12), _of_density.cache_info().misses
+        values = observe(problem, density, moments, ("entropy", "free_energy"))
+        expected = -0.3 * values["entropy"] - 0.5 * abs(moments[1]) ** 2
+        assert values["free_energy"] == pytest.approx(expected, rel=1e-14)
+        assert _of_density.cache_info().misses == before + 1
+
+
+def test_entropy_decreases_under_attraction_and_increases_under_repulsion() -> None:
+    """Clusters are ordered; uniform is the largest entropy there is."""
+    law = mf.perturbed_uniform([[2, 0.3, 0.1]])
+    for strength in (1.0, -1.0):
+        flow = mf.Flow(strength=strength)
+        problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, law)
+        run = mf.simulate(problem, until=5.0, save=6)
+        assert np.all(np.diff(run.observables["entropy"]) * strength < 0)
+
+
+def test_points_have_neither_entropy_nor_tail() -> None:
+    """NaN is stored for them, not 0, which would be the entropy of uniform."""
+    assert np.isnan(entropy(THREE_POINTS))
+    assert np.isnan(resolution(mf.Problem(mf.Circle(), mf.linear()), THREE_POINTS))
+
+
+@pytest.mark.parametrize("degree, top", [(0, 1), (5, 1), (19, 2), (99, 10), (640, 64)])
+def test_tail_is_the_largest_of_the_top_tenth(degree: int, top: int) -> None:
+    """One degree below the top tenth is not looked at; all in it are."""
+    sizes = np.zeros(degree + 1)
+    sizes[-top] = 3.0
+    assert spectral_tail(sizes) == 3.0
+    if degree:
+        sizes[-top] = 0.0
+        sizes[-top - 1] = 5.0
+        assert spectral_tail(sizes) == 0.0
+
+
+def test_resolution_of_a_full_spectrum_is_its_tail() -> None:
+    """Modulus, not real part; what a slow field of degree 1 moves out is half as large."""
+    c = np.zeros(11, dtype=complex)
+    c[0], c[1], c[10] = 1.0, 0.3, 3e-9 - 4e-9j
+    problem = mf.Problem(mf.Circle(), mf.linear())
+    assert resolution(problem, mf.Density(mf.Circle(), c)) == pytest.approx(5e-9, rel=1e-14)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA], ids=["USA", "SA"])
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
+def test_what_truncation_leaves_out_is_seen(manifold: mf.Circle | mf.Sphere, flow: mf.Flow) -> None:
+    """Elevenfold on 25 degrees: the flux that is lost, as a grid of four times the degree has it.
+
+    Nothing but degrees 11 and 22 is there on the circle, none of which the top tenth holds.
+    """
+    modes = [[11, 0.3, 0.1], [22, 0.01, 0.02]]
+    if manifold.dimension == 2:
+        modes = [[11, 11, 0.1], [22, -22, 0.01]]
+    problem = mf.Problem(manifold, mf.exponential(20.0), flow, mf.perturbed_uniform(modes))
+    state = manifold.resize(problem.initial_measure().coefficients, 25)
+    field, fine = interaction(problem, 60).field(state), manifold.grid(100)
+    velocity = fine.gradient(field.potential)
+    if field.partition is not None:
+        velocity = velocity / fine.to_nodal(field.partition)
+    lost = manifold.sizes_by_degree(fine.divergence(velocity * fine.to_nodal(state)))[26:38]
+    fastest = np.sqrt(fine.squared_norm(velocity).max())
+    expected = (lost / np.arange(26, 38)).max() / fastest
+    found = resolution(problem, mf.Density(manifold, state))
+    assert expected > 1e-4
+    # The fastest node of a grid of 75 degrees is a little slower than that of one of 300.
+    assert found == pytest.approx(expected, rel=2e-2)
+
+
+def test_what_truncation_leaves_out_is_seen_in_every_frame() -> None:
+    """Orders that are multiples of 11 become all orders when the axis tilts."""
+    sphere, tilt = mf.Sphere(), Rotation.from_euler("x", 1.0).as_matrix()
+    problem = mf.Problem(sphere, mf.exponential(20.0), mf.SA)
+    law = mf.perturbed_uniform([[11, 11, 0.1], [22, -22, 0.01]]).build(sphere)
+    nodes = sphere.grid(25)
+    turned = nodes.to_modal(sphere.evaluate(law.coefficients, nodes.points @ tilt))
+    tails = [
+        resolution(problem, mf.Density(sphere, state))
+        for state in (sphere.resize(law.coefficients, 25), turned)
+    ]
+    assert tails[0] > 1e-4
+    assert tails[1] == pytest.approx(tails[0], rel=2e-2)

@@ -1,16 +1,20 @@
-"""Opening HDF5 files: every kind of damage is one line that names the file."""
+"""What a file may claim before anything is opened, and what is read of it."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
+import numpy as np
 import pytest
 
+from meanfield.commands.main import main
 from meanfield.outputs.output_file import seal
-from meanfield.outputs.reading import FormatError, opened
+from meanfield.outputs.reading import FormatError, check_bounded, opened
 
 
 @pytest.fixture
@@ -101,3 +105,102 @@ def test_file_that_another_program_writes_is_not_damaged(path: Path) -> None:
         other.kill()
     with opened(path) as file:
         assert file["a"][()] == 1
+
+
+def external(file: h5py.File) -> None:
+    """Put a link to a pipe, which is waited for, into a group."""
+    os.mkfifo(Path(file.filename).parent / "pipe")
+    file["group/there"] = h5py.ExternalLink("pipe", "/x")
+
+
+def virtual(file: h5py.File) -> None:
+    """Make a dataset of parts of another file."""
+    layout = h5py.VirtualLayout((3,), "f8")
+    layout[:] = h5py.VirtualSource("other.h5", "x", (3,))
+    file.create_virtual_dataset("group/there", layout)
+
+
+def raw(file: h5py.File) -> None:
+    """Make a dataset whose numbers lie in another file."""
+    file.create_dataset("group/there", (3,), "f8", external=[("other", 0, 24)])
+
+
+def gaps(file: h5py.File) -> None:
+    """Make a dataset that is gigabytes of nothing."""
+    file.create_dataset("group/there", (21, 10**7), "f8", chunks=(21, 100))
+
+
+def wide(file: h5py.File) -> None:
+    """Make a dataset of one number, in a chunk of gigabytes that takes kilobytes."""
+    file.create_dataset("group/there", (1,), "f8", maxshape=(None,), chunks=(10**8,))
+
+
+def many(file: h5py.File) -> None:
+    """Make datasets that are each small enough."""
+    for i in range(20):
+        file.create_dataset(f"group/{i}", (2 * 10**6,), "f8", chunks=(100,))
+
+
+CLAIMS: dict[Callable[[h5py.File], None], str] = {
+    external: "group/there is a link, which is not followed",
+    lambda file: file.update({"group/there": h5py.SoftLink("/time")}): "group/there is a link",
+    virtual: "group/there lies in another file",
+    raw: "group/there lies in another file",
+    gaps: "group/there claims more than the file can hold",
+    wide: "group/there claims more than the file can hold",
+    many: "group/.* claims more than the file can hold",
+    lambda file: file.create_group("a\x1b[2J"): r"'a\\x1b\[2J' is no name",
+    lambda file: [
+        file.create_group(f"{i}") for i in range(6000)
+    ]: "there are more than 5000 names in it",
+}
+
+
+@pytest.mark.parametrize("change", CLAIMS)
+def test_what_leads_elsewhere_or_claims_too_much_is_named(
+    tmp_path: Path, change: Callable[[h5py.File], None]
+) -> None:
+    """A file of kilobytes would make a command wait for ever, or take all memory."""
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["time"] = np.arange(3.0)
+        file.create_group("group")
+        change(file)
+    with pytest.raises(FormatError, match=rf"x\.h5 is damaged: {CLAIMS[change]}"), opened(path):
+        pass
+
+
+def test_what_runs_and_others_write_passes(tmp_path: Path) -> None:
+    """Runs of many times, compressed copies and notes of other programs would be refused."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        # Never written, as a diagnostic of a carrier that a long run never took.
+        file.create_dataset("late", (10**6,), "f8", maxshape=(None,), chunks=(1024,))
+        # Cells of a table that widened at its end.
+        table = file.create_dataset("m", (10**4, 1), "f8", maxshape=(None, None), chunks=(99, 1))
+        table[...] = 1.0
+        table.resize((10**4 + 10, 300))
+        table[-10:] = 1.0
+        file.create_dataset("zeros", data=np.zeros(10**6), compression="gzip")
+        file["again"], file["empty"] = file["zeros"], h5py.Empty("f8")
+        file["text"] = ["a", "b"]
+        check_bounded(file)
+
+
+@pytest.mark.parametrize("command", ["info", "info --provenance", "plot", "run --resume", "check"])
+def test_no_command_follows_a_link(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A link to a pipe, in a file from somebody else, would stop a command for ever."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.attrs["format_version"] = 2
+        file["time"] = h5py.ExternalLink("nothing.h5", "/x")
+    (tmp_path / "x.toml").write_text(
+        'problem = { manifold = "circle", beta = 4.0 }\ntime = { end = 1.0 }\n'
+        + ('initial = { name = "file", path = "x.h5" }\n' if command == "check" else "")
+    )
+    name, *options = command.split()
+    file_name = "x.toml" if name in ("run", "check") else "x.h5"
+    assert main([name, str(tmp_path / file_name), *options]) == 2
+    error = capsys.readouterr().err
+    assert "x.h5 is damaged: time is a link, which is not followed." in error
+    assert error.count("\n") == 1

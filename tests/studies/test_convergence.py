@@ -11,8 +11,17 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.studies.convergence import convergence_study
-from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.errors import SimulationError
+from meanfield.manifolds.maxima import gaussian_fields
+from meanfield.studies.convergence import (
+    Reference,
+    convergence_study,
+    density_reference,
+    system_distances,
+)
+from meanfield.studies.convergence_results import ConvergenceStudy, fit_power_law
+from meanfield.studies.corrected_law import quiet_start
+from meanfield.transport import wasserstein
 
 LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
@@ -172,3 +181,185 @@ def test_repulsion_has_no_onset() -> None:
 def test_study_says_what_it_is() -> None:
     """The last line of a notebook cell would show arrays."""
     assert repr(small()).startswith("ConvergenceStudy(W1, n = 10 to 40, 3 repetitions, exponent -0")
+
+
+SIZES = np.array([100.0, 1000.0, 10000.0])
+
+
+def test_exact_law_is_recovered() -> None:
+    """Slope or intercept would be wrong: a law without scatter leaves only rounding."""
+    law = fit_power_law(SIZES, 3.0 * SIZES[:, None] ** -0.7 * np.ones(4))
+    assert abs(law.exponent + 0.7) < 1e-14
+    assert abs(law.prefactor - 3.0) < 1e-13
+    assert np.ptp(law.interval) < 1e-14
+
+
+def test_interval_of_two_sizes_is_that_of_welch() -> None:
+    """Variance, freedom or quantile would be wrong.
+
+    For two sizes the exponent is a difference of means, for which SciPy has Welch's interval; with
+    scatter 1e-6 the logarithm is linear, and the two agree to that order.
+    """
+    from scipy.stats import ttest_ind
+
+    rng = np.random.default_rng(1)
+    sizes = np.array([10.0, 1000.0])
+    samples = np.array([[2.0], [0.3]]) * (1.0 + 1e-6 * rng.standard_normal((2, 7)) * [[1.0], [3.0]])
+    law = fit_power_law(sizes, samples)
+    logs = np.log(samples)
+    welch = ttest_ind(logs[1], logs[0], equal_var=False).confidence_interval(0.95)
+    expected = np.array([welch.low, welch.high]) / np.log(100.0)
+    width = np.ptp(expected)
+    np.testing.assert_allclose(law.interval, expected, rtol=0, atol=1e-4 * width)
+
+
+def test_interval_covers_the_truth_in_95_per_cent() -> None:
+    """The stated confidence would not be the real one.
+
+    2000 studies of skewed samples (the shape of W_1): standard error 0.5 %, four of them allowed.
+    """
+    rng = np.random.default_rng(2)
+    truth = -0.5
+    hits = 0
+    for _ in range(2000):
+        samples = SIZES[:, None] ** truth * rng.gamma(6.0, size=(3, 20))
+        low, high = fit_power_law(SIZES, samples).interval
+        hits += low <= truth <= high
+    assert abs(hits / 2000 - 0.95) < 0.02
+
+
+def test_missing_samples_are_left_out() -> None:
+    """An unfinished study would have a wrong fit: NaN must act as if it had not been there."""
+    rng = np.random.default_rng(3)
+    samples = SIZES[:, None] ** -0.5 * rng.gamma(6.0, size=(3, 6))
+    holed = samples.copy()
+    holed[:, 4:] = np.nan
+    assert fit_power_law(SIZES, holed) == fit_power_law(SIZES, samples[:, :4])
+
+
+def test_size_with_one_sample_is_left_out() -> None:
+    """A size without a variance would make the interval NaN."""
+    rng = np.random.default_rng(4)
+    samples = SIZES[:, None] ** -0.5 * rng.gamma(6.0, size=(3, 6))
+    holed = samples.copy()
+    holed[1, 1:] = np.nan
+    assert fit_power_law(SIZES, holed) == fit_power_law(SIZES[[0, 2]], samples[[0, 2]])
+
+
+@pytest.mark.parametrize("sizes", [SIZES[:1], SIZES[:0]])
+def test_fewer_than_two_sizes_have_no_exponent(sizes: np.ndarray) -> None:
+    """One point would be given a slope."""
+    law = fit_power_law(sizes, np.ones((len(sizes), 3)))
+    assert np.isnan([law.exponent, *law.interval, law.prefactor]).all()
+
+
+def distances(
+    problem: mf.Problem, reference: Reference, tokens: int, metric: str = "W1"
+) -> np.ndarray:
+    """Distances of the system of seed 7, with a loose step."""
+    rng = np.random.default_rng(7)
+    return system_distances(problem, reference, tokens, rng, metric=metric, tolerance=1e-6)
+
+
+def reference(problem: mf.Problem = PROBLEM, *times: float) -> Reference:
+    """Density at 0 and a few times."""
+    return density_reference(problem, np.array(times or (1.0, 3.0)), tolerance=1e-8, max_degree=512)
+
+
+def test_reference_begins_at_zero() -> None:
+    """Amplification would be relative to another time than 0."""
+    assert reference(PROBLEM, 1.0, 2.0).times.tolist() == [0.0, 1.0, 2.0]
+    assert reference(PROBLEM, 0.0, 2.0).times.tolist() == [0.0, 2.0]
+
+
+def test_reference_is_the_density_run() -> None:
+    """Particles would be compared with another density than that of `meanfield run`."""
+    run = mf.simulate(PROBLEM, until=3.0, save=[0.0, 3.0], representation="density", tolerance=1e-8)
+    expected = run.measures[-1]
+    assert isinstance(expected, mf.Density)
+    np.testing.assert_array_equal(
+        reference(PROBLEM, 3.0).densities[-1].coefficients, expected.coefficients
+    )
+
+
+def test_reference_ends_where_the_density_does() -> None:
+    """A density that left its grid would be trusted, or its good part thrown away."""
+    short = density_reference(PROBLEM, np.arange(0.0, 40.0), tolerance=1e-8, max_degree=64)
+    assert 2 < len(short.times) == len(short.densities) < 40
+    assert f"resolved up to t = {short.times[-1]:g} only (under-resolved" in short.note
+
+
+def test_reference_of_an_unresolved_law_fails() -> None:
+    """There would be a study without a single trusted time."""
+    law = mf.perturbed_uniform([[64, 0.5, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
+    with pytest.raises(SimulationError, match="under-resolved"):
+        density_reference(problem, np.array([1.0]), tolerance=1e-8, max_degree=64)
+
+
+def test_distance_at_zero_is_that_of_the_tokens() -> None:
+    """Another measure than the drawn tokens would be compared, or with another density."""
+    at = reference()
+    points = mf.sample_tokens(at.densities[0], 50, np.random.default_rng(7))
+    expected = wasserstein(mf.Measure(mf.Circle(), points), at.densities[0])
+    assert distances(PROBLEM, at, 50)[0].tolist() == [expected, 0.0]
+
+
+def test_distance_grows_as_linear_theory_says() -> None:
+    """Particles or density would run on another clock, or W_2 be measured at the wrong time.
+
+    About uniform W_2^2(t) = 2 sum_k |c_k(0)|^2 e^{2 lambda_k t} / k^2 with the moments of the drawn
+    tokens. What is left out is of relative order |c_k(t)|, here 3e-3 to 1e-2, and the degrees
+    above 300, 0.3 % of W_2^2 at time 0.
+    """
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.uniform())
+    at = density_reference(problem, np.array([5.0, 10.0]), tolerance=1e-8, max_degree=512)
+    points = mf.sample_tokens(at.densities[0], 100_000, np.random.default_rng(7))
+    k = np.arange(1, 301)
+    modulus = np.abs(mf.Circle().moments(points, None, 300)[1:])
+    rates = mf.growth_rates(problem, 300)[1:]
+    grown = modulus / k * np.exp(rates * at.times[:, None])
+    expected = np.sqrt(2.0 * np.sum(grown**2, axis=1))
+    assert expected[-1] > 2.0 * expected[0]
+    found = distances(problem, at, 100_000, "W2")[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=0.01)
+
+
+SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
+
+
+def perturbation(space: mf.Circle | mf.Sphere, degree: int) -> np.ndarray:
+    """A field of all degrees up to one."""
+    variances = np.full(degree + 1, 1.0)
+    variances[0] = 0.0
+    return gaussian_fields(space, variances, 1, np.random.default_rng(5))[0]
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_moments_are_right_to_first_order(name: str) -> None:
+    """Halving the amplitude quarters the error: order 2, measured between 1e-3 and 5e-4."""
+    space = SPACES[name]
+    field = perturbation(space, 4)
+    errors = []
+    for amplitude in (1e-3, 5e-4):
+        start = quiet_start(space, amplitude * field, 32)
+        found = space.moments(start.points, start.weights, 4)
+        found[0] = 0.0
+        errors.append(np.abs(found - amplitude * field).max())
+    assert 1.9 < np.log2(errors[0] / errors[1]) < 2.1
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_nothing_asked_nothing_moves(name: str) -> None:
+    """Zero moments leave the grid, whose own moments vanish to rounding."""
+    space = SPACES[name]
+    start = quiet_start(space, np.zeros_like(perturbation(space, 4)), 16)
+    moments = space.moments(start.points, start.weights, 8)
+    assert np.abs(moments[1:]).max() < 1e-14
+
+
+def test_weights_are_positive_whatever_is_asked() -> None:
+    """A density of amplitude 3 would be negative; displaced nodes are not."""
+    start = quiet_start(mf.Circle(), np.array([0.0, 0.0, 1.5]), 32)
+    assert start.weights is not None
+    assert start.weights.min() > 0

@@ -1,7 +1,8 @@
-"""Rates of any clusters against complex steps and runs."""
+"""Rates of any clusters against complex steps, closed forms, more digits and runs."""
 
 from collections.abc import Callable
 
+import mpmath
 import numpy as np
 import pytest
 from parameters import each
@@ -9,7 +10,8 @@ from scipy.integrate import solve_ivp
 
 import meanfield as mf
 from meanfield.fields.circle.pairs import exponential_velocity_circle
-from meanfield.theory.cluster_rates import cluster_rates
+from meanfield.theory.cluster_rates import ClusterRates, cluster_rates
+from meanfield.theory.stability import growth_rates
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 FLOWS = [mf.USA, mf.SA, mf.Flow(strength=-0.5), mf.Flow(normalized=True, strength=2.0)]
@@ -261,3 +263,137 @@ def test_what_is_no_configuration_is_refused(
     """A density, a measure elsewhere, and diffusion have no cluster rates."""
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+@pytest.mark.parametrize("gap", [1.2, 2.0])
+def test_tiny_rates_keep_their_digits(gap: float, flow: mf.Flow) -> None:
+    """Beta = 81: rates of 1e-21 and 1e-48, which moments could not even see."""
+    first, second, beta = 0.3, 0.7, 81.0
+    rates = cluster_rates(
+        problem("circle", beta, flow), mf.Measure(CIRCLE, [0.5, 0.5 + gap], [first, second])
+    )
+    with mpmath.workdps(50):
+        phi = mpmath.mpf(0.5 + gap) - mpmath.mpf(0.5)
+
+        def approach(angle: mpmath.mpf) -> mpmath.mpf:
+            a = mpmath.exp(beta * (mpmath.cos(angle) - 1))
+            masses = first + second * a, second + first * a
+            z = masses if flow.normalized else (1, 1)
+            return -a * mpmath.sin(angle) * (second / z[0] + first / z[1])
+
+        slope = float(mpmath.diff(approach, phi))
+    assert rates.escape[0] == pytest.approx(slope, rel=1e-13)
+    assert rates.lifetime == pytest.approx(1.0 / slope, rel=1e-13)
+    assert abs(rates.escape[1]) <= 1e-15 * slope
+
+
+def test_several_tiny_rates_equal_those_with_more_digits() -> None:
+    """Three unequal clusters at beta = 81, eigenvalues in 60 digits."""
+    angles, masses, beta = [0.0, 1.4, 3.1], [0.2, 0.5, 0.3], 81.0
+    with mpmath.workdps(60):
+        matrix = mpmath.zeros(3)
+        for i in range(3):
+            for j in range(3):
+                d = mpmath.mpf(angles[i]) - mpmath.mpf(angles[j])
+                f = mpmath.exp(beta * (mpmath.cos(d) - 1))
+                f *= beta * mpmath.sin(d) ** 2 - mpmath.cos(d)
+                if i != j:
+                    matrix[i, j] = -mpmath.sqrt(mpmath.mpf(masses[i]) * masses[j]) * f
+                    matrix[i, i] += masses[j] * f
+        exact = sorted((float(rate) for rate in mpmath.eigsy(matrix)[0]), reverse=True)
+    measure = mf.Measure(CIRCLE, angles, masses)
+    found = cluster_rates(problem("circle", beta, mf.USA), measure).escape
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-13 * exact[0])
+
+
+@each("beta", [-2.0, 5.0, 81.0], first=[0.5, 0.9])
+def test_opposite_clusters_of_any_masses_have_the_closed_form(beta: float, first: float) -> None:
+    """A pair at pi: a (USA), a [m_2 / Z_1 + m_1 / Z_2] (SA), with a = e^{-2 beta}."""
+    own = np.exp(min(0.0, 2 * beta))  # a(1)
+    a, second = own * np.exp(-2 * beta), 1 - first
+    softened = a * (second / (first * own + second * a) + first / (second * own + first * a))
+    for points, manifold in (([0.0, np.pi], CIRCLE), ([[0, 0, 1], [0, 0, -1]], SPHERE)):
+        measure = mf.Measure(manifold, points, [first, second])
+        for flow, rate in ((mf.USA, a), (mf.SA, softened)):
+            found = cluster_rates(problem(manifold.name, beta, flow), measure)
+            count = manifold.dimension
+            np.testing.assert_allclose(found.escape[:count], rate, rtol=1e-14)
+            np.testing.assert_allclose(found.escape[count:], 0.0, rtol=0, atol=1e-15 * rate)
+
+
+def polygon_rates(beta: float, k: int, flow: mf.Flow = mf.USA) -> ClusterRates:
+    """Rates of k equal clusters at equal spacing."""
+    return cluster_rates(
+        problem("circle", beta, flow), mf.Measure(mf.Circle(), 2 * np.pi * np.arange(k) / k)
+    )
+
+
+def folded(values: np.ndarray, k: int) -> np.ndarray:
+    """Sums over p in Z of values[|k p + q|], q = 0 ... k - 1."""
+    reach = len(values) - 1
+    degrees = np.arange(-reach, reach + 1)
+    return np.bincount(degrees % k, values[np.abs(degrees)], minlength=k)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow(strength=-1.0)])
+@pytest.mark.parametrize("k, beta", [(2, 5.0), (3, -2.0), (5, 9.0), (12, 0.0), (12, 30.0)])
+def test_rates_are_folded_growth_rates(k: int, beta: float, flow: mf.Flow) -> None:
+    """Equations (13) and (14), by Poisson summation: sums over clusters are sums over degrees."""
+    kernel = problem("circle", beta, mf.USA).kernel
+    degree = kernel.degree(1) + k
+    growth = folded(
+        growth_rates(problem("circle", beta, mf.Flow(strength=flow.strength)), degree), k
+    )
+    if flow.normalized:
+        growth = growth / folded(kernel.attention_multipliers(1, degree), k)[0]
+    found = polygon_rates(beta, k, flow)
+    # The folded ones are differences of rates of the size of the contraction.
+    slack = 2e-14 * max(1.0, np.abs(growth).max())
+    expected = np.sort(growth - growth[0])[::-1]
+    np.testing.assert_allclose(found.escape, expected, rtol=0, atol=slack)
+    np.testing.assert_allclose(found.contraction, growth[0], rtol=0, atol=slack)
+
+
+PRINTED = [  # k, beta, normalized, largest escape rate, contraction rate; paper time
+    (3, 5.0, False, "0.3488612442", "49.2385"),
+    (3, 5.0, True, "0.00704403", "0.994199"),
+    (4, 7.0, False, "7.0000000000", "270.658"),
+    (4, 7.0, True, "0.0254862", "0.985435"),
+    (3, 7.0, False, "0.173635", None),
+    (4, 10.0, False, "10.0000000000", "5501.62"),
+    (4, 10.0, True, "0.00181583", None),
+]
+
+
+@pytest.mark.parametrize("k, beta, normalized, escape, contraction", PRINTED)
+def test_rates_equal_printed_values(
+    k: int, beta: float, normalized: bool, escape: str, contraction: str | None, verified: Callable
+) -> None:
+    """Theory 1.5: the triangle at beta = 5, the square at beta = 7 with exactly 7."""
+    found = polygon_rates(beta, k, mf.Flow(normalized))
+    unit = 1.0 if normalized else np.exp(beta)
+    for value, text in ((found.escape.max(), escape), (found.contraction[0], contraction)):
+        if text is not None:
+            digits = len(text.partition(".")[2])
+            # Half a unit of the last digit; e^beta multiplies the rounding of scaled rates.
+            slack = 0.6 * 10.0**-digits + 1e-15 * unit
+            what = "escape and contraction rates of polygons of clusters, circle, as printed"
+            verified("exact solutions", what, value * unit - float(text), slack)
+
+
+def test_triangle_is_marginal_at_minus_two_thirds(verified: Callable) -> None:
+    """The sharp constant of the synchronisation theorem: Lambda_1 = 0 exactly there."""
+    what = "escape rates of the triangle at beta = -2/3, circle"
+    verified("exact solutions", what, polygon_rates(-2 / 3, 3).escape, 1e-12)
+    # One rate is that of a rotation.
+    assert polygon_rates(-2 / 3 - 1e-9, 3).escape[0] < 1e-15
+    assert polygon_rates(-2 / 3 + 1e-9, 3).escape[1] > 1e-12
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_fine_polygon_has_the_rates_of_uniform(flow: mf.Flow) -> None:
+    """Finite N theorem: 64 tokens at beta = 5 have the five largest lambda_l, twice each."""
+    found = polygon_rates(5.0, 64, flow).escape
+    rates = np.sort(np.repeat(growth_rates(problem("circle", 5.0, flow))[1:], 2))[::-1]
+    np.testing.assert_allclose(found[:10], rates[:10], rtol=2e-14)

@@ -163,14 +163,14 @@ MUTATIONS = [
         "manifolds/circle/circle.py",
         "np.sqrt(2.0 * time) * normals",
         "np.sqrt(time) * normals",
-        "tests/integrators/test_stochastic_order.py",
+        "tests/integrators/test_stochastic.py",
     ),
     Mutation(
         "the drift of noisy tokens takes Euler's step, not the midpoint rule",
         "integrators/stochastic.py",
         "self._drift(time + half, middle)",
         "self._drift(time, state)",
-        "tests/integrators/test_stochastic_order.py",
+        "tests/integrators/test_stochastic.py",
     ),
     Mutation(
         "energy is twice what it should be",
