@@ -104,6 +104,16 @@ def survived(request: pytest.FixtureRequest) -> Survived:
     return Survived(_name(request))
 
 
+@pytest.fixture
+def same_threads() -> Iterator[None]:
+    """Leave the number of threads as it was."""
+    from meanfield.compute.threads import set_threads, threads
+
+    before = threads()
+    yield
+    set_threads(before)
+
+
 @dataclass(frozen=True)
 class Cluster:
     """A Dask scheduler and its workers, each a process that one can kill."""

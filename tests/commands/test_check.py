@@ -9,7 +9,7 @@ import pytest
 
 from meanfield.commands.main import main
 
-TEXT = """\
+CONFIG = """\
 [problem]
 manifold = "circle"
 beta = 4.0
@@ -21,14 +21,6 @@ end = 2.0
 save = 5
 """
 PARTICLES = ["--set", "representation.name=particles", "--set"]
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """A small run file."""
-    path = tmp_path / "small.toml"
-    path.write_text(TEXT)
-    return path
 
 
 def facts(capsys: pytest.CaptureFixture[str], config: Path, *options: str) -> dict[str, str]:

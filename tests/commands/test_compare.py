@@ -33,14 +33,6 @@ repetitions = 3
 """
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """A small run file."""
-    path = tmp_path / "small.toml"
-    path.write_text(CONFIG)
-    return path
-
-
 def compare(config: Path, *options: str) -> int:
     """Run the command in this process, on one worker."""
     return main(["compare", str(config), "--workers", "1", "--quiet", *options])

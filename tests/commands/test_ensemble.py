@@ -32,14 +32,6 @@ runs = 3
 """
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """A small run file."""
-    path = tmp_path / "small.toml"
-    path.write_text(CONFIG)
-    return path
-
-
 def ensemble(config: Path, *options: str) -> int:
     """Run the command in this process, on one worker."""
     return main(["ensemble", str(config), "--workers", "1", "--quiet", *options])

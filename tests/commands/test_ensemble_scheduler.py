@@ -28,14 +28,6 @@ ensemble = { tokens = [50, 300], runs = 48, times = [1.0] }
 """
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """A small run file."""
-    path = tmp_path / "small.toml"
-    path.write_text(CONFIG)
-    return path
-
-
 def assert_same(first: Path, second: Path) -> None:
     """Equal to the bit."""
     a, b = load_ensemble(first), load_ensemble(second)

@@ -23,7 +23,7 @@ from meanfield.config import Config, ConfigError, load_config
 from meanfield.outputs.run_file import load
 from meanfield.representations import represent
 
-TEXT = """\
+CONFIG = """\
 [problem]
 manifold = "circle"
 beta = 4.0
@@ -49,30 +49,22 @@ MIB = 2**20
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A small run file."""
-    path = tmp_path / "small.toml"
-    path.write_text(TEXT)
-    return path
-
-
-@pytest.fixture
 def room(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine with 300 MiB."""
     monkeypatch.setattr(memory, "available_memory", lambda: 300.0 * MIB)
     return monkeypatch
 
 
-def asked(path: Path, *overrides: str) -> Config:
+def asked(config: Path, *overrides: str) -> Config:
     """The run file with some keys changed."""
-    return load_config(path, list(overrides))
+    return load_config(config, list(overrides))
 
 
-def test_particles_are_counted(path: Path) -> None:
+def test_particles_are_counted(config: Path) -> None:
     """Memory would be estimated for another system."""
-    assert particle_count(asked(path)) is None
-    assert particle_count(asked(path, *PARTICLES)) == 1_000_000
-    assert particle_count(asked(path, "initial={name = 'atoms', angles = [0, 1, 2]}")) == 3
+    assert particle_count(asked(config)) is None
+    assert particle_count(asked(config, *PARTICLES)) == 1_000_000
+    assert particle_count(asked(config, "initial={name = 'atoms', angles = [0, 1, 2]}")) == 3
 
 
 @pytest.mark.parametrize(
@@ -89,28 +81,28 @@ def test_particles_are_counted(path: Path) -> None:
     ],
 )
 def test_needs_are_those_of_the_representation(
-    path: Path, overrides: list[str], start: str, largest: str
+    config: Path, overrides: list[str], start: str, largest: str
 ) -> None:
     """Memory would be that of another representation, or of what it never grows to."""
-    config = asked(path, *overrides)
-    begun, grown = starting_need(config), largest_need(config)
+    loaded = asked(config, *overrides)
+    begun, grown = starting_need(loaded), largest_need(loaded)
     assert (begun.what, grown.what) == (start, largest)
-    assert begun.size <= grown.size == largest_need(config).size
+    assert begun.size <= grown.size == largest_need(loaded).size
 
 
-def test_stages_are_what_noisy_tokens_do_not_have(path: Path) -> None:
+def test_stages_are_what_noisy_tokens_do_not_have(config: Path) -> None:
     """Noisy systems that fit would be refused."""
-    noisy = asked(path, *PARTICLES, "problem.diffusivity=0.1", "time.step=0.1")
-    assert largest_need(noisy).size < 0.8 * largest_need(asked(path, *PARTICLES)).size
+    noisy = asked(config, *PARTICLES, "problem.diffusivity=0.1", "time.step=0.1")
+    assert largest_need(noisy).size < 0.8 * largest_need(asked(config, *PARTICLES)).size
 
 
-def test_states_that_wait_are_counted(path: Path) -> None:
+def test_states_that_wait_are_counted(config: Path) -> None:
     """A run that keeps its states would be killed by them; but they do not wait for ever."""
     few, many = (
-        largest_need(asked(path, *PARTICLES, "output.state=all", f"time.save={n}")).size
+        largest_need(asked(config, *PARTICLES, "output.state=all", f"time.save={n}")).size
         for n in (5, 60)
     )
-    assert few - largest_need(asked(path, *PARTICLES)).size == 5 * 8e6
+    assert few - largest_need(asked(config, *PARTICLES)).size == 5 * 8e6
     assert many - few == 2**28 + 8e6 - 5 * 8e6
 
 
@@ -123,13 +115,13 @@ def test_states_that_wait_are_counted(path: Path) -> None:
         (["problem.beta=1e7", "representation.max_degree=65536"], 90 * 3 * 635_819),
     ],
 )
-def test_grid_of_clusters_is_counted(path: Path, overrides: list[str], size: float) -> None:
+def test_grid_of_clusters_is_counted(config: Path, overrides: list[str], size: float) -> None:
     """A density of low degree would take 250 MiB that nobody was told of, and be killed."""
-    config = asked(path, DENSITY, *overrides)
-    problem = config.problem
-    state = represent(problem, config.options).state.nbytes
-    unseen = starting_need(config, observed=False).size  # by comparisons
-    found = starting_need(config).size - memory._BASE - memory._OBSERVED * state
+    loaded = asked(config, DENSITY, *overrides)
+    problem = loaded.problem
+    state = represent(problem, loaded.options).state.nbytes
+    unseen = starting_need(loaded, observed=False).size  # by comparisons
+    found = starting_need(loaded).size - memory._BASE - memory._OBSERVED * state
     assert found == pytest.approx(size, rel=1e-5)
     assert unseen < memory._BASE + found
 
@@ -159,7 +151,7 @@ def test_grid_of_clusters_is_counted(path: Path, overrides: list[str], size: flo
     ],
 )
 def test_run_that_cannot_begin_is_refused(
-    path: Path,
+    config: Path,
     overrides: list[str],
     line: str,
     room: pytest.MonkeyPatch,
@@ -168,24 +160,24 @@ def test_run_that_cannot_begin_is_refused(
     """The system would end it, or another process, after an hour of shuffling memory."""
     options = [part for override in overrides for part in ("--set", override)]
     for command in ("run", "check"):
-        assert main([command, str(path), *options]) == 2
+        assert main([command, str(config), *options]) == 2
         said = capsys.readouterr().err
         assert said.startswith("meanfield: small.toml: [representation] ")
         assert line in said
         assert said.count("\n") == 1
-    assert not path.with_suffix(".h5").exists()
+    assert not config.with_suffix(".h5").exists()
 
 
 def test_run_that_may_outgrow_the_machine_is_told(
-    path: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    config: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A density that hardly grows would be refused, or one that does die without a warning."""
-    check_memory(asked(path, *SPHERE, DENSITY, "representation.max_degree=1023"))
+    check_memory(asked(config, *SPHERE, DENSITY, "representation.max_degree=1023"))
     assert capsys.readouterr().err == (
         "meanfield: small.toml: [representation] degree 1023 would take about 1.29 GiB of memory, "
         "this process may use 0.293 GiB: a run that grows as far would fail.\n"
     )
-    check_memory(asked(path, DENSITY))
+    check_memory(asked(config, DENSITY))
     assert capsys.readouterr().err == ""
 
 
@@ -198,7 +190,7 @@ def test_run_that_may_outgrow_the_machine_is_told(
     ],
 )
 def test_workers_are_counted(
-    path: Path,
+    config: Path,
     command: str,
     workers: str,
     line: str,
@@ -206,51 +198,51 @@ def test_workers_are_counted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Each worker would fit, and all of them not."""
-    assert main([command, str(path), "--workers", workers]) == 2
+    assert main([command, str(config), "--workers", workers]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"meanfield: small.toml: [{command}] {line}")
     assert said.count("\n") == 1
 
 
 def test_comparison_needs_its_density(
-    path: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    config: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The density runs here, before any tokens."""
     wide = ["--set", SPHERE[0], "--set", "initial.modes=[[300, 0, 0.1]]"]
-    assert main(["compare", str(path), "--set", "compare.tokens=[10]", *wide]) == 2
+    assert main(["compare", str(config), "--set", "compare.tokens=[10]", *wide]) == 2
     assert "[representation] degree 512 would take about 0.529 GiB" in capsys.readouterr().err
 
 
-def test_results_of_a_comparison_are_counted(path: Path, room: pytest.MonkeyPatch) -> None:
+def test_results_of_a_comparison_are_counted(config: Path, room: pytest.MonkeyPatch) -> None:
     """They would fill the memory while systems run, and the study would be lost."""
     options = argparse.Namespace(workers=1, scheduler=None)
     many = ["compare.tokens=[10, 20]", "compare.repetitions=100000"]
     with pytest.raises(ConfigError, match=r"\[compare\] results of 200000 systems would take"):
-        check_comparison_memory(load_config(path, many), options)
-    check_comparison_memory(load_config(path, [*many, "compare.repetitions=1000"]), options)
+        check_comparison_memory(load_config(config, many), options)
+    check_comparison_memory(load_config(config, [*many, "compare.repetitions=1000"]), options)
 
 
 def test_check_tells_what_studies_lack(
-    path: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    config: Path, room: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`check` would call valid what `compare` and `ensemble` refuse."""
-    assert main(["check", str(path)]) == 0
+    assert main(["check", str(config)]) == 0
     told = capsys.readouterr().err
     assert "meanfield: small.toml: [compare] 1000000 tokens" in told
     assert "meanfield: small.toml: [ensemble] 1000000 tokens" in told
 
 
-def test_ensemble_of_densities_moves_few_nodes(path: Path) -> None:
+def test_ensemble_of_densities_moves_few_nodes(config: Path) -> None:
     """An ensemble whose cost does not depend on the tokens would be refused for them."""
-    density = asked(path, "ensemble.carrier=density")
-    whole = study_need(asked(path), "ensemble", 1_000_000, 1).size
+    density = asked(config, "ensemble.carrier=density")
+    whole = study_need(asked(config), "ensemble", 1_000_000, 1).size
     assert study_need(density, "ensemble", 1_000_000, 1).size < 0.6 * whole
 
 
-def test_refusal_is_an_error_of_the_run_file(path: Path, room: pytest.MonkeyPatch) -> None:
+def test_refusal_is_an_error_of_the_run_file(config: Path, room: pytest.MonkeyPatch) -> None:
     """Programs could not tell it from a failure."""
     with pytest.raises(ConfigError, match="1000000 tokens would take about"):
-        check_memory(asked(path, *PARTICLES))
+        check_memory(asked(config, *PARTICLES))
 
 
 # Takes the memory away when three times were saved: the address space may not grow any more.
@@ -274,14 +266,16 @@ sys.exit(main())
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="not told on this system")
 @pytest.mark.slow
 @pytest.mark.parametrize("overrides", [[], ["problem.diffusivity=0.1", "time.step=0.1"]])
-def test_run_out_of_memory_keeps_its_file(path: Path, overrides: list[str]) -> None:
+def test_run_out_of_memory_keeps_its_file(config: Path, overrides: list[str]) -> None:
     """A traceback, and a file that says it is still running."""
     options = [o for s in [*PARTICLES, *overrides, "time.end=20.0"] for o in ("--set", s)]
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, "run", str(path), *options], capture_output=True, text=True
+        [sys.executable, "-c", LIMITED, "run", str(config), *options],
+        capture_output=True,
+        text=True,
     )
     last = done.stderr.splitlines()[-1]
-    output = path.with_suffix(".h5")
+    output = config.with_suffix(".h5")
     words = f"meanfield: not enough memory for this run; {output} keeps what was saved"
     assert (done.returncode, last) == (1, words)
     assert "Traceback" not in done.stderr
@@ -304,7 +298,7 @@ def test_run_out_of_memory_keeps_its_file(path: Path, overrides: list[str]) -> N
     ],
     ids=["auto", "tokens", "SA", "noise", "sphere", "clusters"],
 )
-def test_estimate_is_that_of_the_run(path: Path, overrides: list[str]) -> None:
+def test_estimate_is_that_of_the_run(config: Path, overrides: list[str]) -> None:
     """A run would be killed, or refused without need; `tests/benchmarks/memory.py` has more."""
     code = (
         "import sys\nfrom pathlib import Path\nfrom meanfield.commands.main import main\n"
@@ -312,9 +306,9 @@ def test_estimate_is_that_of_the_run(path: Path, overrides: list[str]) -> None:
         "print(*[line.split()[1] for line in lines if line.startswith('VmHWM')])\nsys.exit(status)"
     )
     options = [part for override in overrides for part in ("--set", override)]
-    line = [sys.executable, "-c", code, "run", str(path), "--quiet", "--overwrite", *options]
+    line = [sys.executable, "-c", code, "run", str(config), "--quiet", "--overwrite", *options]
     # Compilers take memory, the first time on a machine.
     for _ in range(2):
         done = subprocess.run(line, capture_output=True, text=True, check=True)
-    ratio = starting_need(asked(path, *overrides)).size / (1024 * float(done.stdout))
+    ratio = starting_need(asked(config, *overrides)).size / (1024 * float(done.stdout))
     assert 1.0 <= ratio < 1.5

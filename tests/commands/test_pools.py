@@ -33,14 +33,6 @@ compare = { tokens = [50, 2000], repetitions = 12 }
 """
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """A small run file."""
-    path = tmp_path / "small.toml"
-    path.write_text(CONFIG)
-    return path
-
-
 def options(*arguments: str) -> argparse.Namespace:
     """Options of a command that has only these."""
     parser = argparse.ArgumentParser()
@@ -48,18 +40,15 @@ def options(*arguments: str) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+@pytest.mark.usefixtures("same_threads")
 def test_no_more_processes_than_tasks() -> None:
     """Processes would be started for nothing, and get a smaller share of the threads."""
-    before = threads()
-    try:
-        set_threads(4)
-        with pool(options(), 1) as executor:
-            assert executor is None
-        with pool(options("--workers", "2"), 100) as executor:
-            assert executor is not None
-            assert executor.submit(threads).result() == 2
-    finally:
-        set_threads(before)
+    set_threads(4)
+    with pool(options(), 1) as executor:
+        assert executor is None
+    with pool(options("--workers", "2"), 100) as executor:
+        assert executor is not None
+        assert executor.submit(threads).result() == 2
 
 
 def test_one_place_is_chosen(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

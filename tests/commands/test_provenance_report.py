@@ -14,7 +14,7 @@ import pytest
 import meanfield as mf
 from meanfield.commands.info import provenance_report
 from meanfield.commands.main import main
-from meanfield.compute.threads import set_threads, threads
+from meanfield.compute.threads import threads
 from meanfield.outputs import recorder
 from meanfield.outputs.run_file import load
 
@@ -114,18 +114,16 @@ def test_changed_bit_is_one_line(
     assert err.count("\n") == 1
 
 
+@pytest.mark.usefixtures("same_threads")
 def test_sessions_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A resumed run would look like one of the last session alone."""
     config, output = str(tmp_path / "x.toml"), str(tmp_path / "x.h5")
     Path(config).write_text(TEXT)
     before = threads()
-    try:
-        command = ["run", config, "-o", output, "--quiet"]
-        assert main([*command, "--set", "time.end=0.8", "--set", "time.save=3"]) == 0
-        first = json.loads(told(capsys, output, "--provenance", "--json")[0])
-        assert main([*command, "--resume", "--threads", str(before + 1)]) == 0
-    finally:
-        set_threads(before)
+    command = ["run", config, "-o", output, "--quiet"]
+    assert main([*command, "--set", "time.end=0.8", "--set", "time.save=3"]) == 0
+    first = json.loads(told(capsys, output, "--provenance", "--json")[0])
+    assert main([*command, "--resume", "--threads", str(before + 1)]) == 0
     second = json.loads(told(capsys, output, "--provenance", "--json")[0])
     assert (second["sessions"], second["threads"]) == (2, before + 1)
     assert second["changes"] == [f"from t = 0.8 on: threads {before} -> {before + 1}"]

@@ -15,7 +15,7 @@ from meanfield.commands.main import main
 from meanfield.outputs.locks import writer_lock
 from meanfield.outputs.run_file import load
 
-TEXT = """\
+CONFIG = """\
 title = "small"
 [problem]
 manifold = "circle"
@@ -29,14 +29,6 @@ tolerance = 1e-8
 end = 2.0
 save = 5
 """
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """A small run file."""
-    path = tmp_path / "small.toml"
-    path.write_text(TEXT)
-    return path
 
 
 def run(config: Path, *options: str) -> int:

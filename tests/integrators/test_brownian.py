@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from meanfield.compute.threads import set_threads, threads
+from meanfield.compute.threads import set_threads
 from meanfield.integrators.brownian import BrownianPath
 
 
@@ -35,13 +35,13 @@ def test_path_keeps_to_the_halves() -> None:
         assert np.abs(nearby - exact).max() < 1e-3
 
 
+@pytest.mark.usefixtures("same_threads")
 def test_threads_change_no_number() -> None:
     """Numbers that depend on the number of threads could not be repeated elsewhere."""
-    before, drawn = threads(), []
+    drawn = []
     for count in (1, 3):
         set_threads(count)
         drawn.append(BrownianPath(1, (70_000, 2)).normals(2, 0))
-    set_threads(before)
     assert np.array_equal(*drawn)
     assert len(np.unique(drawn[0])) == 140_000
 

@@ -83,19 +83,17 @@ def test_same_again_is_no_change() -> None:
     assert (again["sessions"], again["changes"]) == (3, "")
 
 
+@pytest.mark.usefixtures("same_threads")
 def test_what_changes_on_the_way_is_kept() -> None:
     """Half of a run would come from other libraries, and nobody could tell."""
     before = threads()
     first = provenance()
     numpy = importlib.metadata.version("numpy")
     first["versions"] = first["versions"].replace(f"numpy {numpy}", "numpy 1.0")
-    try:
-        set_threads(before + 1)
-        second = provenance(first, "from t = 3 on")
-        set_threads(before)
-        third = provenance(second)
-    finally:
-        set_threads(before)
+    set_threads(before + 1)
+    second = provenance(first, "from t = 3 on")
+    set_threads(before)
+    third = provenance(second)
     assert second["changes"].splitlines() == [
         f"from t = 3 on: threads {before} -> {before + 1}, numpy 1.0 -> {numpy}"
     ]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from random_data import circle_field
 
 import meanfield as mf
 from meanfield.fields.circle import density as circle_density
@@ -11,14 +12,6 @@ from meanfield.fields.mean_field import PARTITION_FLOOR, interaction
 from meanfield.manifolds.circle.grid import CircleGrid
 
 CIRCLE = mf.Circle()
-
-
-def random_field(degree: int, seed: int = 0) -> np.ndarray:
-    """Coefficients of a real field with every degree of the same size."""
-    rng = np.random.default_rng(seed)
-    c = rng.normal(size=degree + 1) + 1j * rng.normal(size=degree + 1)
-    c[0] = c[0].real
-    return c
 
 
 def product(first: np.ndarray, second: np.ndarray, degree: int) -> np.ndarray:
@@ -38,7 +31,7 @@ def slope(potential: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("degree, reach", [(50, 41), (64, 50), (40, 64)])
 def test_alias_criterion_is_sharp(degree: int, reach: int) -> None:
     """On 2K + H + 1 nodes products are exact, on one node fewer the highest degree is wrong."""
-    f, potential = random_field(degree, 1), random_field(reach, 2)
+    f, potential = circle_field(degree, 1), circle_field(reach, 2)
     expected = slope(product(f, slope(potential), degree))
     errors = [
         np.abs(
@@ -53,7 +46,7 @@ def test_alias_criterion_is_sharp(degree: int, reach: int) -> None:
 @pytest.mark.parametrize("reach", [1, 2, 7, 8, 9, 39, 40, 41, 63, 64, 65, 128, 129, 200])
 def test_advection_is_the_exact_product(reach: int) -> None:
     """Convolution, transforms and every size of them: no aliasing at any velocity degree."""
-    f, potential = random_field(200, 3), random_field(reach, 4)
+    f, potential = circle_field(200, 3), circle_field(reach, 4)
     expected = slope(product(f, slope(potential), 200))
     found = advection(CIRCLE, 200, f, potential)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 * np.abs(expected).max())
@@ -64,7 +57,7 @@ def test_advection_is_the_exact_product(reach: int) -> None:
 def test_advection_by_blocks_is_the_exact_product(degree: int, reach: int) -> None:
     """Degrees would be lost, or wrap around, at the ends of blocks; here are two or more."""
     assert 0 < 2 * block_size(reach, degree) <= degree
-    f, potential = random_field(degree, 7), random_field(reach, 8)
+    f, potential = circle_field(degree, 7), circle_field(reach, 8)
     for known in (degree + 1, degree - 600, 5):
         expected = slope(product(f[:known], slope(potential), degree))
         found = advection(CIRCLE, degree, f[:known], potential)
@@ -151,7 +144,7 @@ def test_advection_keeps_its_digits_when_velocities_are_small(beta: float, flow:
 
 def test_advection_of_a_vanishing_field_is_zero() -> None:
     """Uniform measures create no field; balancing must not divide by its size."""
-    f = random_field(100)
+    f = circle_field(100)
     for reach in (10, 60):
         nothing = np.zeros(reach + 1, dtype=complex)
         one = np.zeros(reach + 1, dtype=complex)
@@ -167,7 +160,7 @@ def test_transport_is_the_advection_of_a_density_by_its_own_field(
 ) -> None:
     """One call instead of three, by convolution, transforms and quotient: the same to the bit."""
     felt = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
-    f = random_field(200, 5)
+    f = circle_field(200, 5)
     field = felt.field(f)
     expected = -advection(CIRCLE, 200, f, field.potential, field.partition)
     assert np.array_equal(transport(felt, 200)(f, False), expected)
@@ -177,7 +170,7 @@ def test_transport_is_the_advection_of_a_density_by_its_own_field(
 def test_transport_of_a_perturbation_leaves_the_mean_where_it_is(beta: float) -> None:
     """1e-12 of a perturbation: a mean that moved with it would cost twelve digits."""
     felt = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA))
-    f = 1e-12 * random_field(200, 6)
+    f = 1e-12 * circle_field(200, 6)
     f[0] = 1.0
     deviation = f.copy()
     deviation[0] = 0.0

@@ -2,34 +2,15 @@
 
 import numpy as np
 import pytest
+from random_data import circle_field
 
-import meanfield as mf
 from meanfield.manifolds.circle.grid import CircleGrid, alias_free_size
-
-CIRCLE = mf.Circle()
-
-
-def random_field(degree: int, seed: int = 0) -> np.ndarray:
-    """Coefficients of a real field with every degree of the same size."""
-    rng = np.random.default_rng(seed)
-    c = rng.normal(size=degree + 1) + 1j * rng.normal(size=degree + 1)
-    c[0] = c[0].real
-    return c
-
-
-def product(first: np.ndarray, second: np.ndarray, degree: int) -> np.ndarray:
-    """Coefficients of the product of two real fields by the plain convolution of their series."""
-    both = [np.concatenate([np.conj(c[:0:-1]), c]) for c in (first, second)]
-    full = np.convolve(*both)
-    centre = len(full) // 2
-    found = full[centre : centre + degree + 1]
-    return np.concatenate([found, np.zeros(degree + 1 - len(found))])
 
 
 @pytest.mark.parametrize("degree", [1, 5, 64])
 def test_to_nodal_sums_the_series(degree: int) -> None:
     """Nodal values are Re[g_0 + 2 sum g_k e^{ik theta}] at `points`, not mirrored."""
-    grid, c = CircleGrid(degree), random_field(degree)
+    grid, c = CircleGrid(degree), circle_field(degree)
     k = np.arange(1, degree + 1)
     expected = c[0].real + 2 * (np.exp(1j * np.outer(grid.points, k)) @ c[1:]).real
     np.testing.assert_allclose(grid.to_nodal(c), expected, rtol=0, atol=1e-13 * degree)

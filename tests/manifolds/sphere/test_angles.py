@@ -1,37 +1,12 @@
 """Angles of vectors and the tangent frame, at the poles as anywhere."""
 
 import numpy as np
+from random_data import special_and_random
 
 from meanfield.manifolds.sphere.angles import angles_of, tangent_vectors
 from meanfield.manifolds.sphere.sphere import Sphere
 
 SPHERE = Sphere()
-
-# Directions in which formulas with angles divide by zero, change sign or jump.
-SPECIAL = np.array(
-    [
-        [0.0, 0.0, 1.0],
-        [0.0, 0.0, -1.0],
-        [-0.0, -0.0, 1.0],
-        [1e-9, 0.0, 1.0],
-        [-3e-9, 4e-9, -1.0],
-        [1e-160, -1e-160, 1.0],
-        [-1e-300, 2e-300, 1.0],
-        [-1e-310, 0.0, -1.0],
-        [1.0, 0.0, 0.0],
-        [-1.0, 0.0, 0.0],
-        [0.0, -1.0, 0.0],
-        [-0.6, -1e-20, 0.8],
-        [0.6, -1e-20, -0.8],
-    ]
-)
-
-
-def special_and_random(count: int, seed: int = 0) -> np.ndarray:
-    """Unit vectors, the special directions first."""
-    points = SPHERE.random_points(count, np.random.default_rng(seed))
-    points[: len(SPECIAL)] = SPECIAL
-    return points
 
 
 def test_angles_are_numpys() -> None:

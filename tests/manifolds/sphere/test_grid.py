@@ -1,11 +1,9 @@
 """Gauss-Legendre grid: transforms, adjointness."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
+from random_data import sphere_field
 
-from meanfield.compute.threads import set_threads, threads
 from meanfield.manifolds.sphere import coefficients as packing
 from meanfield.manifolds.sphere.grid import SphereGrid
 from meanfield.manifolds.sphere.rings import rings
@@ -14,39 +12,19 @@ from meanfield.manifolds.sphere.sphere import Sphere
 SPHERE = Sphere()
 
 
-@pytest.fixture(autouse=True)
-def same_threads() -> Iterator[None]:
-    """Leave the number of threads as it was."""
-    before = threads()
-    yield
-    set_threads(before)
-
-
-def random_field(degree: int, seed: int = 0, mean: float | None = None) -> np.ndarray:
-    """Coefficients of a real field with |g| of about 1, or of a density-like one."""
-    rng = np.random.default_rng(seed)
-    count = packing.count_of(degree)
-    found = (rng.normal(size=count) + 1j * rng.normal(size=count)) / (2 * np.sqrt(count))
-    found[: degree + 1] = found[: degree + 1].real
-    if mean is not None:
-        found *= 0.1
-        found[0] = mean
-    return found
-
-
 @pytest.mark.parametrize("degree", [1, 8, 33])
 def test_weights_integrate_products_of_three_fields(degree: int) -> None:
     """A field of degree 3 L has its mean; weights are positive and sum to 1."""
     grid = SphereGrid(degree)
     assert grid.weights.sum() == pytest.approx(1.0, abs=1e-14)
     assert grid.weights.min() > 0
-    field = random_field(3 * degree)
+    field = sphere_field(3 * degree)
     assert grid.weights @ grid.to_nodal(field) == pytest.approx(field[0].real, abs=1e-14)
 
 
 def test_nodes_are_where_values_are() -> None:
     """Values on the grid are those at its points, orientation included."""
-    grid, field = SphereGrid(15), random_field(15)
+    grid, field = SphereGrid(15), sphere_field(15)
     np.testing.assert_allclose((grid.points**2).sum(axis=1), 1.0, rtol=1e-15)
     values = SPHERE.evaluate(field, grid.points)
     np.testing.assert_allclose(grid.to_nodal(field), values, rtol=0, atol=3e-14)
@@ -54,7 +32,7 @@ def test_nodes_are_where_values_are() -> None:
 
 def test_gradient_components_are_those_of_the_tangent_vectors() -> None:
     """Along the meridian to the south, and along the parallel to the east."""
-    grid, field = SphereGrid(15), random_field(15)
+    grid, field = SphereGrid(15), sphere_field(15)
     x, y, z = grid.points.T
     radius = np.hypot(x, y)
     south = np.stack([x * z / radius, y * z / radius, -radius], axis=1)
@@ -70,7 +48,7 @@ def test_gradient_components_are_those_of_the_tangent_vectors() -> None:
 @pytest.mark.parametrize("degree", [3, 40])
 def test_divergence_is_the_adjoint_of_the_gradient(degree: int) -> None:
     """Int g div F dsigma = -int F . grad g dsigma, for any nodal F."""
-    grid, field = SphereGrid(degree), random_field(degree)
+    grid, field = SphereGrid(degree), sphere_field(degree)
     flux = np.random.default_rng(1).normal(size=(2, len(grid.weights)))
     left = SPHERE.inner(field, grid.divergence(flux))
     right = -grid.weights @ (flux * grid.gradient(field)).sum(axis=0)
@@ -83,7 +61,7 @@ def test_products_are_those_of_pyshtools() -> None:
     import pyshtools
 
     degree = 10
-    f, g = random_field(degree), random_field(degree, seed=1)
+    f, g = sphere_field(degree), sphere_field(degree, seed=1)
     grid = SphereGrid(degree)
     ours = grid.to_modal(grid.to_nodal(f) * grid.to_nodal(g))
     fields = [packing.to_shcoeffs(packing.resize(c, 2 * degree)) for c in (f, g)]
@@ -100,7 +78,7 @@ def test_results_repeat_whatever_lies_in_memory(degree: int) -> None:
     Without the margin of `margin.py` they had one of two last bits (on a machine with AVX-512).
     """
     rng = np.random.default_rng(9)
-    nodes, field = rings(40), random_field(degree)
+    nodes, field = rings(40), sphere_field(degree)
     values = rng.normal(size=nodes.count * nodes.length)
     sizes = [8 * (degree // 2 + 2), 16 * (degree // 2 + 2), 8 * (degree + 4)]
     found = set()
@@ -114,6 +92,6 @@ def test_results_repeat_whatever_lies_in_memory(degree: int) -> None:
 
 def test_high_degree_keeps_its_digits() -> None:
     """Degree 511, where harmonics of high order underflow near the poles."""
-    field = random_field(511)
+    field = sphere_field(511)
     grid = SphereGrid(511)
     np.testing.assert_allclose(grid.to_modal(grid.to_nodal(field)), field, rtol=0, atol=2e-13)

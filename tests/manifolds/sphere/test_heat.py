@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from meanfield.compute.threads import set_threads, threads
+from meanfield.compute.threads import set_threads
 from meanfield.manifolds.sphere import heat
 from meanfield.manifolds.sphere.sphere import Sphere
 
@@ -136,14 +136,13 @@ def test_what_is_not_finite_stays_so() -> None:
     assert finite.tolist() == [False, False, False, True]
 
 
+@pytest.mark.usefixtures("same_threads")
 def test_threads_change_no_bit() -> None:
     """Results that depend on the number of threads could not be repeated elsewhere."""
     rng = np.random.default_rng(4)
     points, normals = Sphere().random_points(40_000, rng), rng.standard_normal((40_000, 2))
-    before = threads()
     moved = []
     for count in (1, 3):
         set_threads(count)
         moved.append(heat.diffuse(points, 0.1, normals))
-    set_threads(before)
     assert np.array_equal(*moved)

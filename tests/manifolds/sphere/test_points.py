@@ -1,14 +1,13 @@
 """Scattered points on the sphere: moments, values and gradients against direct sums."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from parameters import each
+from random_data import special_and_random, sphere_field
 from scipy.special import sph_harm_y, sph_legendre_p
 
 import meanfield as mf
-from meanfield.compute.threads import set_threads, threads
+from meanfield.compute.threads import set_threads
 from meanfield.fields import engines
 from meanfield.fields.mean_field import interaction
 from meanfield.manifolds.sphere import points as sphere_points
@@ -19,54 +18,11 @@ from meanfield.manifolds.sphere.sphere import Sphere
 SPHERE = Sphere()
 DEGREE = 24
 
-# Directions in which formulas with angles divide by zero, change sign or jump.
-SPECIAL = np.array(
-    [
-        [0.0, 0.0, 1.0],
-        [0.0, 0.0, -1.0],
-        [-0.0, -0.0, 1.0],
-        [1e-9, 0.0, 1.0],
-        [-3e-9, 4e-9, -1.0],
-        [1e-160, -1e-160, 1.0],
-        [-1e-300, 2e-300, 1.0],
-        [-1e-310, 0.0, -1.0],
-        [1.0, 0.0, 0.0],
-        [-1.0, 0.0, 0.0],
-        [0.0, -1.0, 0.0],
-        [-0.6, -1e-20, 0.8],
-        [0.6, -1e-20, -0.8],
-    ]
-)
-
 
 @pytest.fixture(autouse=True, params=[True, False], ids=["solid", "transforms"])
 def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each method for all points: their crossovers are a matter of time."""
     monkeypatch.setattr(solid, "is_faster", lambda *_: request.param)
-
-
-@pytest.fixture(autouse=True)
-def same_threads() -> Iterator[None]:
-    """Leave the number of threads as it was."""
-    before = threads()
-    yield
-    set_threads(before)
-
-
-def random_field(degree: int, seed: int = 0) -> np.ndarray:
-    """Coefficients of a real field with |g| of about 1."""
-    rng = np.random.default_rng(seed)
-    count = count_of(degree)
-    found = (rng.normal(size=count) + 1j * rng.normal(size=count)) / (2 * np.sqrt(count))
-    found[: degree + 1] = found[: degree + 1].real
-    return found
-
-
-def special_and_random(count: int, seed: int = 0) -> np.ndarray:
-    """Unit vectors, the special directions first."""
-    points = SPHERE.random_points(count, np.random.default_rng(seed))
-    points[: len(SPECIAL)] = SPECIAL
-    return points
 
 
 def harmonics(points: np.ndarray, degree: int) -> np.ndarray:
@@ -125,7 +81,7 @@ def test_moments_of_equal_weights_need_no_weights() -> None:
 
 def test_evaluate_is_the_direct_sum() -> None:
     """Values at scattered points, poles included."""
-    points, field = special_and_random(500), random_field(DEGREE)
+    points, field = special_and_random(500), sphere_field(DEGREE)
     multiplicity = np.full(len(field), 2.0)
     multiplicity[: DEGREE + 1] = 1.0
     expected = ((multiplicity * field) @ harmonics(points, DEGREE)).real
@@ -193,8 +149,8 @@ def test_zonal_field_peaks_at_its_centre() -> None:
 
 def test_gradient_is_tangent_and_divided_by_the_divisor() -> None:
     """Velocities must not leave the sphere; the divisor may have another degree."""
-    points, field = special_and_random(300), random_field(DEGREE)
-    divisor = 0.1 * random_field(7, seed=6)
+    points, field = special_and_random(300), sphere_field(DEGREE)
+    divisor = 0.1 * sphere_field(7, seed=6)
     divisor[0] = 2.0
     plain = sphere_points.gradient(field, points)
     np.testing.assert_allclose((plain * points).sum(axis=1), 0.0, atol=1e-14)
@@ -217,7 +173,7 @@ def test_rotation_leaves_the_power_of_moments() -> None:
 
 def test_lengths_of_vectors_do_not_matter() -> None:
     """Directions count: a step of an integrator leaves the sphere a little."""
-    points, field = special_and_random(100), random_field(DEGREE)
+    points, field = special_and_random(100), sphere_field(DEGREE)
     longer = points * np.geomspace(1e-5, 1e5, 100)[:, None]
     for compute in (
         lambda p: sphere_points.moments(p, None, DEGREE),
@@ -229,12 +185,13 @@ def test_lengths_of_vectors_do_not_matter() -> None:
         np.testing.assert_allclose(compute(longer), expected, rtol=0, atol=slack)
 
 
+@pytest.mark.usefixtures("same_threads")
 @pytest.mark.parametrize("count", [10, 40_000, 100_001])
 def test_threads_do_not_change_a_bit(count: int) -> None:
     """The number of threads changes the time and nothing else, again and again."""
     points = SPHERE.random_points(count, np.random.default_rng(9))
     weights = np.full(count, 1 / count)
-    field, divisor = random_field(12), np.array([1.0, 0.1, 0.1j])
+    field, divisor = sphere_field(12), np.array([1.0, 0.1, 0.1j])
     results = []
     for number in (1, 2, 3, 2):
         set_threads(number)
@@ -283,7 +240,7 @@ def test_near_the_pole_scipys_legendre_functions_agree() -> None:
 
 def test_slope_holds_for_fields_with_a_constant() -> None:
     """A field g with a mean of its own, and h = c g + constant."""
-    points, field = SPHERE.random_points(50, np.random.default_rng(0)), random_field(6)
+    points, field = SPHERE.random_points(50, np.random.default_rng(0)), sphere_field(6)
     divisor = 0.5 * field
     divisor[0] = 9.0
     np.testing.assert_allclose(
@@ -297,7 +254,7 @@ def test_slope_holds_for_fields_with_a_constant() -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_points_that_are_none_give_nan_there(value: float) -> None:
     """A state that broke down must be seen, without a warning or an error."""
-    points, field = SPHERE.random_points(50, np.random.default_rng(0)), random_field(5)
+    points, field = SPHERE.random_points(50, np.random.default_rng(0)), sphere_field(5)
     broken = points.copy()
     broken[20, 1] = value
     broken[30] = 0.0
@@ -312,7 +269,7 @@ def test_points_that_are_none_give_nan_there(value: float) -> None:
 
 def test_coefficients_that_are_nan_give_nan() -> None:
     """Nothing that is no number may become one."""
-    points, field = SPHERE.random_points(20, np.random.default_rng(0)), random_field(5)
+    points, field = SPHERE.random_points(20, np.random.default_rng(0)), sphere_field(5)
     field[7] = np.nan
     assert np.all(np.isnan(sphere_points.evaluate(field, points)))
     assert np.all(np.isnan(sphere_points.gradient(field, points)))

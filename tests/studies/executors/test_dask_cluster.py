@@ -112,14 +112,11 @@ def test_what_tasks_share_is_sent_once(cluster: Any) -> None:
     assert sum(key.startswith("received") for key in made) == 1
 
 
+@pytest.mark.usefixtures("same_threads")
 def test_worker_uses_one_thread() -> None:
     """Tasks of one machine would fight for its cores."""
-    before = threads()
-    try:
-        set_threads(2)
-        assert call(version(), threads, pickle.dumps(((), {}))) == 1
-    finally:
-        set_threads(before)
+    set_threads(2)
+    assert call(version(), threads, pickle.dumps(((), {}))) == 1
 
 
 def test_other_versions_are_refused() -> None:
