@@ -84,26 +84,19 @@ def test_valid_files_are_configurations(load: Loader, name: str) -> None:
     assert load(VALID[name].encode()) is not None
 
 
+@pytest.mark.parametrize(
+    "how, names",
+    [(everyday, QUICK), pytest.param(thorough, list(VALID), marks=pytest.mark.slow)],
+    ids=["few", "many"],
+)
 @pytest.mark.parametrize("mangler", MANGLERS)
-def test_mangled_files_end_in_one_line(load: Loader, mangler: str, survived: Any) -> None:
+def test_mangled_files_end_in_one_line(
+    load: Loader, mangler: str, how: Any, names: list[str], survived: Any
+) -> None:
     """A slip of the keyboard would show a traceback."""
 
-    @everyday
-    @given(st.sampled_from(QUICK), st.integers(0, 2**32))
-    def check(name: str, seed: int) -> None:
-        load.mangled(mangler, name, seed)
-
-    check()
-    survived("mangled input", f"run files: {mangler}", load.ends.total(), **load.ends)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mangler", MANGLERS)
-def test_more_mangled_files_end_in_one_line(load: Loader, mangler: str, survived: Any) -> None:
-    """A rarer slip would show a traceback."""
-
-    @thorough
-    @given(st.sampled_from(list(VALID)), st.integers(0, 2**32))
+    @how
+    @given(st.sampled_from(names), st.integers(0, 2**32))
     def check(name: str, seed: int) -> None:
         load.mangled(mangler, name, seed)
 

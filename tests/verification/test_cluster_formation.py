@@ -45,31 +45,26 @@ def squared_moments(
     return found[:, :, 1:], growth[:, 1:]
 
 
-def test_moments_grow_as_linear_theory_says(verified: Callable) -> None:
+@pytest.mark.parametrize(
+    "beta, tokens, seeds, degree, name",
+    [
+        (5.0, 20_000, 150, 4, ["density"]),
+        pytest.param(2.0, 2000, 4000, 3, [], marks=pytest.mark.slow),
+        pytest.param(5.0, 20_000, 1000, 4, ["density"], marks=pytest.mark.slow),
+    ],
+    ids=["few", "particles", "densities"],
+)
+def test_moments_grow_as_linear_theory_says(
+    beta: float, tokens: int, seeds: int, degree: int, name: list[str], verified: Callable
+) -> None:
     """Mean |c_k|^2 = e^{2 lambda_k t} / N until half the onset time.
 
     An exponential variable: each mean has a relative standard error of 1 / sqrt(seeds), four of
     which are allowed. A part N^{-1/2} is not linear any more: 1 % here.
     """
-    found, expected = squared_moments(on_circle(5.0), 20_000, 150, 4, "density")
+    found, expected = squared_moments(on_circle(beta), tokens, seeds, degree, *name)
     what = "mean square of c_k of independent tokens in the linear phase, circle, relative"
-    verified("statistics", what, found.mean(axis=0) / expected - 1, 4.0 / math.sqrt(150))
-
-
-@pytest.mark.slow
-def test_moments_of_particles_grow_as_linear_theory_says(verified: Callable) -> None:
-    """The same, of 4,000 particle systems: standard errors of 1.6 %."""
-    found, expected = squared_moments(on_circle(2.0), 2000, 4000, 3)
-    what = "mean square of c_k of independent tokens in the linear phase, circle, relative"
-    verified("statistics", what, found.mean(axis=0) / expected - 1, 4.0 / math.sqrt(4000))
-
-
-@pytest.mark.slow
-def test_moments_of_densities_grow_as_linear_theory_says(verified: Callable) -> None:
-    """The same, at a larger beta and N, of 1,000 densities: standard errors of 3.2 %."""
-    found, expected = squared_moments(on_circle(5.0), 20_000, 1000, 4, "density")
-    what = "mean square of c_k of independent tokens in the linear phase, circle, relative"
-    verified("statistics", what, found.mean(axis=0) / expected - 1, 4.0 / math.sqrt(1000))
+    verified("statistics", what, found.mean(axis=0) / expected - 1, 4.0 / math.sqrt(seeds))
 
 
 def formation(beta: float, time: float, runs: int) -> Iterator[tuple[np.ndarray, ...]]:

@@ -103,22 +103,17 @@ def test_few_runs_on_the_sphere(beta: int, runs: int, verified: Callable) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("beta", ON_CIRCLE)
-def test_table_of_the_circle(beta: int, verified: Callable) -> None:
-    """Mean, distribution, and a prediction that is within 10 % of the runs up to beta = 100."""
-    mean, error, expected = ON_CIRCLE[beta]
-    made = run(exponential(CIRCLE, beta), 100)
-    assert_mean(verified, made, mean, error)
-    assert_distribution(made, expected)
-    assert made.predicted[0] == pytest.approx(made.mean_count[0, 0], rel=0.1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("beta", ON_SPHERE)
-def test_table_of_the_sphere(beta: int, verified: Callable) -> None:
-    """Mean, distribution, and a prediction that is within 10 % of the runs."""
-    mean, error, expected = ON_SPHERE[beta]
-    made = run(exponential(SPHERE, beta), 40)
+@pytest.mark.parametrize(
+    ("space", "table", "beta", "runs"),
+    [(CIRCLE, ON_CIRCLE, beta, 100) for beta in ON_CIRCLE]
+    + [(SPHERE, ON_SPHERE, beta, 40) for beta in ON_SPHERE],
+)
+def test_runs_give_the_table(
+    space: Manifold, table: dict, beta: int, runs: int, verified: Callable
+) -> None:
+    """Mean, distribution, and a prediction that is within 10 % of the runs at these betas."""
+    mean, error, expected = table[beta]
+    made = run(exponential(space, beta), runs)
     assert_mean(verified, made, mean, error)
     assert_distribution(made, expected)
     assert made.predicted[0] == pytest.approx(made.mean_count[0, 0], rel=0.1)

@@ -335,25 +335,16 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("p, oracle", [(1, w1_oracle), (2, w2_oracle)])
 @pytest.mark.parametrize("case", CASES)
-def test_w1_of_points_and_density_equals_the_oracle(case: str) -> None:
-    """A gap, the wrapping one, or a zero of F - G - alpha would be integrated wrongly."""
+def test_distance_of_points_and_density_equals_the_oracle(
+    case: str, p: int, oracle: Callable
+) -> None:
+    """A gap, the wrapping one, a zero of F - G - alpha, a quantile or the cut would be wrong."""
     angles, weights, coefficients = CASES[case]
-    found = wasserstein_circle(
-        mf.Measure(CIRCLE, angles, weights), mf.Density(CIRCLE, coefficients), p=1
-    )
-    expected = w1_oracle(np.mod(angles, TURN), np.array(weights), coefficients)
-    assert found == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_w2_of_points_and_density_equals_the_oracle(case: str) -> None:
-    """A quantile, a cell or the cut would be wrong."""
-    angles, weights, coefficients = CASES[case]
-    found = wasserstein_circle(
-        mf.Measure(CIRCLE, angles, weights), mf.Density(CIRCLE, coefficients), p=2
-    )
-    expected = w2_oracle(np.mod(angles, TURN), np.array(weights), coefficients)
+    measure = mf.Measure(CIRCLE, angles, weights)
+    found = wasserstein_circle(measure, mf.Density(CIRCLE, coefficients), p=p)
+    expected = oracle(np.mod(angles, TURN), np.array(weights), coefficients)
     assert found == pytest.approx(expected, abs=1e-12)
 
 
