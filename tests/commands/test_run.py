@@ -10,25 +10,13 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from run_folder import TEXT
 
 from meanfield.commands.main import main
 from meanfield.outputs.locks import writer_lock
 from meanfield.outputs.run_file import load
 
-CONFIG = """\
-title = "small"
-[problem]
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
-[representation]
-tolerance = 1e-8
-[time]
-end = 2.0
-save = 5
-"""
+CONFIG = TEXT.replace("end = 20.0", "end = 2.0").replace("save = 9", "save = 5")
 
 
 def run(config: Path, *options: str) -> int:

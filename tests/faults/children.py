@@ -30,6 +30,27 @@ from meanfield.commands.main import main
 from meanfield.outputs.run_file import load
 from meanfield.run import Run
 
+CIRCLE = """\
+[problem]
+manifold = "circle"
+beta = 4.0
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
+[representation]
+tolerance = 1e-6
+[time]
+end = 2.0
+save = 4
+[compare]
+tokens = [10, 20]
+repetitions = 2
+[ensemble]
+tokens = [10]
+runs = 3
+"""
+"""Run file of a run and of studies."""
+
 _TRACES = [sys.executable, str(Path(__file__).with_name("tracing.py"))]
 traced = pytest.mark.skipif(
     sys.platform != "linux" or subprocess.run(_TRACES, capture_output=True).returncode != 0,

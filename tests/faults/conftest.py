@@ -14,30 +14,12 @@ from typing import IO, Any
 
 import pytest
 import readers
+from children import CIRCLE
 
 HERE = Path(__file__).parent
 
 STATUS_OF_DEATH = "died"
 
-CIRCLE = """\
-[problem]
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
-[representation]
-tolerance = 1e-6
-[time]
-end = 2.0
-save = 4
-[compare]
-tokens = [10, 20]
-repetitions = 2
-[ensemble]
-tokens = [10]
-runs = 3
-"""
 PERTURBED = "modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]"
 RUNS = {
     "density": CIRCLE,

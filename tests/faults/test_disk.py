@@ -17,27 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from children import Chain, chain, command, traced, warm
+from children import CIRCLE, Chain, chain, command, traced, warm
 
-CONFIG = """\
-[problem]
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
-[representation]
-tolerance = 1e-6
-[time]
-end = 5.0
-save = 4
-[compare]
-tokens = [10, 20]
-repetitions = 2
-[ensemble]
-tokens = [10]
-runs = 6
-"""
+CONFIG = CIRCLE.replace("end = 2.0", "end = 5.0").replace("runs = 3", "runs = 6")
 FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EFBIG), os.strerror(errno.EIO))
 PARTS = 4
 

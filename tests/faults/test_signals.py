@@ -14,22 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from children import STOPPING, Chain, End, chain, traced
+from children import CIRCLE, STOPPING, Chain, End, chain, traced
 
 KILL = signal.SIGKILL
-CONFIG = """\
-[problem]
-manifold = "circle"
-beta = 4.0
-[initial]
-name = "perturbed_uniform"
-modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
-[representation]
-tolerance = 1e-6
-[time]
-end = 5.0
-save = 4
-"""
+CONFIG = CIRCLE.replace("end = 2.0", "end = 5.0")
 
 
 def options(*values: str) -> list[str]:
