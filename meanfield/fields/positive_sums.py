@@ -14,6 +14,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.compute.threads import map_chunks
+from meanfield.fields import PAIRS_AT_ONCE
 from meanfield.fields.lost_digits import ROUNDING_SHARE, sees_far
 from meanfield.fields.mean_field import MeanField
 from meanfield.manifolds.label_cells import LabelCells
@@ -22,8 +23,6 @@ from meanfield.problem import Problem
 
 MOST_PAIRED_NODES = 5_000
 """Nodes up to which their n^2 pairs are summed: 0.2 s a velocity."""
-
-_PAIRS_AT_ONCE = 1 << 18  # 2 MiB
 
 
 def sums_pairs(problem: Problem, count: int) -> bool:
@@ -97,7 +96,7 @@ def _sums(problem: Problem, x: FloatArray, terms: FloatArray) -> FloatArray:
     beta, count = problem.kernel.beta, len(x)
     heavy = terms[:, 0] > 0.0
     sources, terms = beta * x[heavy].T, terms[heavy]
-    rows = max(1, _PAIRS_AT_ONCE // count)
+    rows = max(1, PAIRS_AT_ONCE // count)
 
     def chunk(i: int) -> FloatArray:
         weights = x[i * rows : (i + 1) * rows] @ sources

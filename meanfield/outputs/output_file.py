@@ -33,6 +33,9 @@ from meanfield.files.replacing import OutputError, not_written, replacing, unint
 # Room for what HDF5 adds to the data: structures, and chunks that are not yet full.
 _MARGIN = 2**22
 
+FLUSH_SECONDS = 1.0
+"""Least time between two: a flush costs some milliseconds, so at most about one per cent."""
+
 
 class LostOutputError(OutputError):
     """The output is not the file any more that this process wrote."""

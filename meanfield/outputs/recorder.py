@@ -16,7 +16,7 @@ from meanfield.errors import SimulationError
 from meanfield.events import Event
 from meanfield.files.replacing import OutputError, uninterrupted
 from meanfield.outputs import run_writer
-from meanfield.outputs.output_file import OutputFile, replace_file
+from meanfield.outputs.output_file import FLUSH_SECONDS, OutputFile, replace_file
 from meanfield.outputs.provenance import FACTS
 from meanfield.outputs.result_hash import result_hash
 from meanfield.outputs.run_file import file_results
@@ -24,7 +24,6 @@ from meanfield.outputs.wall_time import WallTime
 from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED, RUNNING, cut_short
 
-_FLUSH_SECONDS = 1.0
 _FLUSH_SHARE = 10.0
 # Attributes that may change when a run is resumed.
 _OF_THE_SESSION = {"config", "title", *FACTS}
@@ -148,7 +147,7 @@ def record(
             size += run_writer.nbytes(row.state)
             waiting = clock.perf_counter() - flushed
             heavy = size > PENDING_BYTES and size > output.size / 2
-            if waiting > max(_FLUSH_SECONDS, _FLUSH_SHARE * cost) or heavy:
+            if waiting > max(FLUSH_SECONDS, _FLUSH_SHARE * cost) or heavy:
                 cost = flush(RUNNING)
                 flushed, size = clock.perf_counter(), 0
             yield snapshot

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from meanfield.outputs.output_file import OutputFile, replace_file
+from meanfield.outputs.output_file import FLUSH_SECONDS, OutputFile, replace_file
 from meanfield.outputs.reading import FormatError, opened, plain_attributes
 from meanfield.outputs.result_hash import result_hash
 from meanfield.outputs.wall_time import WallTime
@@ -37,9 +37,6 @@ Table = TypeVar("Table")
 
 STUDY_COMMANDS: dict[Kind, str] = {"comparison": "compare", "ensemble": "ensemble"}
 """Kind of a study file -> the command that writes it."""
-
-# A flush costs some milliseconds: at most about one per cent of the time.
-_FLUSH_SECONDS = 1.0
 
 
 def write_study(
@@ -187,7 +184,7 @@ def record_study(
         for runs, part in spent.over(parts, "running"):
             with spent.during("writing"):
                 table = study.placed(table, runs, part)
-            if clock.perf_counter() - written > _FLUSH_SECONDS:
+            if clock.perf_counter() - written > FLUSH_SECONDS:
                 put_down(RUNNING)
                 written = clock.perf_counter()
             yield runs

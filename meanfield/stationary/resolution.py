@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from meanfield.problem import Problem
-from meanfield.stationary.symmetry import Symmetry, axisymmetric, log_harmonic_counts
+from meanfield.stationary.symmetry import SPARE_NODES, Symmetry, axisymmetric, log_harmonic_counts
 from meanfield.theory.stability import couplings
 
 # Share of the largest value of the potential below which a degree is not carried.
@@ -16,7 +16,6 @@ _NEGLIGIBLE = 1e-17
 _DEGREES_PER_WIDTH = 9.0
 # For broad densities, whose spectrum is not that of a Gaussian.
 _SPARE_DEGREES = 24
-_SPARE_NODES = 32
 # Values of 1,000 basis functions take 0.3 GB.
 _LARGEST_NODES = 2**15
 
@@ -55,7 +54,7 @@ def stationary_symmetry(
     degree = max(carrying_degree(problem), fold) if max_degree is None else max_degree
     width, dimension = narrowest_width(problem, diffusivity), problem.zonal.dimension
     # n nodes integrate degree 2 n.
-    nodes = 2 * degree + dimension // 2 + _SPARE_NODES + math.ceil(degrees_of_width(width) / 2)
+    nodes = 2 * degree + dimension // 2 + SPARE_NODES + math.ceil(degrees_of_width(width) / 2)
     if nodes > _LARGEST_NODES:
         raise ValueError(
             f"diffusivity = {diffusivity:g} makes states of width {width:.1g}: "

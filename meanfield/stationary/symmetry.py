@@ -23,7 +23,7 @@ from meanfield.arrays import FloatArray, IntArray
 
 # Nodes beyond exactness for the basis: broad fields exp(V) are polynomials of low degree but for
 # rounding. Sharp ones need more, see `stationary_symmetry`.
-_SPARE_NODES = 32
+SPARE_NODES = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ def axisymmetric(
         )
     least = max_degree + dimension // 2 + 1
     if nodes is None:
-        nodes = least + max_degree + _SPARE_NODES
+        nodes = least + max_degree + SPARE_NODES
     if nodes < least:
         raise ValueError(
             f"nodes = {nodes} cannot resolve degree {max_degree} on S^{dimension}: "

@@ -25,10 +25,9 @@ import operator
 
 from meanfield.kernels.exponential import inverse_bessel_ratio
 from meanfield.problem import Problem
-from meanfield.theory.stability import couplings, critical_degree
+from meanfield.theory.stability import TIE, couplings, critical_degree
 
 # Ratios of multipliers that differ from 1 by rounding of a quadrature are 1.
-_TIE = 1e-12
 
 
 def tricritical_beta(dimension: int) -> float:
@@ -128,7 +127,7 @@ def branch_direction(problem: Problem) -> float:
     kappa = math.sqrt(squared)
     coupling = couplings(problem, 2 * k)
     q = float(coupling[2 * k] / coupling[k])
-    if q >= 1.0 - _TIE:
+    if q >= 1.0 - TIE:
         # Both degrees lose stability together: the branch leaves linearly.
         return math.inf
     if not zonal.normalized or kernel.log_slope is None:

@@ -21,7 +21,7 @@ from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.problem import Problem
 
 # Multipliers that differ by rounding of a quadrature are equal.
-_TIE = 1e-12
+TIE = 1e-12
 
 
 def couplings(problem: Problem, max_degree: int) -> FloatArray:
@@ -140,7 +140,7 @@ def critical_degree(problem: Problem) -> int:
             f"strength = {problem.zonal.strength:g}. Change the sign of the strength or of beta."
         )
     coupling = couplings(problem, max(problem.zonal.degree, 1))
-    return int(np.argmax(coupling >= (1.0 - _TIE) * critical))
+    return int(np.argmax(coupling >= (1.0 - TIE) * critical))
 
 
 def onset_time(problem: Problem, tokens: int) -> float:

@@ -221,7 +221,7 @@ KILLED = """\
 import sys
 from meanfield.commands.main import main
 from meanfield.outputs import study_file
-study_file._FLUSH_SECONDS = 0.0
+study_file.FLUSH_SECONDS = 0.0
 main(["ensemble", *sys.argv[1:], "--workers", "1", "--quiet"])
 """
 

@@ -106,7 +106,7 @@ EAGER = """\
 import sys
 from meanfield.commands.main import main
 from meanfield.outputs import study_file
-study_file._FLUSH_SECONDS = 0.0
+study_file.FLUSH_SECONDS = 0.0
 sys.exit(main(["ensemble", *sys.argv[1:], "--quiet"]))
 """
 

@@ -143,7 +143,7 @@ def test_run_that_goes_on_has_no_hash(
     command = ["run", str(config), "-o", str(output), "--quiet"]
     assert main([*command, "--set", "time.end=0.8", "--set", "time.save=3"]) == 0
     assert "result_hash" in load(output).attributes
-    monkeypatch.setattr(recorder, "_FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
     monkeypatch.setattr(recorder, "_FLUSH_SHARE", 0.0)
     between: list[dict[str, Any]] = []
     real = recorder.replace_file

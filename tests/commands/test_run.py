@@ -157,7 +157,7 @@ def test_full_disk_is_a_failed_run_with_a_valid_file(config: Path) -> None:
     """A run would show HDF5's traceback, or leave a broken file."""
     code = (
         "import resource, sys\nfrom meanfield.commands.main import main\n"
-        "from meanfield.outputs import recorder\nrecorder._FLUSH_SECONDS = 0.0\n"
+        "from meanfield.outputs import recorder\nrecorder.FLUSH_SECONDS = 0.0\n"
         "recorder._FLUSH_SHARE = 0.0\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4_700_000, 4_700_000))\nsys.exit(main())"
     )

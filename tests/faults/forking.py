@@ -210,7 +210,7 @@ def _too_long(number: int, frame: Any) -> None:
 
 def serve() -> None:
     """Answer until nobody asks."""
-    recorder._FLUSH_SECONDS = recorder._FLUSH_SHARE = study_file._FLUSH_SECONDS = 0.0
+    recorder.FLUSH_SECONDS = recorder._FLUSH_SHARE = study_file.FLUSH_SECONDS = 0.0
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.set_inheritable(answers.fileno(), False)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -57,7 +57,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write every row at once."""
-    monkeypatch.setattr(recorder, "_FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
     monkeypatch.setattr(recorder, "_FLUSH_SHARE", 0.0)
 
 
@@ -116,7 +116,7 @@ def test_writing_costs_a_share_of_the_time(path: Path, monkeypatch: pytest.Monke
 
 def test_states_do_not_fill_the_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gigabytes of tokens would wait for their turn to be written."""
-    monkeypatch.setattr(recorder, "_FLUSH_SECONDS", 1e9)
+    monkeypatch.setattr(recorder, "FLUSH_SECONDS", 1e9)
     monkeypatch.setattr(recorder, "PENDING_BYTES", 100)
     waiting = []
     real = run_writer.append

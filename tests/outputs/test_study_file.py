@@ -91,7 +91,7 @@ def test_a_consumer_that_stops_interrupts() -> None:
 
 def test_results_are_written_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed process would lose everything."""
-    monkeypatch.setattr(study_file, "_FLUSH_SECONDS", -1.0)
+    monkeypatch.setattr(study_file, "FLUSH_SECONDS", -1.0)
     notes = Notes()
     list(notes.stream(results()))
     assert notes.written[1:-1] == [("running", 1), ("running", 2), ("running", 3)]

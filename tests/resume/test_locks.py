@@ -33,7 +33,7 @@ from meanfield.commands import run, studies
 from meanfield.commands.main import main
 from meanfield.outputs import recorder, study_file
 from meanfield.studies import ensemble
-recorder._FLUSH_SECONDS = recorder._FLUSH_SHARE = study_file._FLUSH_SECONDS = 0.0
+recorder.FLUSH_SECONDS = recorder._FLUSH_SHARE = study_file.FLUSH_SECONDS = 0.0
 ensemble._MOST_BLOCKED = 1
 
 def held(stream, *others, **options):

@@ -31,11 +31,10 @@ from meanfield.compute.elementary import (
 )
 from meanfield.compute.lanes import lane_sum, load_8, load_16, spread_8, spread_16
 from meanfield.compute.threads import MOST_CHUNKS, chunk_bounds, map_chunks
+from meanfield.fields import ROWS_PER_CHUNK
 
 # Pairs computed at a time, before they are summed: a few arrays of this length stay in L1.
 _BLOCK = 256
-# Tokens from which the work is worth several threads (a quarter of a million pairs, 0.1 ms).
-_ROWS_PER_CHUNK = 512
 # A partition function below this is at the mercy of the exponentials' underflow at 2^-1021.
 _UNDERFLOW = 1e-290
 # Beyond this the difference of two angles is no longer reduced exactly.
@@ -47,7 +46,7 @@ def among_themselves(
 ) -> FloatArray:
     """Velocity of every token in the field of all."""
     n = angles.size
-    chunks = min(MOST_CHUNKS, max(1, n // _ROWS_PER_CHUNK))
+    chunks = min(MOST_CHUNKS, max(1, n // ROWS_PER_CHUNK))
     if chunks == 1:
         velocity, right = _few(angles, masses, beta, normalized)
         if right:
@@ -72,7 +71,7 @@ def at_targets(
 ) -> FloatArray:
     """Velocity at any places in the field of the tokens."""
     angles, targets = _reduced(angles), _reduced(targets)
-    chunks = min(MOST_CHUNKS, max(1, targets.size * angles.size // _ROWS_PER_CHUNK**2))
+    chunks = min(MOST_CHUNKS, max(1, targets.size * angles.size // ROWS_PER_CHUNK**2))
     bounds = chunk_bounds(targets.size, chunks)
 
     def strip(chunk: int) -> tuple[FloatArray, FloatArray]:

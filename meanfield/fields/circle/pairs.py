@@ -15,8 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import FloatArray
-
-_PAIRS_AT_ONCE = 1 << 18  # 2 MiB per array of pairs: several of them stay in cache
+from meanfield.fields import PAIRS_AT_ONCE
 
 
 def exponential_velocity_circle(
@@ -127,7 +126,7 @@ def pairwise_velocity(
     angles, masses = _checked(points, weights)
     places = angles if targets is None else np.asarray(targets, dtype=np.float64)
     velocity = np.empty(len(places))
-    rows = max(1, _PAIRS_AT_ONCE // len(angles))
+    rows = max(1, PAIRS_AT_ONCE // len(angles))
     for start in range(0, len(places), rows):
         differences = places[start : start + rows, None] - angles  # (rows, n)
         affinity = attention(np.cos(differences)) * masses

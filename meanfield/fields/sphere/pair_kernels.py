@@ -26,6 +26,7 @@ from meanfield.compute.compiled import njit
 from meanfield.compute.elementary import exp2, fma, from_bits, to_bits, wide_vectors
 from meanfield.compute.lanes import lane_sum, load_16, spread_16
 from meanfield.compute.threads import MOST_CHUNKS, chunk_bounds, map_chunks
+from meanfield.fields import ROWS_PER_CHUNK
 
 # Pairs computed at a time, before they are summed: a few arrays of this length stay in L1.
 _BLOCK = 256
@@ -35,8 +36,6 @@ _STEP = 32
 _NEVER = -1e4
 # Rows that meet a block before the next one is fetched: it, too, then stays in L1.
 _ROWS = 64
-# Tokens from which the work is worth several threads (a quarter of a million pairs, 0.1 ms).
-_ROWS_PER_CHUNK = 512
 # A partition function below this is at the mercy of the exponentials' underflow at 2^-1021.
 _UNDERFLOW = 1e-290
 
@@ -46,7 +45,7 @@ def among_themselves(
 ) -> FloatArray:
     """Velocity of every token in the field of all; points and result of shape (n, 3)."""
     n = len(points)
-    chunks = min(MOST_CHUNKS, max(1, n // _ROWS_PER_CHUNK))
+    chunks = min(MOST_CHUNKS, max(1, n // ROWS_PER_CHUNK))
     if chunks == 1:
         velocity, right = _few(points, masses, beta, normalized)
         if right:
@@ -69,7 +68,7 @@ def at_targets(
 ) -> FloatArray:
     """Velocity at any places in the field of the tokens; places and result of shape (m, 3)."""
     rows, padded = _padded(points, masses)
-    chunks = min(MOST_CHUNKS, max(1, len(targets) * len(points) // _ROWS_PER_CHUNK**2))
+    chunks = min(MOST_CHUNKS, max(1, len(targets) * len(points) // ROWS_PER_CHUNK**2))
     bounds = chunk_bounds(len(targets), chunks)
 
     def strip(chunk: int) -> FloatArray:

@@ -15,8 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import FloatArray
-
-_PAIRS_AT_ONCE = 1 << 18  # 2 MiB per array of pairs: several of them stay in cache
+from meanfield.fields import PAIRS_AT_ONCE
 
 
 def exponential_velocity_sphere(
@@ -131,7 +130,7 @@ def pairwise_velocity(
     vectors, masses = _checked(points, weights)
     places = vectors if targets is None else _vectors("targets", targets)
     velocity = np.empty_like(places)
-    rows = max(1, _PAIRS_AT_ONCE // len(vectors))
+    rows = max(1, PAIRS_AT_ONCE // len(vectors))
     for start in range(0, len(places), rows):
         some = places[start : start + rows]
         sign = np.where(some @ vectors.T < 0.0, -1.0, 1.0)  # (rows, n)

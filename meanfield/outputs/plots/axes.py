@@ -27,7 +27,7 @@ _LINE = 1.35  # lines of text, from one to the next
 _CHARACTER = 0.6  # width, in sizes of the font
 # Distance between neighbouring labels, as a share of the height of a line of text.
 _SPACING = 1.25
-_POINTS_PER_INCH = 72.0
+POINTS_PER_INCH = 72.0
 
 
 def number_label(value: float, digits: int = 4) -> str:
@@ -107,7 +107,7 @@ def mark_hand_overs(
     low, high = axes.get_xlim()
     logarithmic = axes.get_xscale() == "log"
     start, stop = places_on_axis(np.array([low, high]), logarithmic)
-    size = _WIDTH * _POINTS_PER_INCH
+    size = _WIDTH * POINTS_PER_INCH
     ends: list[float] = []  # of the last name in each row
     for time, name in frame.hand_overs:
         if not low < time < high:
@@ -152,7 +152,7 @@ def label_ends(
         low, high = np.log(low), np.log(high)
         labels = [(np.log(value), text, colour) for value, text, colour in labels if value > 0]
     placed = sorted(((value - low) / (high - low), text, colour) for value, text, colour in labels)
-    gap = _SPACING * size / _POINTS_PER_INCH / height
+    gap = _SPACING * size / POINTS_PER_INCH / height
     at = spread([float(np.clip(place, 0.0, 1.0)) for place, _, _ in placed], gap)
     for y, (_, text, colour) in zip(at, placed, strict=True):
         axes.annotate(

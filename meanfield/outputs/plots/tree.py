@@ -13,7 +13,12 @@ from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.observables.cluster_tree import ClusterTree
-from meanfield.outputs.plots.axes import add_growth_times, mark_hand_overs, set_time_axis
+from meanfield.outputs.plots.axes import (
+    POINTS_PER_INCH,
+    add_growth_times,
+    mark_hand_overs,
+    set_time_axis,
+)
 from meanfield.outputs.plots.style import INK, MUTED, ORDER, set_title
 from meanfield.pictures.series import FILLED, TreePicture
 
@@ -21,7 +26,6 @@ from meanfield.pictures.series import FILLED, TreePicture
 _WIDTH, _HEIGHT = 7.6, 3.9
 _THINNEST = 0.4
 _SIZE = 7.5
-_POINTS_PER_INCH = 72.0
 # Lighter leaves have no number.
 _LEAST_LABELLED = 0.01
 
@@ -44,7 +48,7 @@ def _on_axes(tree: ClusterTree, heights: FloatArray, axes: Axes) -> None:
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.set_ylabel("clusters, as thick as they are heavy", labelpad=30)
-    widths = np.maximum(FILLED * _HEIGHT * _POINTS_PER_INCH * tree.mass, _THINNEST)
+    widths = np.maximum(FILLED * _HEIGHT * POINTS_PER_INCH * tree.mass, _THINNEST)
     branches = np.stack([np.stack([begin, heights], -1), np.stack([end, heights], -1)], axis=1)
     joints = np.stack(
         [np.stack([end[tree.children[:, k]], heights[tree.children[:, k]]], -1) for k in (0, 1)],
@@ -67,7 +71,7 @@ def _write_masses(
     """Masses of leaves on the left, of roots on the right, of others above, where there is room."""
     count = len(tree.numbers)
     low, high = axes.get_xlim()
-    line = 1.15 * _SIZE / _POINTS_PER_INCH / _HEIGHT
+    line = 1.15 * _SIZE / POINTS_PER_INCH / _HEIGHT
 
     def fitting(nodes: IntArray) -> list[int]:
         """Heaviest first, no two within a line of text."""
@@ -95,9 +99,9 @@ def _write_masses(
         words = f"{tree.mass[node]:.2g}"
         if not np.isfinite(tree.end[node]) or tree.begin[node] < low:
             continue
-        wide = (len(words) + 1) * 0.62 * _SIZE / _POINTS_PER_INCH
+        wide = (len(words) + 1) * 0.62 * _SIZE / POINTS_PER_INCH
         left = float(np.log(begin[node] / low) * inches)
-        top = heights[node] + 0.5 * widths[node] / _POINTS_PER_INCH / _HEIGHT
+        top = heights[node] + 0.5 * widths[node] / POINTS_PER_INCH / _HEIGHT
         free = all(abs(top - y) > line or left > x + w or x > left + wide for x, y, w in placed)
         if free and left + wide < float(np.log(end[node] / low) * inches):
             placed.append((left, float(top), wide))

@@ -15,6 +15,12 @@ from typing import NamedTuple
 
 from meanfield.arrays import EPS
 
+SAMPLES = 1024
+"""Points whose median tells where that of all is."""
+
+WINDOW = 0.03
+"""Of the circle, on either side of the sampled median: the median of all is there."""
+
 Evaluation = tuple[float, float, float]
 """Value, one right slope, and curvature (0 where there is none to speak of)."""
 

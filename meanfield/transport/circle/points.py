@@ -12,12 +12,10 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.compute.compiled import njit
-from meanfield.transport.circle.convex import Evaluation, minimise_convex
+from meanfield.transport.circle.convex import SAMPLES, WINDOW, Evaluation, minimise_convex
 
 _TOTAL = 2**60  # sums of two levels stay below 2^63
 _DIRECT = 8192
-_SAMPLES = 1024
-_WINDOW = 0.03  # of the circle, on either side of the sampled median
 
 
 def reduce_angles(points: FloatArray) -> FloatArray:
@@ -129,10 +127,10 @@ def _median(points: FloatArray, levels: IntArray, arcs: FloatArray) -> int:
     before = 0.0
     if len(levels) > _DIRECT:
         # A window from levels at equispaced angles; only what falls inside has to be sorted.
-        angles = np.linspace(0.0, 2.0 * np.pi, _SAMPLES, endpoint=False)
+        angles = np.linspace(0.0, 2.0 * np.pi, SAMPLES, endpoint=False)
         sample = np.sort(levels[np.searchsorted(points, angles) - 1])
-        low = sample[int((0.5 - _WINDOW) * _SAMPLES)]
-        high = sample[int((0.5 + _WINDOW) * _SAMPLES)]
+        low = sample[int((0.5 - WINDOW) * SAMPLES)]
+        high = sample[int((0.5 + WINDOW) * SAMPLES)]
         under = float(arcs @ (levels < low))
         inside = np.flatnonzero((levels >= low) & (levels <= high))
         if under < np.pi <= under + arcs[inside].sum():

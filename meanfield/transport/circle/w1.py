@@ -18,7 +18,7 @@ from meanfield.arrays import FloatArray
 from meanfield.compute.compiled import njit
 from meanfield.compute.elementary import fma
 from meanfield.transport.circle.cdf import TERMS, polynomial
-from meanfield.transport.circle.convex import Evaluation, minimise_convex
+from meanfield.transport.circle.convex import SAMPLES, WINDOW, Evaluation, minimise_convex
 from meanfield.transport.circle.w1_pieces import (
     BASE,
     CELL,
@@ -31,8 +31,6 @@ from meanfield.transport.circle.w1_pieces import (
     integrate,
 )
 
-_SAMPLES = 1024
-_WINDOW = 0.03  # of the circle, on either side of the sampled median
 _DIRECT = 4096  # below that many pieces all are kept
 _BLOCK = 64  # points of one cell that are evaluated together
 
@@ -55,10 +53,10 @@ def w1_with_density(points: FloatArray, levels: FloatArray, rows: FloatArray, ma
     kept = np.empty((capacity, COLUMNS))  # memory that is not written costs nothing
     low, high, start = -np.inf, np.inf, 0.0
     if capacity > _DIRECT:
-        values = np.sort(_samples(points, levels, rows, mass, _SAMPLES))
-        low = values[int((0.5 - _WINDOW) * _SAMPLES)]
-        high = values[int((0.5 + _WINDOW) * _SAMPLES)]
-        start = values[_SAMPLES // 2]
+        values = np.sort(_samples(points, levels, rows, mass, SAMPLES))
+        low = values[int((0.5 - WINDOW) * SAMPLES)]
+        high = values[int((0.5 + WINDOW) * SAMPLES)]
+        start = values[SAMPLES // 2]
     count, aside = _sort_out(points, levels, rows, mass, low, high, kept)
     if np.isfinite(low):
         # Samples may mislead: the slopes say whether the median is in the window.

@@ -137,7 +137,7 @@ def test_generic_kernel_in_blocks_is_the_dense_sum(monkeypatch: pytest.MonkeyPat
     """Rows at the seams of blocks must not be lost."""
     from meanfield.fields.circle import pairs as pairwise
 
-    monkeypatch.setattr(pairwise, "_PAIRS_AT_ONCE", 70)
+    monkeypatch.setattr(pairwise, "PAIRS_AT_ONCE", 70)
     rng = np.random.default_rng(4)
     points, targets = rng.uniform(0.0, 6.0, 23), rng.uniform(0.0, 6.0, 17)
     d = targets[:, None] - points
@@ -201,7 +201,7 @@ def test_strips_of_the_triangle_cover_all_rows(monkeypatch: pytest.MonkeyPatch) 
     points = rng.uniform(0.0, 6.0, 97)
     expected = exponential_velocity_circle(points, None, 4.0, True)
     for rows in (1, 5, 30, 96):
-        monkeypatch.setattr(pair_kernels, "_ROWS_PER_CHUNK", rows)
+        monkeypatch.setattr(pair_kernels, "ROWS_PER_CHUNK", rows)
         found = exponential_velocity_circle(points, None, 4.0, True)
         np.testing.assert_allclose(found, expected, atol=1e-15)
 

@@ -183,7 +183,7 @@ def test_generic_kernel_gives_the_exponential_one(beta: float, normalized: bool)
 
 def test_generic_kernel_in_blocks_is_the_dense_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows at the seams of blocks must not be lost."""
-    monkeypatch.setattr(pairwise, "_PAIRS_AT_ONCE", 70)
+    monkeypatch.setattr(pairwise, "PAIRS_AT_ONCE", 70)
     rng = np.random.default_rng(5)
     points, targets = _uniform(23, rng), _uniform(17, rng)
     s = targets @ points.T
@@ -242,7 +242,7 @@ def test_strips_of_the_triangle_cover_all_rows(monkeypatch: pytest.MonkeyPatch) 
     points = _uniform(97, np.random.default_rng(9))
     expected = exponential_velocity_sphere(points, None, 4.0, True)
     for rows in (1, 5, 30, 96):
-        monkeypatch.setattr(pair_kernels, "_ROWS_PER_CHUNK", rows)
+        monkeypatch.setattr(pair_kernels, "ROWS_PER_CHUNK", rows)
         found = exponential_velocity_sphere(points, None, 4.0, True)
         np.testing.assert_allclose(found, expected, atol=1e-15)
 
