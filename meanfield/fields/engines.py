@@ -87,7 +87,10 @@ def pair_velocity(
 
     Strength is 1. Compiled for kernels with a' = c a, the built-in ones.
     """
-    return _engines(space).pair_velocity(kernel, points, weights, normalized, targets)
+    row = _engines(space)
+    if kernel.log_slope is None:
+        return row.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
+    return row.exponential_velocity(points, weights, kernel.log_slope, normalized, targets)
 
 
 class Engines(Protocol):
@@ -113,15 +116,25 @@ class Engines(Protocol):
     def few_points(self, degree: int) -> int:
         """See `few_points`."""
 
-    def pair_velocity(
+    def exponential_velocity(
         self,
-        kernel: Kernel,
+        points: FloatArray,
+        weights: FloatArray | None,
+        beta: float,
+        normalized: bool,
+        targets: FloatArray | None,
+    ) -> FloatArray:
+        """Sum over pairs for a' = beta a, compiled."""
+
+    def pairwise_velocity(
+        self,
+        attention: Callable[[FloatArray], FloatArray],
         points: FloatArray,
         weights: FloatArray | None,
         normalized: bool,
         targets: FloatArray | None,
     ) -> FloatArray:
-        """See `pair_velocity`."""
+        """Sum over pairs for any kernel."""
 
 
 @lru_cache

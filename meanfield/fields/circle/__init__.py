@@ -11,12 +11,14 @@ from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.fields.circle import density as kernels
 from meanfield.fields.circle import pairs, tokens
 from meanfield.fields.mean_field import Interaction, Transport
-from meanfield.kernels import Kernel
 from meanfield.manifolds.circle.grid import alias_free_size
 
 _LEAST_VELOCITY_DEGREE = 64
 # Crossover at any degree, as tests/benchmarks/circle_velocity.py measures it.
 _FEW_POINTS = 100
+
+exponential_velocity = pairs.exponential_velocity_circle
+pairwise_velocity = pairs.pairwise_velocity
 
 
 def transport(felt: Interaction, max_degree: int) -> Transport:
@@ -53,19 +55,6 @@ def own_velocity(
 def few_points(degree: int) -> int:
     """The same at any degree."""
     return _FEW_POINTS
-
-
-def pair_velocity(
-    kernel: Kernel,
-    points: FloatArray,
-    weights: FloatArray | None,
-    normalized: bool,
-    targets: FloatArray | None,
-) -> FloatArray:
-    """Compiled for built-in kernels."""
-    if kernel.log_slope is None:
-        return pairs.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
-    return pairs.exponential_velocity_circle(points, weights, kernel.log_slope, normalized, targets)
 
 
 @lru_cache(maxsize=64)

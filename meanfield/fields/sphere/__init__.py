@@ -8,8 +8,10 @@ from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.fields.sphere import density as by_rings
 from meanfield.fields.sphere import pairs, tokens
-from meanfield.kernels import Kernel
 from meanfield.manifolds.sphere.scratch import Scratch
+
+exponential_velocity = pairs.exponential_velocity_sphere
+pairwise_velocity = pairs.pairwise_velocity
 
 
 def transport(felt: Interaction, max_degree: int) -> Transport:
@@ -55,16 +57,3 @@ def own_velocity(
 def few_points(degree: int) -> int:
     """Near the crossovers of tests/benchmarks/sphere_methods.py; above 64 by transforms."""
     return 100 + 2 * degree**2 // 9 if degree <= 64 else 200 + 19 * degree
-
-
-def pair_velocity(
-    kernel: Kernel,
-    points: FloatArray,
-    weights: FloatArray | None,
-    normalized: bool,
-    targets: FloatArray | None,
-) -> FloatArray:
-    """Compiled for built-in kernels."""
-    if kernel.log_slope is None:
-        return pairs.pairwise_velocity(kernel.attention, points, weights, normalized, targets)
-    return pairs.exponential_velocity_sphere(points, weights, kernel.log_slope, normalized, targets)
