@@ -24,7 +24,7 @@ import numpy as np
 from meanfield.arrays import IntArray
 from meanfield.files.replacing import replace_bytes
 from meanfield.problem import Problem
-from meanfield.run import problem_attributes
+from meanfield.runs import problem_attributes
 from meanfield.studies.corrected_law import constants, corrected_counts, on_nodes
 from meanfield.studies.count_law import CountLaw, law_of, total_variation
 from meanfield.studies.ensemble_results import Ensemble

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from meanfield.observables.cluster_tree import cluster_tree
     from meanfield.outputs.run_file import load
     from meanfield.problem import Problem
-    from meanfield.run import Run
+    from meanfield.runs import Run
     from meanfield.sampling import sample_tokens
     from meanfield.simulation import simulate
     from meanfield.stationary.states import stationary_state
@@ -128,7 +128,7 @@ _MODULES = {
     "observables.cluster_tree": "cluster_tree",
     "outputs.run_file": "load",
     "problem": "Problem",
-    "run": "Run",
+    "runs": "Run",
     "sampling": "sample_tokens",
     "simulation": "simulate",
     "stationary.states": "stationary_state",

@@ -23,7 +23,7 @@ from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, hand_over_rule, represent
-from meanfield.run import Run, problem_attributes
+from meanfield.runs import Run, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import RUNNING, is_cut_short
 from meanfield.theory.stability import growth_rates
@@ -90,7 +90,7 @@ def execute(
                 (checkpoint, name), times, stored = continued
                 if len(times) == 0:
                     return
-                reached = float(stored.time[-1])
+                reached = float(stored.scaled_time[-1])
                 facts = provenance(stored.attributes, f"from t = {reached:.6g} on")
                 spent.add(seconds_by_phase(stored.attributes))
                 family = REPRESENTATIONS[name]
@@ -171,6 +171,7 @@ def _attributes(config: Config) -> dict[str, Any]:
         "seed": config.options.seed,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "status": RUNNING,
+        "time_unit": config.unit,
     }
 
 
@@ -185,10 +186,10 @@ def _continuation(
     run = load(path, states="none")
     stored = str(run.attributes.get("config", ""))
     check_continues(config, stored, config.output.path, _FREE_KEYS)
-    if len(run.time) == 0:
+    if len(run.scaled_time) == 0:
         return None
     _check_kernel(config, run, rates)
-    remaining = times_after(config.times, float(run.time[-1]))
+    remaining = times_after(config.times, float(run.scaled_time[-1]))
     count = float(run.observables["clusters/count"][-1])
     moments = config.problem.space.packed(run.moments[-1])
     if config.stop == "one_cluster" and is_one_cluster(config.problem, moments, count):

@@ -10,7 +10,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
 from meanfield.representations import Options, hand_over_rule, represent
-from meanfield.run import Run, collect
+from meanfield.runs import Run, collect
 from meanfield.theory.time_units import time_unit
 from meanfield.trajectory import trajectory
 
@@ -77,7 +77,7 @@ def simulate(
         tolerance=chosen.step_tolerance,
         hand_over=hand_over_rule(problem, chosen),
     )
-    return collect(problem, stream)
+    return collect(problem, stream, unit=unit)
 
 
 def scaled_times(

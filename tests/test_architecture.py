@@ -28,7 +28,7 @@ FLOORS = [
     ["stationary"],
     ["representations"],
     ["snapshot", "schemes"],
-    ["run", "trajectory"],
+    ["runs", "trajectory"],
     ["simulation"],
     ["studies"],
     ["pictures"],
@@ -136,14 +136,14 @@ def test_imports_that_hide_are_seen() -> None:
     hidden = "def f():\n    from meanfield.{} import x\n"
     graph = imports(
         {
-            "meanfield.run": hidden.format("outputs.plots"),
+            "meanfield.runs": hidden.format("outputs.plots"),
             "meanfield.outputs.plots": "import meanfield.outputs.style",
             "meanfield.outputs.style": hidden.format("outputs.plots"),
             "meanfield.outputs.bounds": "import_module(f'meanfield.commands.{name}')",
-            "meanfield.commands": "if TYPE_CHECKING:\n    import meanfield.run",
+            "meanfield.commands": "if TYPE_CHECKING:\n    import meanfield.runs",
         }
     )
-    above = ["run imports meanfield.outputs.plots", "outputs.bounds imports meanfield.commands"]
+    above = ["runs imports meanfield.outputs.plots", "outputs.bounds imports meanfield.commands"]
     assert upwards(graph) == [f"meanfield.{told}, which stands above it" for told in above]
     (circle,) = circles(graph)
     assert set(circle.split(" -> ")) == {"meanfield.outputs.plots", "meanfield.outputs.style"}

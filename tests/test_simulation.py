@@ -8,12 +8,19 @@ from meanfield.simulation import save_times
 
 
 def test_simulate_converts_units_at_the_boundary() -> None:
-    """Paper time is scaled time e^-beta; stored times are scaled."""
+    """Paper time is scaled time e^-beta; a run tells both, and knows what was asked for."""
     law = mf.perturbed_uniform([[1, 0.1, 0.05], [2, 0.0, 0.15], [3, -0.12, 0.05]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
     paper = mf.simulate(problem, until=0.1, unit="paper", save=3)
     scaled = mf.simulate(problem, until=0.1 * np.exp(5.0), save=3)
-    np.testing.assert_allclose(paper.time, scaled.time, rtol=1e-15)
+    np.testing.assert_allclose(paper.time, [0.0, 0.05, 0.1], rtol=1e-15)
+    np.testing.assert_allclose(paper.scaled_time, scaled.time, rtol=1e-15)
+    growth = mf.growth_rate_max(problem) * paper.scaled_time
+    np.testing.assert_allclose(paper.time_in("growth"), growth, rtol=1e-15)
+    assert (paper.unit, scaled.unit) == ("paper", "scaled")
+    assert repr(paper) == "Run(circle, 3 saved times from t = 0 to 0.1 paper time, completed)"
+    with pytest.raises(ValueError, match="unit 'years' is not known. Known: scaled, paper, growth"):
+        paper.time_in("years")
     np.testing.assert_allclose(paper.moments, scaled.moments, rtol=0, atol=1e-12)
 
 

@@ -21,7 +21,7 @@ import meanfield as mf
 from meanfield.config import load_config
 from meanfield.problem import Problem
 from meanfield.representations import Options, represent
-from meanfield.run import collect
+from meanfield.runs import collect
 from meanfield.trajectory import trajectory
 
 FOLDER = Path(__file__).parent

@@ -31,8 +31,10 @@ def happenings(events: Sequence[Event]) -> tuple[list[tuple[float, str]], str]:
     return rows, f"... and {left} more" if left else ""
 
 
-def happening_lines(events: Sequence[Event]) -> list[str]:
+def happening_lines(events: Sequence[Event], unit: float = 1.0) -> list[str]:
     """Lines of progress on what happened; atoms that begin are not worth one.
+
+    Times are in units of so much scaled time.
 
     Examples
     --------
@@ -40,7 +42,7 @@ def happening_lines(events: Sequence[Event]) -> list[str]:
     ['t = 2.5: density -> atoms']
     """
     rows, others = happenings([event for event in events if event.kind != "cluster"])
-    return [f"t = {time:.6g}: {text}" for time, text in rows] + ([others] if others else [])
+    return [f"t = {time / unit:.6g}: {text}" for time, text in rows] + ([others] if others else [])
 
 
 def happenings_json(events: Sequence[Event]) -> dict[str, Any]:

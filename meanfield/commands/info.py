@@ -22,9 +22,10 @@ from meanfield.outputs.result_hash import result_hash, run_results
 from meanfield.outputs.run_file import load
 from meanfield.outputs.study_file import study_kind
 from meanfield.outputs.wall_time import seconds_by_phase
-from meanfield.run import Run
+from meanfield.runs import Run
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
+from meanfield.theory.time_units import time_name
 
 _SAVES_SHOWN = 12
 
@@ -62,7 +63,7 @@ def _read(path: str) -> tuple[Report, dict[str, Any], str]:
         study = load_comparison(path) if kind == "comparison" else load_ensemble(path)
         attributes, digest = read_provenance(path)
         return _study_report(study, path, attributes, digest), attributes, digest
-    digest = result_hash(run_results(run.time, run.moments, run.observables))
+    digest = result_hash(run_results(run.scaled_time, run.moments, run.observables))
     return _run_report(run, digest), run.attributes, digest
 
 
@@ -148,23 +149,25 @@ def _study_report(
 
 def _run_report(run: Run, digest: str) -> Report:
     single = {name: values for name, values in run.observables.items() if values.ndim == 1}
-    columns = {"time": run.time, **dict(sorted(single.items()))}
-    pairs = [*_problem_facts(run.attributes), ("saved times", len(run.time))]
-    if len(run.time):
+    columns = {time_name(run.unit): run.time, **dict(sorted(single.items()))}
+    pairs = [*_problem_facts(run.attributes), ("saved times", len(run.scaled_time))]
+    if len(run.scaled_time):
         pairs.append(("representation", ", then ".join(dict.fromkeys(run.representation))))
         counted = [name for name in ("steps", "rejected") if name in run.diagnostics]
         pairs += [(name, int(run.diagnostics[name][-1])) for name in counted]
     blocks = [facts(pairs)]
-    if len(run.time):
-        picked = np.unique(np.linspace(0, len(run.time) - 1, _SAVES_SHOWN).astype(int))
+    if len(run.scaled_time):
+        picked = np.unique(np.linspace(0, len(run.scaled_time) - 1, _SAVES_SHOWN).astype(int))
         rows = [[f"{values[i]:.6g}" for values in columns.values()] for i in picked]
-        blocks.append(table([name.removesuffix("/count") for name in columns], rows))
+        names = [name.removesuffix("/count").replace("_time", " time") for name in columns]
+        blocks.append(table(names, rows))
         blocks += _happened(run)
     data = {
         **run.attributes,
         "time": run.time,
+        "scaled_time": run.scaled_time,
         "observables": run.observables,
-        **happenings_json(run.events),
+        **happenings_json(run.events_in(run.unit)),
         "provenance": provenance_report(run.attributes, digest).data,
     }
     return Report(blocks, data, columns)
@@ -174,8 +177,11 @@ def _happened(run: Run) -> list[str]:
     """Table of what happened on the way, if anything did."""
     if not run.events:
         return []
-    rows, others = happenings(run.events)
-    cells = [("time", "what happened"), *((f"{time:.6g}", text) for time, text in rows)]
+    rows, others = happenings(run.events_in(run.unit))
+    cells = [
+        (time_name(run.unit).replace("_", " "), "what happened"),
+        *((f"{time:.6g}", text) for time, text in rows),
+    ]
     width = max(len(time) for time, _ in cells)
     lines = [f"{time.rjust(width)}  {text}" for time, text in cells]
     return ["\n".join([*lines, others] if others else lines)]

@@ -18,7 +18,7 @@ from meanfield.config.initial_files import tokens_from_file
 from meanfield.config.keys import located
 from meanfield.measures import Measure
 from meanfield.problem import Problem
-from meanfield.run import problem_attributes
+from meanfield.runs import problem_attributes
 from meanfield.studies.corrected_law import default_corrected_samples
 from meanfield.studies.count_law import CountLaw
 from meanfield.studies.prediction import ClusterPrediction, predict_clusters

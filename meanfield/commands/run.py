@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import time as clock
 from contextlib import closing
-from pathlib import Path
 
 from meanfield.commands.happenings import happening_lines
 from meanfield.commands.interrupts import check_interrupt, patience
@@ -16,6 +15,7 @@ from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
 from meanfield.outputs.output_file import LostOutputError
 from meanfield.snapshot import Snapshot
+from meanfield.theory.time_units import time_unit
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -40,7 +40,7 @@ def execute(options: argparse.Namespace) -> int:
         raise MemoryError(f"not enough memory for this run{note}") from None
     if not options.quiet:
         done = f"{path} holds all the times asked for: nothing to do."
-        say(done if last is None else _summary(path, last, began))
+        say(done if last is None else _summary(config, last, began))
     return 0
 
 
@@ -49,7 +49,7 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
     with patience():
         from meanfield.execute import execute as evolve
 
-    last = None
+    last, length = None, time_unit(config.problem, config.unit)
     run = evolve(config, resume=options.resume, overwrite=options.overwrite, watch=check_interrupt)
     # Closed in any case: an interrupt that arrives out here still reaches the recorder.
     with patience(), closing(run) as stream:
@@ -58,8 +58,8 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
             len(config.times),
             config.title or config.source.stem,
             quiet=options.quiet,
-            note=lambda snapshot: f"t = {snapshot.time:.4g}",
-            lines=lambda snapshot: happening_lines(snapshot.events),
+            note=lambda snapshot: f"t = {snapshot.time / length:.4g}",
+            lines=lambda snapshot: happening_lines(snapshot.events, length),
             before=lambda snapshot: float((config.times < snapshot.time).sum()),
         )
         for snapshot in watched:
@@ -68,6 +68,8 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
     return last
 
 
-def _summary(path: Path, last: Snapshot, began: float) -> str:
+def _summary(config: Config, last: Snapshot, began: float) -> str:
     steps, spent = int(last.diagnostics["steps"]), clock.perf_counter() - began
-    return f"{path}: t = {last.time:.6g} in {steps} steps, {spent:.2f} s."
+    reached = last.time / time_unit(config.problem, config.unit)
+    unit = "" if config.unit == "scaled" else f" {config.unit} time"
+    return f"{config.output.path}: t = {reached:.6g}{unit} in {steps} steps, {spent:.2f} s."

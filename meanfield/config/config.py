@@ -121,6 +121,8 @@ class Config:
         Derived. Representation.
     times : ndarray
         Derived. Times to save, in scaled time.
+    unit : str
+        Given. Unit of time, see `theory.time_units`.
     stop : str or None
         Given. "one_cluster" ends the run early.
     output : Output
@@ -140,6 +142,7 @@ class Config:
     problem: Problem
     options: Options
     times: FloatArray
+    unit: str
     stop: str | None
     output: Output
     inputs: tuple[Path, ...]
@@ -250,6 +253,7 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None, allow_code
         problem=problem,
         options=options,
         times=times,
+        unit=values["time"]["unit"],
         stop=values["time"]["stop"],
         output=output,
         inputs=tuple(inputs),

@@ -18,7 +18,7 @@ from meanfield.kernels import KERNELS
 from meanfield.manifolds import Manifold
 from meanfield.measures import Density
 from meanfield.problem import Problem
-from meanfield.run import Run
+from meanfield.runs import Run
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _told_by_attributes(run: Run) -> Problem:
 
 def _first_state(run: Run, name: str) -> InitialLaw:
     """State that was kept of time 0."""
-    first = run.measures[0] if len(run.time) and run.time[0] == 0 else None
+    first = run.measures[0] if len(run.scaled_time) and run.scaled_time[0] == 0 else None
     if isinstance(first, Density):
         return from_density(first.coefficients)
     # Nodes of characteristics are no tokens: they stand for a density.

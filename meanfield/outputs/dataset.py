@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.observables import OBSERVABLES
-from meanfield.run import Run
+from meanfield.runs import Run
 
 if TYPE_CHECKING:
     import xarray
@@ -41,7 +41,7 @@ def to_xarray(run: Run) -> xarray.Dataset:
     -------
     xarray.Dataset
         A slash in a name becomes an underscore. Attributes are those of the run; those of
-        time tell how to convert it to the papers' time and to growth times.
+        time, which is in the unit of the run, tell how to convert it.
 
     Raises
     ------
@@ -103,7 +103,8 @@ def to_xarray(run: Run) -> xarray.Dataset:
 def _time_attributes(run: Run) -> dict[str, Any]:
     known = ("paper_time_factor", "growth_rate_max")
     factors = {key: run.attributes[key] for key in known if key in run.attributes}
-    return {"long_name": "scaled time", "units": "scaled time", **factors}
+    name = f"{run.unit} time"
+    return {"long_name": name, "units": name, **factors}
 
 
 def _to_length(values: np.ndarray[Any, Any], length: int) -> np.ndarray[Any, Any]:

@@ -23,7 +23,8 @@ HASH = "64 hexadecimal digits"
 
 ATTRIBUTES = {
     TEXT: "meanfield_version created config title status manifold kernel initial versions platform "
-    "processor changes metric note carrier representation units",
+    "processor changes metric note carrier representation units "
+    "time_unit",
     NUMBER: "beta strength diffusivity paper_time_factor growth_rate_max headline_time tolerance "
     "seconds_setup seconds_stepping seconds_observing seconds_running seconds_writing clock epoch "
     "unit time",

@@ -52,7 +52,7 @@ from meanfield.outputs.reading import EXPANSION, FormatError, opened, plain_attr
 from meanfield.outputs.result_hash import run_results
 from meanfield.outputs.study_file import STUDY_COMMANDS, study_kind
 from meanfield.representations import REPRESENTATIONS
-from meanfield.run import Run
+from meanfield.runs import Run
 from meanfield.snapshot import Checkpoint
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _read(file: h5py.File, states: str) -> Run:
         names = texts(dataset(file, "diagnostics/representation", "O", (count,)))
         moments = read_moments(space, file, count)
     return Run(
-        time=time,
+        scaled_time=time,
         moments=moments,
         observables={n: item[()] for n, item in checked_observables(space, file, count).items()},
         diagnostics={n: item[()] for n, item in checked_diagnostics(file, count).items()},

@@ -15,7 +15,7 @@ from meanfield.pictures.series import (
     spectrum_picture,
 )
 from meanfield.pictures.sphere import SphereFilm, SpherePicture, map_picture, sphere_film
-from meanfield.run import Run
+from meanfield.runs import Run
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.run import problem_attributes
+from meanfield.runs import problem_attributes
 from meanfield.stationary.branches import Branch
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 

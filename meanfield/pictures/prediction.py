@@ -12,7 +12,7 @@ from meanfield.manifolds.manifold import Manifold
 from meanfield.pictures.projections import Mollweide, Projection
 from meanfield.pictures.sphere import pixels
 from meanfield.problem import Problem
-from meanfield.run import problem_attributes
+from meanfield.runs import problem_attributes
 from meanfield.studies.count_law import CountLaw
 from meanfield.studies.prediction import ClusterPrediction
 from meanfield.theory.stability import (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from meanfield.arrays import FloatArray
 from meanfield.events import successor
 from meanfield.measures import Density, Measure
-from meanfield.run import Run
+from meanfield.runs import Run
 
 CHARACTERISTICS, ATOMS = "characteristics", "atoms"
 # Tokens follow stored moments so far (scaled time): clusters contract at rates of about 1, an
@@ -47,7 +47,7 @@ def saves_with_a_density(run: Run) -> int:
     States between need not be kept.
     """
     count = 0
-    for time, name in zip(run.time, run.representation, strict=True):
+    for time, name in zip(run.scaled_time, run.representation, strict=True):
         if name not in ("density", CHARACTERISTICS) or time > _FOLLOWED_UNTIL:
             break
         count += 1
@@ -103,7 +103,11 @@ def edges_between(times: FloatArray, logarithmic: bool) -> FloatArray:
 
 def shown(run: Run) -> NDArray[np.int64]:
     """Indices of the saved times that the axis can show; 0 has no place on a logarithmic one."""
-    return np.flatnonzero(run.time > 0) if is_logarithmic(run.time) else np.arange(len(run.time))
+    return (
+        np.flatnonzero(run.scaled_time > 0)
+        if is_logarithmic(run.scaled_time)
+        else np.arange(len(run.scaled_time))
+    )
 
 
 def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> NDArray[np.int64]:
@@ -162,8 +166,8 @@ def frame(run: Run, limits: tuple[float, float] | None = None) -> Frame:
     return Frame(
         str(facts.get("title", "")),
         facts,
-        run.time[shown(run)] if limits is None else np.array(limits),
-        limits is not None or is_logarithmic(run.time),
+        run.scaled_time[shown(run)] if limits is None else np.array(limits),
+        limits is not None or is_logarithmic(run.scaled_time),
         float(facts.get("growth_rate_max", 0.0)),
         tuple((event.time, successor(event)) for event in run.events if event.kind == "hand-over"),
     )
@@ -184,5 +188,5 @@ def film_times(run: Run, most: int = _MOST_FRAMES) -> NDArray[np.int64]:
             'set [output] state = "all" and run again.'
         )
     if len(kept) > most:
-        kept = kept[spread_evenly(run.time[kept], most, is_logarithmic(run.time))]
+        kept = kept[spread_evenly(run.scaled_time[kept], most, is_logarithmic(run.scaled_time))]
     return kept

@@ -15,7 +15,7 @@ from meanfield.pictures.saved_times import (
     shown,
 )
 from meanfield.representations.options import Options
-from meanfield.run import Run
+from meanfield.runs import Run
 
 # Points of the sphere that all see the same: similarities <x_1, x_j> of a point, a pair, a
 # triangle, the tetrahedron, the octahedron and the icosahedron.
@@ -78,23 +78,29 @@ def linear_prediction(run: Run, degree: int) -> FloatArray:
     space = run.manifold
     start = space.sizes_by_degree(space.packed(run.moments[0]))[degree]
     if degree >= len(run.growth_rates) or not start > NEGLIGIBLE:
-        return np.full(len(run.time), np.nan)
+        return np.full(len(run.scaled_time), np.nan)
     with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(start * np.exp(run.growth_rates[degree] * (run.time - run.time[0])))
+        return np.asarray(
+            start * np.exp(run.growth_rates[degree] * (run.scaled_time - run.scaled_time[0]))
+        )
 
 
 def plateaus_of(run: Run) -> tuple[Plateau, ...]:
     """Plateaus that the atoms tell, else those that the stored clusters tell."""
     tree = cluster_tree(run.events)
     if len(tree.numbers):
-        span = float(run.time[-1] / run.time[run.time > 0][0])
+        span = float(run.scaled_time[-1] / run.scaled_time[run.scaled_time > 0][0])
         return plateaus(tree, lasting=span**NARROWEST)
     counts = run.observables["clusters/count"]
     begins = np.flatnonzero(np.diff(counts, prepend=np.nan))
     ends = np.append(begins[1:], len(counts)) - 1
     mass = run.observables["clusters/mass"]
     return tuple(
-        Plateau(float(run.time[begin]), float(run.time[end]), _found(mass[(begin + end) // 2]))
+        Plateau(
+            float(run.scaled_time[begin]),
+            float(run.scaled_time[end]),
+            _found(mass[(begin + end) // 2]),
+        )
         for begin, end in zip(begins, ends, strict=True)
         if end > begin and counts[begin] > 0
     )
@@ -107,7 +113,7 @@ def _found(mass: FloatArray) -> FloatArray:
 def time_limits(run: Run, tree: ClusterTree) -> tuple[float, float]:
     """From where atoms begin, or the first saved time, to the end."""
     begins = tree.begin[: len(tree.numbers)]
-    changes = np.concatenate([begins, tree.merge_times, run.time])
+    changes = np.concatenate([begins, tree.merge_times, run.scaled_time])
     last = float(changes.max())
     first = float(changes[changes > 0].min()) if last > 0 else last
     merges = tree.merge_times[tree.merge_times > 0]
@@ -308,12 +314,12 @@ def staircase_picture(run: Run) -> StaircasePicture:
     ValueError
         If there are fewer than two saved times after 0.
     """
-    later = np.flatnonzero(run.time > 0)
+    later = np.flatnonzero(run.scaled_time > 0)
     if len(later) < 2:
         raise ValueError(
             f"a staircase needs at least 2 saved times after 0, the run has {len(later)}."
         )
-    times, energy = run.time[later], run.observables["energy"][later]
+    times, energy = run.scaled_time[later], run.observables["energy"][later]
     merges = cluster_tree(run.events).merge_times
     merges = merges[(merges >= times[0]) & (merges <= times[-1])]
     return StaircasePicture(

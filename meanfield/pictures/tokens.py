@@ -25,7 +25,7 @@ from meanfield.pictures.saved_times import (
     saves_with_a_density,
     saves_with_the_same_tokens,
 )
-from meanfield.run import Run
+from meanfield.runs import Run
 
 _PATH_TOLERANCE = 1e-8
 MOST_DRAWN = 2000
@@ -58,11 +58,11 @@ def token_paths(run: Run, count: int, per_interval: int = 1) -> tuple[FloatArray
     first, same = run.measures[0], saves_with_the_same_tokens(run)
     if same and isinstance(first, Measure):
         points = [m.points for m in run.measures[:same] if isinstance(m, Measure)]
-        return run.time[:same], np.array(points)[:, evenly_chosen(first.points, count)]
+        return run.scaled_time[:same], np.array(points)[:, evenly_chosen(first.points, count)]
     felt, followed = run_interaction(run), saves_with_a_density(run)
     if felt is None or followed < 2 or first is None:
-        return run.time, np.zeros((len(run.time), 0))
-    times = refined(run.time[:followed], per_interval)
+        return run.scaled_time, np.zeros((len(run.scaled_time), 0))
+    times = refined(run.scaled_time[:followed], per_interval)
     return times, paths_from_moments(run, felt, quantiles_at_start(first, count), times)
 
 
@@ -81,8 +81,8 @@ def paths_from_moments(
     from scipy.integrate import solve_ivp
     from scipy.interpolate import CubicSpline
 
-    covered = run.time <= times[-1]
-    moments = CubicSpline(run.time[covered], run.moments[covered, : felt.degree + 1])
+    covered = run.scaled_time <= times[-1]
+    moments = CubicSpline(run.scaled_time[covered], run.moments[covered, : felt.degree + 1])
     solution = solve_ivp(
         lambda t, angles: felt.field(moments(t)).velocity(angles),
         (times[0], times[-1]),
@@ -188,7 +188,7 @@ def followed(
     from scipy.interpolate import CubicSpline
 
     space = run.manifold
-    times = run.time[:count]
+    times = run.scaled_time[:count]
     packed = [space.resize(moments, felt.degree) for moments in run.packed_moments()[:count]]
     moments = CubicSpline(times, np.array(packed))
 

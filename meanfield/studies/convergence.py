@@ -25,7 +25,7 @@ from meanfield.problem import Problem
 from meanfield.representations import density, particles
 from meanfield.representations.options import DEFAULT_TOLERANCE, Options
 from meanfield.representations.step_limits import check_step
-from meanfield.run import problem_attributes
+from meanfield.runs import problem_attributes
 from meanfield.sampling import sample_tokens
 from meanfield.simulation import scaled_times
 from meanfield.studies.convergence_results import ConvergenceStudy

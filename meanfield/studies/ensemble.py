@@ -33,7 +33,7 @@ from meanfield.problem import Problem
 from meanfield.representations.options import Options
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.step_limits import check_movable, check_no_diffusion
-from meanfield.run import problem_attributes
+from meanfield.runs import problem_attributes
 from meanfield.sampling import sample_tokens
 from meanfield.studies.ensemble_results import (
     NOT_RUN,

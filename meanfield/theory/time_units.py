@@ -14,6 +14,17 @@ from meanfield.theory.stability import growth_rate_max
 TIME_UNITS = ("scaled", "paper", "growth")
 
 
+def time_name(unit: str) -> str:
+    """Name of a time for tables with one column a series.
+
+    Examples
+    --------
+    >>> time_name("scaled"), time_name("paper")
+    ('time', 'paper_time')
+    """
+    return "time" if unit == "scaled" else f"{unit}_time"
+
+
 def paper_time_factor(problem: Problem) -> float:
     """Paper time per scaled time; underflows to 0 for |beta| above 745."""
     zonal = problem.zonal
@@ -37,12 +48,7 @@ def papers_kappa(problem: Problem, diffusivity: float) -> float | None:
 
 
 def time_unit(problem: Problem, unit: str) -> float:
-    """Length of one unit of time, in scaled time.
-
-    Raises
-    ------
-    ValueError
-        If the unit is not known, nothing grows (growth), or it overflows (paper).
+    """Length of one unit of time, in scaled time; raises as `unit_length`.
 
     Examples
     --------
@@ -50,16 +56,37 @@ def time_unit(problem: Problem, unit: str) -> float:
     >>> float(time_unit(mf.Problem(mf.Circle(), mf.exponential(2.0)), "paper").__round__(6))
     7.389056
     """
+    rate = growth_rate_max(problem) if unit == "growth" else 0.0
+    return unit_length(unit, paper_time_factor(problem), rate, problem.zonal.kernel.beta)
+
+
+def unit_length(unit: str, paper_time_factor: float, growth_rate_max: float, beta: float) -> float:
+    """Length of one unit of time, in scaled time.
+
+    Parameters
+    ----------
+    unit : str
+        One of `TIME_UNITS`.
+    paper_time_factor : float
+        Paper time per scaled time.
+    growth_rate_max : float
+        Largest growth rate, in scaled time.
+    beta : float
+        For the error.
+
+    Raises
+    ------
+    ValueError
+        If the unit is not known, nothing grows (growth), or it overflows (paper).
+    """
     if unit == "scaled":
         return 1.0
     if unit == "paper":
-        factor, beta = paper_time_factor(problem), problem.zonal.kernel.beta
-        if factor < np.finfo(float).tiny:
+        if paper_time_factor < np.finfo(float).tiny:
             raise ValueError(f"paper time overflows at beta = {beta:g}: use 'scaled' or 'growth'.")
-        return 1.0 / factor
+        return 1.0 / paper_time_factor
     if unit == "growth":
-        rate = growth_rate_max(problem)
-        if rate <= 0:
+        if growth_rate_max <= 0:
             raise ValueError("growth time needs a growing degree and none grows: use 'scaled'.")
-        return 1.0 / rate
+        return 1.0 / growth_rate_max
     raise ValueError(f"unit {unit!r} is not known. Known: {', '.join(TIME_UNITS)}.")

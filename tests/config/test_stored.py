@@ -11,7 +11,7 @@ import pytest
 import meanfield as mf
 from meanfield.config import load_config
 from meanfield.execute import execute
-from meanfield.run import Run
+from meanfield.runs import Run
 
 
 def run_of(folder: Path, text: str, name: str = "x") -> Run:

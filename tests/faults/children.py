@@ -28,7 +28,7 @@ import pytest
 
 from meanfield.commands.main import main
 from meanfield.outputs.run_file import load
-from meanfield.run import Run
+from meanfield.runs import Run
 
 CIRCLE = """\
 [problem]

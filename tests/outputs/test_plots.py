@@ -18,7 +18,7 @@ from meanfield.outputs.plots.dispersion import save_dispersion
 from meanfield.outputs.plots.figures import SUFFIXES
 from meanfield.pictures.prediction import facts
 from meanfield.pictures.series import equal_clusters, linear_prediction, shown_degrees
-from meanfield.run import Run, collect
+from meanfield.runs import Run, collect
 from meanfield.simulation import simulate
 
 LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])

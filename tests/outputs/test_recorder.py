@@ -20,7 +20,7 @@ from meanfield.outputs import recorder, run_writer
 from meanfield.outputs.output_file import LostOutputError, OutputFile
 from meanfield.outputs.recorder import conclude, record
 from meanfield.outputs.run_file import load, read_checkpoint
-from meanfield.run import problem_attributes
+from meanfield.runs import problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 
 PROBLEM = mf.Problem(mf.Circle(), mf.linear())

@@ -20,7 +20,7 @@ from meanfield.events import Event
 from meanfield.execute import execute
 from meanfield.outputs.run_file import FORMAT_VERSION, file_results, load, read_checkpoint, texts
 from meanfield.outputs.run_writer import append_events, create, write_checkpoint
-from meanfield.run import Run
+from meanfield.runs import Run
 from meanfield.snapshot import Checkpoint
 
 TEXT = """\

@@ -9,7 +9,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
-from meanfield.run import Run
+from meanfield.runs import Run
 
 CONFIG = """\
 [problem]

@@ -14,7 +14,7 @@ from run_folder import Folder
 from meanfield.config import ConfigError, load_config
 from meanfield.execute import execute, times_after
 from meanfield.outputs.run_file import load
-from meanfield.run import Run
+from meanfield.runs import Run
 
 LOGARITHMIC = ["time.spacing=log", "time.first=2"]
 REPRESENTATIONS = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from meanfield.outputs.plots.film import Progress
-    from meanfield.run import Run
+    from meanfield.runs import Run
 
 DEFAULT_KIND = "overview"
 BOTH = ("circle", "sphere")
@@ -238,5 +238,5 @@ def save_plot(
 
 
 def _check_saved(run: Run) -> None:
-    if len(run.time) == 0:
+    if len(run.scaled_time) == 0:
         raise ValueError(f"the run has no saved times ({run.status}): nothing to draw.")

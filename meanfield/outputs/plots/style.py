@@ -127,7 +127,7 @@ def facts_title(facts: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> import meanfield as mf
-    >>> from meanfield.run import problem_attributes
+    >>> from meanfield.runs import problem_attributes
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.Flow(strength=-1.0))
     >>> facts_title(problem_attributes(problem))
     'circle,  exponential kernel,  $\\beta = 9$,  USA,  strength $-1$'

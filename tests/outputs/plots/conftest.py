@@ -11,7 +11,7 @@ import pytest
 import meanfield as mf
 from meanfield.events import Event
 from meanfield.problem import Problem
-from meanfield.run import Run
+from meanfield.runs import Run
 
 LAWS = {
     "circle": mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]]),
@@ -39,7 +39,9 @@ def mixed_run(name: str) -> Run:
         tolerance=1e-4,
     )  # fmt: skip
     carried = replace(
-        carried, time=carried.time + 12.0, representation=("characteristics",) * len(carried.time)
+        carried,
+        scaled_time=carried.time + 12.0,
+        representation=("characteristics",) * len(carried.time),
     )
     return replace(_joined([smooth, carried, *atom_runs(problem)]), events=tuple(events()))
 
@@ -56,7 +58,7 @@ def atom_runs(problem: Problem) -> list[Run]:
         still = replace(problem, initial=mf.from_points(points, masses))
         run = mf.simulate(still, until=1.0, save=[0.0], representation="particles")
         times = np.geomspace(begin, end, 12)[1:]
-        runs += [replace(run, time=np.array([t]), representation=("atoms",)) for t in times]
+        runs += [replace(run, scaled_time=np.array([t]), representation=("atoms",)) for t in times]
     return runs
 
 
@@ -90,7 +92,7 @@ def _joined(runs: list[Run]) -> Run:
     diagnostics = {name for run in runs for name in run.diagnostics}
     return replace(
         runs[0],
-        time=np.concatenate([run.time for run in runs]),
+        scaled_time=np.concatenate([run.time for run in runs]),
         moments=np.concatenate([run.moments for run in runs]),
         observables={
             name: np.concatenate([padded(run.observables[name]) for run in runs]) for name in names

@@ -19,7 +19,7 @@ from meanfield.outputs.plots.film import draw_film
 from meanfield.outputs.plots.style import style
 from meanfield.pictures.overview import film_picture
 from meanfield.pictures.saved_times import film_times
-from meanfield.run import Run
+from meanfield.runs import Run
 
 CIRCLE = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, mf.perturbed_uniform([[1, 0.1, 0.0]]))
 SPHERE = mf.Problem(
@@ -110,7 +110,7 @@ def test_long_runs_are_thinned() -> None:
     run = run_of("circle")
     many = replace(
         run,
-        time=np.linspace(0.0, 4.0, 400),
+        scaled_time=np.linspace(0.0, 4.0, 400),
         measures=run.measures[:1] * 400,
         observables={name: np.repeat(v[:1], 400, axis=0) for name, v in run.observables.items()},
     )

@@ -23,7 +23,7 @@ from meanfield.pictures.projections import Mollweide
 from meanfield.pictures.saved_times import is_logarithmic
 from meanfield.pictures.sphere import chosen_times, sphere_panel
 from meanfield.pictures.tokens import equal_nodes, token_paths, tokens_of
-from meanfield.run import Run
+from meanfield.runs import Run
 
 
 def atoms_alone(run: Run) -> Run:
@@ -31,7 +31,7 @@ def atoms_alone(run: Run) -> Run:
     kept = np.flatnonzero(np.array(run.representation) == "atoms")
     return replace(
         run,
-        time=run.time[kept],
+        scaled_time=run.time[kept],
         moments=run.moments[kept],
         observables={name: values[kept] for name, values in run.observables.items()},
         diagnostics={name: values[kept] for name, values in run.diagnostics.items()},
@@ -220,6 +220,6 @@ def test_axis_is_logarithmic_where_saved_times_are(times: list[float], expected:
 def test_axes_reach_the_largest_times(kind: str, mixed_circle: Run, tmp_path: Path) -> None:
     """An overflow in the growth times or the ticks would be a warning, hence an error here."""
     run = atoms_alone(mixed_circle)
-    long = replace(run, time=np.geomspace(1e-2, 1e300, len(run.time)), events=())
+    long = replace(run, scaled_time=np.geomspace(1e-2, 1e300, len(run.time)), events=())
     save_plot(long, tmp_path / "figure.png", kind)
     assert plot(long, kind).axes[0].get_xlim()[1] == pytest.approx(1e300)

@@ -32,7 +32,7 @@ from meanfield.pictures.studies import (
     comparison_picture,
     ensemble_picture,
 )
-from meanfield.run import Run
+from meanfield.runs import Run
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 

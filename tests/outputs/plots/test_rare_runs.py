@@ -11,7 +11,7 @@ import meanfield as mf
 from meanfield.outputs.plots import plot
 from meanfield.outputs.plots.comparison import comparison_figure
 from meanfield.pictures.series import shown_degrees
-from meanfield.run import Run
+from meanfield.runs import Run
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.transport.sphere.wasserstein import sample_floor
 

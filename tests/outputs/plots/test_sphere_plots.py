@@ -21,7 +21,7 @@ from meanfield.pictures.sphere import (
     shown_coefficients,
     values_on,
 )
-from meanfield.run import Run
+from meanfield.runs import Run
 
 SPHERE = mf.Sphere()
 LAW = mf.perturbed_uniform([[2, 0, 0.03], [3, 1, 0.03], [4, -2, 0.03]])

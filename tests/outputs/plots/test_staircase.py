@@ -13,7 +13,7 @@ from meanfield.events import Event
 from meanfield.outputs.plots import plot, save_plot
 from meanfield.outputs.plots.over_time import plateau_words
 from meanfield.pictures.series import plateaus_of
-from meanfield.run import Run
+from meanfield.runs import Run
 
 PROBLEM = mf.Problem(
     mf.Circle(), mf.exponential(beta=9.0), mf.USA, mf.perturbed_uniform([[4, 0.1, 0.02]])

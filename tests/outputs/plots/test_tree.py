@@ -14,7 +14,7 @@ from meanfield.events import Event
 from meanfield.observables.cluster_tree import cluster_tree
 from meanfield.outputs.plots import plot
 from meanfield.pictures.series import node_heights, time_limits
-from meanfield.run import Run
+from meanfield.runs import Run
 
 
 def lines_of(axes: Axes) -> tuple[LineCollection, LineCollection]:
@@ -123,7 +123,7 @@ def test_run_without_atoms_is_refused() -> None:
 def test_run_of_one_time_is_refused(mixed_circle: Run) -> None:
     """An axis of no length would be drawn."""
     start = replace(
-        mixed_circle, time=np.zeros(1), measures=(None,), representation=("atoms",),
+        mixed_circle, scaled_time=np.zeros(1), measures=(None,), representation=("atoms",),
         events=(Event(0.0, "cluster", "", (0, -1), (1.0, np.nan)),),
     )  # fmt: skip
     with pytest.raises(ValueError, match="a tree needs a saved time after 0"):

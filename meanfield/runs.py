@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from meanfield.problem import Problem
 from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED
 from meanfield.theory.stability import growth_rate_max, growth_rates
-from meanfield.theory.time_units import paper_time_factor
+from meanfield.theory.time_units import paper_time_factor, unit_length
 from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ class Run:
 
     Attributes
     ----------
-    time : ndarray, shape (n_saves,)
-        Given, scaled time.
+    scaled_time : ndarray, shape (n_saves,)
+        Given, scaled time; `time` has it in the unit that was asked for.
     moments : ndarray, shape (n_saves, K + 1) on the circle
         Given. int conj(Y_l) dmu, complex. On the sphere real, shape (n_saves, 2, L + 1, L + 1), as
         pyshtools lays out coefficients (4-pi normalised, no Condon-Shortley phase).
@@ -54,7 +54,7 @@ class Run:
     growth_rates : ndarray
         Given. Growth rates of the uniform state by degree, in scaled time.
     events : tuple of Event
-        Given. Hand-overs, atoms that begin and clusters that meet, in order.
+        Given. Hand-overs, atoms that begin and clusters that meet, in order; times scaled.
     given_problem : Problem or None
         Given, where the run was made in Python; see `problem`.
 
@@ -67,7 +67,7 @@ class Run:
     Run(circle, 3 saved times from t = 0 to 1, completed)
     """
 
-    time: FloatArray
+    scaled_time: FloatArray
     moments: ModalArray
     observables: dict[str, FloatArray]
     diagnostics: dict[str, FloatArray]
@@ -82,6 +82,52 @@ class Run:
     def status(self) -> str:
         """'completed', 'running', or the reason of the stop."""
         return str(self.attributes.get("status", COMPLETED))
+
+    @property
+    def unit(self) -> str:
+        """Unit of time that was asked for: 'scaled', 'paper' or 'growth'."""
+        return str(self.attributes.get("time_unit", "scaled"))
+
+    @property
+    def time(self) -> FloatArray:
+        """Saved times in `unit`, shape (n_saves,)."""
+        return self.time_in(self.unit)
+
+    def time_in(self, unit: str) -> FloatArray:
+        """Saved times in a unit, shape (n_saves,).
+
+        Parameters
+        ----------
+        unit : str
+            "scaled"; "paper" (scaled time * exp(-|beta|) without normalisation); "growth" (scaled
+            time * largest growth rate).
+
+        Raises
+        ------
+        ValueError
+            If the unit is not known or the run has none such: nothing grows, or paper time
+            underflows.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+        >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, law)
+        >>> run = mf.simulate(problem, until=0.5, unit="paper", save=2)
+        >>> run.unit, run.time.tolist(), run.time_in("scaled").round(6).tolist()
+        ('paper', [0.0, 0.5], [0.0, 3.694528])
+        """
+        return np.asarray(self.scaled_time / self._length_of(unit))
+
+    def events_in(self, unit: str) -> tuple[Event, ...]:
+        """Events, their times in a unit; raises as `time_in`."""
+        length = self._length_of(unit)
+        return tuple(replace(event, time=event.time / length) for event in self.events)
+
+    def _length_of(self, unit: str) -> float:
+        facts = self.attributes
+        factor, rate = (float(facts.get(k, 1.0)) for k in ("paper_time_factor", "growth_rate_max"))
+        return unit_length(unit, factor, rate, float(facts.get("beta", 0.0)))
 
     @property
     def manifold(self) -> Manifold:
@@ -124,11 +170,11 @@ class Run:
 
     def __repr__(self) -> str:
         """One line: what, how much, how it ended."""
-        last = self.time[-1] if len(self.time) else 0.0
-        first = self.time[0] if len(self.time) else 0.0
+        times = self.time if len(self.scaled_time) else np.zeros(1)
+        unit = "" if self.unit == "scaled" else f" {self.unit} time"
         return (
-            f"Run({self.attributes.get('manifold', '')}, {len(self.time)} saved times from "
-            f"t = {first:g} to {last:g}, {self.status})"
+            f"Run({self.attributes.get('manifold', '')}, {len(self.scaled_time)} saved times from "
+            f"t = {times[0]:g} to {times[-1]:g}{unit}, {self.status})"
         )
 
     def _repr_html_(self) -> str:
@@ -136,7 +182,7 @@ class Run:
         rows = [("run", repr(self))] + [
             (OBSERVABLES[name].long_name, f"{self.observables[name][-1]:.6g}")
             for name in OBSERVABLES
-            if name in self.observables and len(self.time)
+            if name in self.observables and len(self.scaled_time)
         ]
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows)
         return f"<table>{cells}</table>"
@@ -158,14 +204,17 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
 
 
 def collect(
-    problem: Problem, stream: Iterable[Snapshot], observables: tuple[str, ...] = tuple(OBSERVABLES)
+    problem: Problem,
+    stream: Iterable[Snapshot],
+    observables: tuple[str, ...] = tuple(OBSERVABLES),
+    unit: str = "scaled",
 ) -> Run:
     """Run from a stream of snapshots; every observable is evaluated."""
     snapshots = list(stream)
     observed = [observe(problem, s.measure, s.moments, observables) for s in snapshots]
     names = sorted({name for s in snapshots for name in s.diagnostics})
     return Run(
-        time=np.array([s.time for s in snapshots]),
+        scaled_time=np.array([s.time for s in snapshots]),
         moments=np.array([problem.space.spread(s.moments) for s in snapshots]),
         observables={
             name: padded([row[name] for row in observed]) for name in (observed or [{}])[0]
@@ -175,7 +224,7 @@ def collect(
         },
         representation=tuple(s.representation for s in snapshots),
         measures=tuple(s.measure for s in snapshots),
-        attributes=problem_attributes(problem) | {"status": COMPLETED},
+        attributes=problem_attributes(problem) | {"status": COMPLETED, "time_unit": unit},
         growth_rates=growth_rates(problem),
         events=tuple(event for s in snapshots for event in s.events),
         given_problem=problem,

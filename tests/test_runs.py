@@ -18,7 +18,7 @@ from meanfield.outputs import recorder
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.recorder import record
 from meanfield.outputs.run_file import load
-from meanfield.run import Run, collect, padded, problem_attributes
+from meanfield.runs import Run, collect, padded, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED, RUNNING, cut_short, is_cut_short
 from meanfield.trajectory import trajectory
