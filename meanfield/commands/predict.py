@@ -16,6 +16,7 @@ from meanfield.commands.report import Report, facts, table
 from meanfield.commands.studies import pool
 from meanfield.config.initial_files import tokens_from_file
 from meanfield.config.keys import located
+from meanfield.config.python_file import Folder
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.runs import problem_attributes
@@ -90,7 +91,7 @@ def _tokens(problem: Problem, options: argparse.Namespace) -> int | FloatArray:
         if options.tokens is None:
             raise ValueError("--tokens N or --input TOKENS.npy is required.")
         return int(options.tokens)
-    law = tokens_from_file(Path(), problem, options.input)
+    law = tokens_from_file(Folder(Path()), problem, options.input)
     with located(f"{options.input}:"):
         points = cast(Measure, law.build(problem.space)).points
     if options.tokens not in (None, len(points)):

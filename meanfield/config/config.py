@@ -27,6 +27,7 @@ from meanfield.config.keys import (
     shortened,
 )
 from meanfield.config.output import Output, output_of
+from meanfield.config.python_file import Folder
 from meanfield.config.sections import INITIAL, PROBLEM_KEYS, read_problem
 from meanfield.measures import Measure
 from meanfield.problem import Problem
@@ -213,10 +214,11 @@ def load_config(
         tables.setdefault("time", {"end": 1.0})
     # Values at the edge of the range of doubles overflow on the way to their error.
     with np.errstate(all="ignore"):
-        return _config(source, tables, None if output is None else Path(output), allow_code)
+        folder = Folder(source.parent, anywhere=allow_code)
+        return _config(source, tables, None if output is None else Path(output), folder)
 
 
-def _config(source: Path, tables: dict[str, Any], given: Path | None, allow_code: bool) -> Config:
+def _config(source: Path, tables: dict[str, Any], given: Path | None, folder: Folder) -> Config:
     where = source.name
     for name in tables:
         if name not in (*SECTION_KEYS, "initial", "title"):
@@ -234,7 +236,7 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None, allow_code
         for name, keys in SECTION_KEYS.items()
     }
     initial = tables.get("initial", {"name": "uniform"})
-    problem = read_problem(where, source.parent, tables["problem"], initial, anywhere=allow_code)
+    problem = read_problem(where, folder, tables["problem"], initial)
     with located(f"{where}: [time]"):
         times, step = times_of(problem, **values["time"])
     with located(f"{where}: [representation]"):

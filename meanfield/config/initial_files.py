@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
 from meanfield.compute.limits import available_memory
 from meanfield.config.keys import shortened, shown
+from meanfield.config.python_file import Folder
 from meanfield.initial import InitialLaw, from_density, from_points
 from meanfield.measures import Density
 from meanfield.problem import Problem
 
 
-def tokens_from_file(folder: Path, bare: Problem, /, file: str) -> InitialLaw:
+def tokens_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
     """Empirical measure of the points in a .npy file.
 
     Raises
@@ -24,7 +24,7 @@ def tokens_from_file(folder: Path, bare: Problem, /, file: str) -> InitialLaw:
     ValueError
         If the file is not there, no .npy file, or holds anything but real numbers.
     """
-    label, path = f"file = {shown(file)}", folder / file
+    label, path = f"file = {shown(file)}", folder.path / file
     # A pipe or a device would make us wait, or never end.
     if not path.is_file():
         raise ValueError(f"{label}: no such file.")
@@ -68,7 +68,7 @@ def _bytes_to_read(file: BinaryIO) -> float:
     return math.prod(shape) * float(dtype.itemsize + 8)
 
 
-def last_state_of_run(folder: Path, bare: Problem, /, path: str) -> InitialLaw:
+def last_state_of_run(folder: Folder, bare: Problem, /, path: str) -> InitialLaw:
     """Last state of a run file.
 
     Raises
@@ -79,7 +79,7 @@ def last_state_of_run(folder: Path, bare: Problem, /, path: str) -> InitialLaw:
     from meanfield.outputs.run_file import load
 
     label = f"path = {shown(path)}"
-    run = load(folder / path)
+    run = load(folder.path / path)
     manifold = run.attributes["manifold"]
     if manifold != bare.manifold.name:
         raise ValueError(f"{label} is a run on the {manifold}, expected {bare.manifold.name}.")

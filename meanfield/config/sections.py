@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
 from meanfield.config.initial_files import last_state_of_run, tokens_from_file
-from meanfield.config.kernel_file import kernel_function
 from meanfield.config.keys import (
     ConfigError,
     Key,
@@ -24,6 +22,7 @@ from meanfield.config.keys import (
     shown,
     string,
 )
+from meanfield.config.python_file import Folder, file_function
 from meanfield.flows import Flow
 from meanfield.initial import (
     InitialLaw,
@@ -50,11 +49,9 @@ _WIDTH_BETAS = (1e-8, 1e8)
 
 def read_problem(
     where: str,
-    folder: Path,
+    folder: Folder,
     table: Any,
     initial: Any,
-    *,
-    anywhere: bool = False,
 ) -> Problem:
     """Problem of the sections [problem] and [initial], its initial measure built and checked.
 
@@ -62,19 +59,17 @@ def read_problem(
     ----------
     where : str
         Name of the run file, for errors.
-    folder : Path
+    folder : Folder
         Paths inside the run file are relative to it.
     table, initial : object
         The two sections as TOML gave them.
-    anywhere : bool
-        Whether the kernel's Python may lie outside the folder.
 
     Raises
     ------
     ConfigError
         With one line that names file, section and key.
     """
-    bare = bare_problem(f"{where}: [problem]", folder, table, anywhere=anywhere)
+    bare = bare_problem(f"{where}: [problem]", folder, table)
     section = f"{where}: [initial]"
     with located(section):
         problem = replace(bare, initial=initial_law(section, folder, initial, bare))
@@ -82,11 +77,11 @@ def read_problem(
     return problem
 
 
-def bare_problem(section: str, folder: Path, table: Any, *, anywhere: bool = False) -> Problem:
+def bare_problem(section: str, folder: Folder, table: Any) -> Problem:
     """Problem of the section [problem] without its initial law."""
     values = read_table(section, table, PROBLEM_KEYS)
     with located(section):
-        bare = _problem(section, folder, anywhere, **values)
+        bare = _problem(section, folder, **values)
         # A user's function may turn out not to be smooth: find out before anything starts.
         _ = bare.kernel_degree
     return bare
@@ -94,8 +89,7 @@ def bare_problem(section: str, folder: Path, table: Any, *, anywhere: bool = Fal
 
 def _problem(
     section: str,
-    folder: Path,
-    anywhere: bool,
+    folder: Folder,
     /,
     manifold: Annotated[str, one_of(*MANIFOLDS)],
     kernel: Annotated[str, one_of(*KERNELS, "zonal")] = "exponential",
@@ -131,7 +125,9 @@ def _problem(
     if attention is None:
         made = zonal(multipliers=multipliers, beta=width)
     else:
-        function = kernel_function(section, folder, attention, anywhere=anywhere)
+        label = f"{section} attention = {shown(attention)}"
+        function = file_function(label, folder, attention, "similarities")
+        function(np.linspace(-1.0, 1.0, 5))
         made = zonal(function, beta=width, name=attention)
     return Problem(MANIFOLDS[manifold](), made, flow)
 
@@ -139,7 +135,7 @@ def _problem(
 PROBLEM_KEYS = keys_of(_problem)
 
 
-def initial_law(section: str, folder: Path, table: Any, bare: Problem) -> InitialLaw:
+def initial_law(section: str, folder: Folder, table: Any, bare: Problem) -> InitialLaw:
     """Law of the section [initial], not yet built."""
     if not isinstance(table, dict):
         raise ConfigError(f"{section} must be a table, got {shown(table)}.")
@@ -167,12 +163,12 @@ def _concentration(value: Any) -> float:
     return concentration if concentration >= low else 0.0
 
 
-def _uniform(folder: Path, bare: Problem, /) -> InitialLaw:
+def _uniform(folder: Folder, bare: Problem, /) -> InitialLaw:
     return uniform()
 
 
 def _perturbed_uniform(
-    folder: Path, bare: Problem, /, modes: Annotated[list[list[float]], list_of(list_of(number))]
+    folder: Folder, bare: Problem, /, modes: Annotated[list[list[float]], list_of(list_of(number))]
 ) -> InitialLaw:
     largest = bare.space.largest_degree
     for mode in modes:
@@ -182,7 +178,7 @@ def _perturbed_uniform(
 
 
 def _von_mises_fisher(
-    folder: Path,
+    folder: Folder,
     bare: Problem,
     /,
     concentration: Annotated[float, _concentration],
@@ -213,7 +209,7 @@ def _component(value: Any) -> dict[str, Any]:
 
 
 def _mixture(
-    folder: Path,
+    folder: Folder,
     bare: Problem,
     /,
     components: Annotated[list[dict[str, Any]], list_of(_component, least=1)],
@@ -224,7 +220,7 @@ def _mixture(
 
 
 def _sampled(
-    folder: Path, bare: Problem, /, tokens: int, seed: int = 0, max_degree: int | None = None
+    folder: Folder, bare: Problem, /, tokens: int, seed: int = 0, max_degree: int | None = None
 ) -> InitialLaw:
     degree, largest = max_degree, bare.space.largest_degree
     if degree is None:
@@ -239,7 +235,7 @@ def _sampled(
 
 
 def _atoms(
-    folder: Path,
+    folder: Folder,
     bare: Problem,
     /,
     angles: tuple[float, ...] | None = None,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from meanfield.config.document import parsed
+from meanfield.config.python_file import Folder
 from meanfield.config.sections import INITIAL_FROM_FILES, bare_problem, initial_law
 from meanfield.flows import Flow
 from meanfield.initial import InitialLaw, from_density, from_points
@@ -61,11 +62,11 @@ def stored_problem(run: Run) -> Problem:
 def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
     if "attention" in tables["problem"]:
         raise ValueError("a user's own Python, which is not run where a file is read.")
-    bare = bare_problem("[problem]", Path(), tables["problem"])
+    bare = bare_problem("[problem]", Folder(Path()), tables["problem"])
     table = tables.get("initial", {"name": "uniform"})
     if table.get("name") in INITIAL_FROM_FILES:
         return replace(bare, initial=_first_state(run, table["name"]))
-    return replace(bare, initial=initial_law("[initial]", Path(), table, bare))
+    return replace(bare, initial=initial_law("[initial]", Folder(Path()), table, bare))
 
 
 def _told_by_attributes(run: Run) -> Problem:

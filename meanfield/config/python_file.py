@@ -1,9 +1,10 @@
-"""A user's own kernel from a Python file: announced, executed, tried, and guarded.
+"""A user's own function from a Python file: announced, executed, and guarded.
 
-A run file may come from somebody else, and its Python can do whatever its reader can. So the file
-is named before it is executed, and it must lie in the folder of the run file, which is what was
-looked at, unless the user says otherwise. Whatever the code does, the answer is a function of the
-right kind or one line that says what it did.
+Kernels, laws and observables of the user's own come this way, and no other. A run file may come
+from somebody else, and its Python can do whatever its reader can. So the file is named before it is
+executed, and it must lie in the folder of the run file, which is what was looked at, unless the
+user says otherwise. Whatever the code does, the answer is a function of the right kind or one line
+that says what it did.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
 from meanfield.config.keys import ConfigError
 from meanfield.errors import one_line
 
@@ -32,21 +32,35 @@ from meanfield.errors import one_line
 _SHARED = (np, math, builtins)
 
 
-def kernel_function(
-    where: str, folder: Path, reference: str, *, anywhere: bool = False
-) -> FileFunction:
-    """Function `name` of a Python file, given as "file.py:name".
+@dataclass(frozen=True)
+class Folder:
+    """The folder of a run file, and whose Python may be executed for it.
+
+    Attributes
+    ----------
+    path : Path
+        Given. Paths inside the run file are relative to it.
+    anywhere : bool
+        Given. Whether the Python may lie outside the folder.
+    """
+
+    path: Path
+    anywhere: bool = False
+
+
+def file_function(label: str, folder: Folder, reference: str, of: str = "") -> FileFunction:
+    """Function `name` of a Python file, given as "file.py:name", once the file was executed.
 
     Parameters
     ----------
-    where : str
-        What errors begin with.
-    folder : Path
-        Paths are relative to it.
+    label : str
+        What errors begin with: the key that names it.
+    folder : Folder
+        Where the file lies.
     reference : str
         "file.py:name".
-    anywhere : bool
-        Whether the file may lie outside the folder.
+    of : str
+        What the function is called with, if it must answer with one real number for each.
 
     Returns
     -------
@@ -56,29 +70,29 @@ def kernel_function(
     ------
     ConfigError
         If the file lies elsewhere, and now or when it is called: if the file or the function
-        fails, or gives anything but finite real numbers, one for each s.
+        fails, or gives anything but what it must.
     """
-    label = f'{where} attention = "{reference}"'
     file, _, name = reference.rpartition(":")
-    path = folder / file
+    path = folder.path / file
     if not file or not name or not path.is_file():
         raise ConfigError(f'{label} must be "file.py:function" of an existing file.')
     # Links count as what they lead to.
-    if not anywhere and not path.resolve().is_relative_to(folder.resolve()):
+    if not folder.anywhere and not path.resolve().is_relative_to(folder.path.resolve()):
         raise ConfigError(
             f"{label} is Python outside the folder of the run file. Read it; then copy it there, "
             "or take --allow-code."
         )
     print(one_line(f"meanfield: executing the Python of {path}"), file=sys.stderr, flush=True)
     with _guarded(label):
-        attention = FileFunction(path.absolute(), name, path.read_bytes(), label)
-    attention(np.linspace(-1.0, 1.0, 5))
-    return attention
+        function = FileFunction(path.absolute(), name, path.read_bytes(), label, of)
+    if not callable(_loaded(function)):
+        raise ConfigError(f"{label} is no function.")
+    return function
 
 
 @dataclass(frozen=True)
 class FileFunction:
-    """Attention a(s) of a user's Python file: plain data that compares, hashes and pickles.
+    """Function of a user's Python file: plain data that compares, hashes and pickles.
 
     The file is executed as it was when it was accepted, in other processes too: it may change
     meanwhile.
@@ -93,32 +107,38 @@ class FileFunction:
         Given. What the file held.
     label : str
         Given. What errors begin with.
+    of : str
+        Given. What it is called with, if it must answer with one real number for each; else what
+        it answers is looked at by who calls it.
     """
 
     path: Path
     name: str
     text: bytes
     label: str = field(compare=False)
+    of: str = field(default="", compare=False)
 
-    def __call__(self, s: FloatArray) -> FloatArray:
-        """Values a(s), s in [-1, 1], of the shape of s.
+    def __call__(self, given: Any) -> Any:
+        """What the function answers.
 
         Raises
         ------
         ConfigError
-            If the code fails, or gives anything but finite real numbers, one for each s.
+            If the code fails, or gives anything but what it must.
         """
         function = _loaded(self)
         with _guarded(self.label):
-            values = np.asarray(function(s))
-        if values.shape != np.shape(s) or values.dtype.kind not in "fiu":
+            answer = np.asarray(function(given)) if self.of else function(given)
+        if not self.of:
+            return answer
+        if answer.shape != np.shape(given) or answer.dtype.kind not in "fiu":
             raise ConfigError(
-                f"{self.label} gave {values.dtype} of shape {values.shape} for similarities of "
-                f"shape {np.shape(s)}; expected as many real numbers."
+                f"{self.label} gave {answer.dtype} of shape {answer.shape} for {self.of} of "
+                f"shape {np.shape(given)}; expected as many real numbers."
             )
-        if not np.all(np.isfinite(values)):
-            raise ConfigError(f"{self.label} gave values that are not finite on [-1, 1].")
-        return values.astype(np.float64)
+        if not np.all(np.isfinite(answer)):
+            raise ConfigError(f"{self.label} gave values that are not finite.")
+        return answer.astype(np.float64)
 
     def __repr__(self) -> str:
         """File and function."""
@@ -126,10 +146,10 @@ class FileFunction:
 
 
 @lru_cache(maxsize=8)
-def _loaded(function: FileFunction) -> Callable[[FloatArray], Any]:
+def _loaded(function: FileFunction) -> Callable[[Any], Any]:
     """The user's function: the text is executed once in a process."""
     path = function.path
-    spec = importlib.util.spec_from_file_location(f"meanfield_kernel_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(f"meanfield_user_{path.stem}", path)
     if spec is None or not isinstance(spec.loader, SourceFileLoader):
         raise ConfigError(f"{function.label} is no Python file.")
     module = importlib.util.module_from_spec(spec)

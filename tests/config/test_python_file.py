@@ -1,4 +1,4 @@
-"""A user's kernel from a Python file: what it may do, and what becomes of what it may not."""
+"""A user's function from a Python file: what it may do, and what becomes of what it may not."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from meanfield.config import ConfigError, kernel_file, load_config
-from meanfield.config.kernel_file import kernel_function
+from meanfield.config import ConfigError, load_config, python_file
+from meanfield.config.python_file import FileFunction, Folder, file_function
 from meanfield.kernels import zonal
 
 HEADER = "import numpy as np\n"
 GOOD = HEADER + "def f(s):\n    return np.exp(s - 1)\n"
 
 
-def function(folder: Path, code: str, reference: str = "k.py:f"):  # type: ignore[no-untyped-def]
-    """Kernel from this code."""
+def function(folder: Path, code: str, reference: str = "k.py:f") -> FileFunction:
+    """Kernel from this code, tried as a run file tries it."""
     (folder / "k.py").write_text(code)
-    return kernel_function("run.toml: [problem]", folder, reference)
+    return named(Folder(folder), reference)
+
+
+def named(folder: Folder, reference: str) -> FileFunction:
+    """Kernel of a file."""
+    label = f'run.toml: [problem] attention = "{reference}"'
+    kernel = file_function(label, folder, reference, "similarities")
+    kernel(np.linspace(-1.0, 1.0, 5))
+    return kernel
 
 
 def test_good_kernel_is_the_users_function(tmp_path: Path) -> None:
@@ -34,8 +42,8 @@ def test_kernel_is_plain_data(tmp_path: Path) -> None:
     kernel = zonal(function(tmp_path, GOOD))
     sent = pickle.dumps(kernel)
     (tmp_path / "k.py").write_text("raise RuntimeError('another file')")
-    sys.modules.pop("meanfield_kernel_k")
-    kernel_file._loaded.cache_clear()
+    sys.modules.pop("meanfield_user_k")
+    python_file._loaded.cache_clear()
     there = pickle.loads(sent)
     assert there.attention(np.zeros(1)) == np.exp(-1.0)
     assert there == kernel and hash(there) == hash(kernel)
@@ -83,7 +91,7 @@ def test_what_the_user_prints_stays_off_standard_output(
         ("import math\ndef f(s):\n    math.cos = len\n    return s\n", "replaces math.cos"),
         ("import nothing_of_that_name\n", "failed: ModuleNotFoundError"),
         ("g = 1\n", "failed: AttributeError"),
-        ("f = 3\n", "failed: TypeError"),
+        ("f = 3\n", "is no function"),
         ("def f():\n    return 1\n", "failed: TypeError"),
         ("def f(s):\n    return 1 / 0\n", "failed: ZeroDivisionError"),
         ("def f(s):\n    return f(s)\n", "failed: RecursionError"),
@@ -135,9 +143,9 @@ def test_code_elsewhere_needs_a_word(
     (folder / "link.py").symlink_to(tmp_path / "k.py")
     file = {"absolute": f"{tmp_path}/k.py", "above": "../k.py", "link": "link.py"}[way]
     with pytest.raises(ConfigError, match="is Python outside the folder of the run file. Read it"):
-        kernel_function("run.toml: [problem]", folder, f"{file}:f")
+        named(Folder(folder), f"{file}:f")
     assert "running" not in capsys.readouterr().err
-    kernel = kernel_function("run.toml: [problem]", folder, f"{file}:f", anywhere=True)
+    kernel = named(Folder(folder, anywhere=True), f"{file}:f")
     assert kernel(np.ones(1)).tolist() == [1.0]
 
 
@@ -148,11 +156,19 @@ def test_malformed_reference_is_refused(tmp_path: Path, reference: str) -> None:
         function(tmp_path, GOOD, reference)
 
 
+def test_answers_of_other_kinds_pass_unless_one_number_each_is_due(tmp_path: Path) -> None:
+    """An observable that answers three numbers would be refused as a kernel is."""
+    (tmp_path / "k.py").write_text("def f(measure):\n    return [measure, 2]\n")
+    given = file_function("observables", Folder(tmp_path), "k.py:f")
+    assert given("points") == ["points", 2]
+    assert pickle.loads(pickle.dumps(given)) == given
+
+
 def test_other_files_are_no_kernels(tmp_path: Path) -> None:
     """A data file given as a kernel would show the import machinery."""
     (tmp_path / "k.txt").write_text(GOOD)
     with pytest.raises(ConfigError, match="is no Python file"):
-        kernel_function("run.toml: [problem]", tmp_path, "k.txt:f")
+        named(Folder(tmp_path), "k.txt:f")
 
 
 def test_late_failure_is_one_line(tmp_path: Path) -> None:
@@ -167,7 +183,7 @@ def test_late_failure_is_one_line(tmp_path: Path) -> None:
 def test_kernel_file_does_not_shadow_modules(tmp_path: Path) -> None:
     """A kernel in a file called numpy.py would break the program."""
     (tmp_path / "numpy.py").write_text("def f(s):\n    return s\n")
-    kernel_function("run.toml: [problem]", tmp_path, "numpy.py:f")
+    named(Folder(tmp_path), "numpy.py:f")
     assert sys.modules["numpy"] is np
 
 
