@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+from meanfield.checks import checked
 
 
+@checked
 @dataclass(frozen=True)
 class Flow:
     """How tokens follow the mean field.
@@ -44,9 +45,9 @@ class Flow:
 
     def __post_init__(self) -> None:
         """Check what was given."""
-        if not np.isfinite(self.strength) or self.strength == 0:
-            raise ValueError(f"strength must be finite and not 0, got {self.strength}.")
-        if not np.isfinite(self.diffusivity) or self.diffusivity < 0:
+        if self.strength == 0:
+            raise ValueError("strength must be finite and not 0, got 0: nothing would move.")
+        if self.diffusivity < 0:
             raise ValueError(f"diffusivity must be finite and >= 0, got {self.diffusivity}.")
 
 

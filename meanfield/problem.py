@@ -14,6 +14,7 @@ from typing import cast
 
 import numpy as np
 
+from meanfield.checks import checked
 from meanfield.flows import SA, USA, Flow
 from meanfield.initial import InitialLaw, uniform
 from meanfield.kernels import Kernel
@@ -58,6 +59,7 @@ class ZonalProblem:
         return not self.normalized or self.kernel.log_slope == 0
 
 
+@checked
 @dataclass(frozen=True)
 class Problem:
     """A mean-field problem.

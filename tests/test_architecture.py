@@ -17,7 +17,8 @@ import meanfield
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    ["arrays", "compute", "errors", "events", "files", "flows", "status", "version", "views"],
+    ["arrays", "checks", "compute", "errors", "events", "files", "flows", "status", "version"],
+    ["views"],
     ["kernels", "integrators"],
     ["manifolds"],
     ["measures", "positivity"],

@@ -1,0 +1,424 @@
+"""Arguments of public functions: what was expected, what came, what to do.
+
+`checked` reads the annotations of a function or of a dataclass, as run files do in `config.keys`,
+and looks at what is given before anything else runs. A wrong kind is a TypeError, a wrong value a
+ValueError, each of one sentence:
+
+    simulate: until must be a number, got '1' (str).
+
+Numbers of NumPy become Python's, lists arrays where arrays are wanted. Whole floats are integers,
+for 1e4 tokens are as good as 10000; 10.5 is none. What values mean together is for the function.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, signature
+from types import FunctionType, NoneType, SimpleNamespace, UnionType
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
+
+from meanfield.errors import one_line
+
+_Checked = TypeVar("_Checked", bound=Callable[..., Any])
+
+# What is wanted where a class is: by its name, for this floor knows no other.
+_WORDS = {
+    "Density": "a density, such as mf.Density(mf.Circle(), [1.0, 0.1])",
+    "Event": "an Event",
+    "Executor": "an executor of meanfield.studies.executors",
+    "Flow": "a flow: mf.USA, mf.SA or mf.Flow(...)",
+    "Generator": "a random generator, such as np.random.default_rng(0)",
+    "InitialLaw": "an initial law, such as mf.uniform() or mf.von_mises_fisher(2.0)",
+    "Kernel": "a kernel, such as mf.exponential(beta=9.0)",
+    "Manifold": "a manifold, such as mf.Circle() or mf.Sphere()",
+    "Measure": "weighted points, such as mf.Measure(mf.Circle(), [0.0, 3.0])",
+    "Problem": "a problem, such as mf.Problem(mf.Circle(), mf.exponential(beta=9.0))",
+    "Run": "a run, such as mf.simulate(...) makes",
+    "Space": "a manifold, such as mf.Circle() or mf.Sphere()",
+}
+
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 60
+
+
+class Mismatch(TypeError):
+    """A value of another kind altogether: another member of a union may take it."""
+
+
+class Kind(NamedTuple):
+    """What an argument may be.
+
+    `take` returns the value as the function uses it, or raises `Mismatch` without words; TypeError
+    or ValueError with the rest of the sentence if it knows better what is wrong.
+    """
+
+    words: str
+    take: Callable[[Any], Any]
+    wanted: Any = None
+
+
+def came(value: object) -> str:
+    """A value in an error: short, on one line, with its type.
+
+    Examples
+    --------
+    >>> print(came("1"), came(np.zeros((3, 2))), came(dict), came(None), sep=", ")
+    '1' (str), an array of shape (3, 2), the class dict, None
+    """
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, FunctionType):
+        return f"the function {value.__name__}"
+    if isinstance(value, np.ndarray):
+        kind = "" if value.dtype.kind in "fiu" else f" of {value.dtype}"
+        return f"an array{kind} of shape {value.shape}"
+    text = one_line(_SHOWN.repr(value))
+    ours = type(value).__module__.startswith("meanfield.")
+    return text if ours else f"{text} ({type(value).__name__})"
+
+
+def one_of(value: str, known: Iterable[str]) -> str:
+    """A name if it is known.
+
+    Raises
+    ------
+    ValueError
+        If it is not, with the rest of a sentence: those that are, and the one that is nearest.
+    """
+    names = sorted(known)
+    if value in names:
+        return value
+    near = difflib.get_close_matches(str(value), names, 1)
+    meant = f"; did you mean {near[0]!r}?" if near else "."
+    raise ValueError(f"must be one of {', '.join(map(repr, names))}, got {came(value)}{meant}")
+
+
+def checked(thing: _Checked) -> _Checked:
+    """Check the arguments of a function, or those of a dataclass, by their annotations.
+
+    Parameters without an annotation, as `self`, are left alone.
+
+    Examples
+    --------
+    >>> @checked
+    ... def until(time: float, unit: str = "scaled") -> float:
+    ...     return time
+    >>> until(np.float32(2.0))
+    2.0
+    >>> until("1")
+    Traceback (most recent call last):
+    TypeError: until: time must be a number, got '1' (str).
+    >>> until(1.0, units="paper")
+    Traceback (most recent call last):
+    TypeError: until: units is not known; did you mean unit? Known: time, unit.
+    """
+    if isinstance(thing, type):
+        thing.__init__ = _guarded(thing.__init__, thing.__name__)  # type: ignore[misc]
+        return thing
+    return cast(_Checked, _guarded(thing, thing.__name__))
+
+
+def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    parameters = signature(function).parameters
+    skipped = [each for each in parameters if each == "self"]
+    ordered = [
+        each.name
+        for each in parameters.values()
+        if each.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.POSITIONAL_ONLY)
+    ]
+    open_ended = any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
+    named = {
+        each.name: each
+        for each in parameters.values()
+        if each.kind not in (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+        and each.name != "self"
+    }
+    required = [each.name for each in named.values() if each.default is Parameter.empty]
+    kinds: dict[str, Kind] = {}
+
+    def order() -> str:
+        return f"the order is {name}({', '.join(each for each in ordered if each != 'self')})"
+
+    def taken(parameter: str, value: Any) -> Any:
+        kind = kinds.get(parameter)
+        if kind is None or value is named[parameter].default:
+            return value
+        try:
+            return kind.take(value)
+        except Mismatch:
+            remedy = _brackets(value, kind)
+            if not remedy and any(_fits(value, each.wanted) for each in kinds.values()):
+                remedy = f"; {order()}"
+            problem = f"must be {kind.words}, got {came(value)}{remedy}."
+            error: type[Exception] = TypeError
+        except (TypeError, ValueError) as wrong:
+            problem, error = str(wrong), ValueError if isinstance(wrong, ValueError) else TypeError
+        raise error(f"{name}: {parameter} {problem}") from None
+
+    def refuse_names(given: Sequence[Any], options: Mapping[str, Any]) -> None:
+        known = [each for each in named if each not in ordered[: len(given)]]
+        for each in options:
+            if each in named and each not in known:
+                raise TypeError(f"{name}: {each} is given twice; {order()}.")
+            if each not in named and not open_ended:
+                near = difflib.get_close_matches(each, list(named), 1)
+                meant = f"; did you mean {near[0]}?" if near else "."
+                raise TypeError(f"{name}: {each} is not known{meant} Known: {', '.join(named)}.")
+        if len(given) > len(ordered):
+            extra = came(given[len(ordered)])
+            rest = [f"{each}=..." for each in named if each not in ordered]
+            remedy = f"; others have names: {', '.join(rest)}" if rest else ""
+            raise TypeError(f"{name}: {extra} is one argument too many; {order()}{remedy}.")
+
+    @wraps(function)
+    def checked_first(*given: Any, **options: Any) -> Any:
+        if not kinds:
+            kinds.update(_kinds_of(function, list(named)))
+        if len(given) > len(ordered) or not options.keys() <= named.keys() - set(
+            ordered[: len(given)]
+        ):
+            refuse_names(given, options)
+        values = [
+            value if each in skipped else taken(each, value)
+            for each, value in zip(ordered, given, strict=False)
+        ]
+        for each, value in options.items():
+            if each in named:
+                options[each] = taken(each, value)
+        for each in required:
+            if each not in options and each not in ordered[: len(given)]:
+                words = f": give {kinds[each].words}" if each in kinds else ""
+                raise TypeError(f"{name}: {each} is missing{words}; {order()}.")
+        return function(*values, **options)
+
+    return checked_first
+
+
+def _kinds_of(function: Callable[..., Any], names: list[str]) -> dict[str, Kind]:
+    written = {name: hint for name, hint in function.__annotations__.items() if name in names}
+    home = getattr(function, "__globals__", {})
+    hints = get_type_hints(SimpleNamespace(__annotations__=written), home)
+    return {name: kind_of(hint) for name, hint in hints.items()}
+
+
+def kind_of(hint: Any) -> Kind:
+    """Kind that an annotation says.
+
+    Raises
+    ------
+    NotImplementedError
+        If nothing is known of it: say here what it means.
+    """
+    if isinstance(hint, TypeVar) or hint is Any:
+        return Kind("anything", lambda value: value)
+    origin, members = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return _either([kind_of(member) for member in members])
+    if origin is Literal:
+        return Kind("a string", lambda value: one_of(_string(value), members))
+    if origin is np.ndarray:
+        return _array(get_args(members[1])[0])
+    if origin is Callable:
+        return Kind("a function", _function)
+    if origin is tuple and Ellipsis not in members:
+        return _tuple_of([kind_of(member) for member in members])
+    if origin in (Sequence, Iterable, list, tuple):
+        return _sequence_of(kind_of(members[0]))
+    if origin in (dict, Mapping):
+        return Kind("a dictionary", lambda value: _instance(value, Mapping))
+    simple = {
+        float: Kind("a number", _number),
+        int: Kind("an integer", _integer),
+        bool: Kind("True or False", _boolean),
+        str: Kind("a string", _string),
+        NoneType: Kind("None", lambda value: _instance(value, NoneType)),
+    }
+    if hint in simple:
+        return simple[hint]
+    if origin is os.PathLike or hint is os.PathLike:
+        return Kind("a path", lambda value: _instance(value, os.PathLike))
+    if isinstance(hint, type):
+        words = _WORDS.get(hint.__name__, f"a {hint.__name__}")
+        return Kind(words, lambda value: _instance(value, hint), hint)
+    raise NotImplementedError(f"checks: no kind is known for {hint!r}.")
+
+
+def _number(value: Any) -> Any:
+    if type(value) is not float:
+        if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0:
+            value = value.item()
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Mismatch
+    if not abs(value) <= 1.7976931348623157e308:
+        raise ValueError(f"must be a finite number, got {came(value)}.")
+    return value
+
+
+def _integer(value: Any) -> int:
+    if type(value) is int:
+        return value
+    value = _number(value)
+    if value != math.floor(value):
+        raise ValueError(f"must be an integer, got {came(value)}.")
+    return int(value)
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise Mismatch
+    return bool(value)
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Mismatch
+    return value
+
+
+def _function(value: Any) -> Any:
+    # A class would make an object of itself: it was written without its brackets.
+    if not callable(value) or isinstance(value, type):
+        raise Mismatch
+    return value
+
+
+def _instance(value: Any, wanted: Any) -> Any:
+    if not _fits(value, wanted):
+        raise Mismatch
+    return value
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    if not isinstance(wanted, type):
+        return False
+    if not getattr(wanted, "_is_protocol", False):
+        return isinstance(value, wanted)
+    # By hand: isinstance would compute every property, and take classes for their objects.
+    if isinstance(value, type):
+        return False
+    own = getattr(value, "__dict__", ())
+    return all(member in own or hasattr(type(value), member) for member in _members(wanted))
+
+
+def _members(protocol: type) -> set[str]:
+    return {name for each in protocol.__mro__ for name in vars(each) if not name.startswith("_")}
+
+
+def _array(dtype: Any) -> Kind:
+    allowed = "fiu" if dtype is np.float64 else "iu" if dtype is np.int64 else "fiuc"
+    words = {"fiu": "an array of real numbers", "iu": "an array of integers"}
+    kind = words.get(allowed, "an array of numbers")
+
+    def take(value: Any) -> Any:
+        if hasattr(value, "to_array"):  # pyshtools.SHCoeffs
+            return value
+        if isinstance(value, str | bytes | Mapping) or np.isscalar(value):
+            raise Mismatch
+        try:
+            array = np.asarray(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"must be {kind} with rows of one length, got {came(value)}."
+            ) from None
+        if array.ndim == 0 or (array.size and array.dtype.kind not in allowed):
+            raise Mismatch
+        return array if array.dtype.kind in "fc" else array.astype(dtype if array.size else float)
+
+    return Kind(kind, take)
+
+
+def _items(value: Any) -> Sequence[Any]:
+    if isinstance(value, str | bytes):
+        raise Mismatch
+    if isinstance(value, np.ndarray):
+        value = value.tolist()  # of a single number, that number
+    if not isinstance(value, Sequence):
+        raise Mismatch
+    return value
+
+
+def _item(position: int, kind: Kind, value: Any) -> Any:
+    error: type[Exception]
+    try:
+        return kind.take(value)
+    except Mismatch:
+        error, problem = TypeError, f"must be {kind.words}, got {came(value)}."
+    except (TypeError, ValueError) as wrong:
+        error, problem = type(wrong), str(wrong)
+    raise error(f"[{position}] {problem}")
+
+
+def _sequence_of(kind: Kind) -> Kind:
+    def take(value: Any) -> Any:
+        items = [_item(i, kind, item) for i, item in enumerate(_items(value))]
+        return tuple(items) if isinstance(value, tuple) else items
+
+    return Kind(f"a list, each entry {kind.words}", take)
+
+
+def _tuple_of(kinds: list[Kind]) -> Kind:
+    words = f"{len(kinds)} values, {', '.join(kind.words for kind in kinds)}"
+
+    def take(value: Any) -> Any:
+        items = _items(value)
+        if len(items) != len(kinds):
+            raise Mismatch
+        return tuple(_item(i, *each) for i, each in enumerate(zip(kinds, items, strict=True)))
+
+    return Kind(words, take)
+
+
+def _either(kinds: list[Kind]) -> Kind:
+    # None is always allowed to be left out: no need to say it where something else is meant.
+    words = " or ".join(dict.fromkeys(kind.words for kind in kinds if kind.words != "None"))
+
+    def take(value: Any) -> Any:
+        nearest: Exception = Mismatch()
+        for kind in kinds:
+            try:
+                return kind.take(value)
+            except Mismatch:
+                continue
+            except (TypeError, ValueError) as wrong:
+                nearest = wrong if isinstance(nearest, Mismatch) else nearest
+        raise nearest
+
+    wanted = next((kind.wanted for kind in kinds if kind.wanted), None)
+    return Kind(words, take, wanted)
+
+
+def _brackets(value: Any, kind: Kind) -> str:
+    """Advice if what came would make what is wanted, were it called."""
+    if kind.wanted is None or not isinstance(value, type | FunctionType):
+        return ""
+    if isinstance(value, type):
+        known = {*dir(value), *getattr(value, "__dataclass_fields__", ())}
+        if getattr(kind.wanted, "_is_protocol", False):
+            fits = _members(kind.wanted) <= known
+        else:
+            fits = issubclass(value, kind.wanted)
+    else:
+        fits = value.__annotations__.get("return") == kind.wanted.__name__
+    if not fits:
+        return ""
+    needed = any(each.default is Parameter.empty for each in signature(value).parameters.values())
+    return f"; write {value.__name__}({'...' if needed else ''}), with brackets"
