@@ -49,3 +49,5 @@ def _comparable(value: Any) -> Any:
 
 EPS = float(np.finfo(np.float64).eps)
 """Distance from 1 to the next double."""
+MOMENT_NOISE = 64 * EPS
+"""Moments are sums of unit terms over points; what is smaller than this is their rounding."""

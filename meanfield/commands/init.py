@@ -43,7 +43,7 @@ save = 61                     # equally spaced, or a list of times
 
 [output]
 path = {output}               # relative to this file
-observables = ["order_parameter", "energy", "clusters", "resolution"]
+observables = ["order_parameter", "energy", "clusters", "peaks", "resolution"]
 """
 
 

@@ -16,6 +16,7 @@ from meanfield.compute.threads import one_blas_thread
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import clusters
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
+from meanfield.observables.peaks import peaks
 from meanfield.observables.resolution import resolution
 from meanfield.problem import Problem
 
@@ -29,6 +30,7 @@ __all__ = [
     "free_energy",
     "interaction_energy",
     "observe",
+    "peaks",
     "resolution",
 ]
 
@@ -77,6 +79,11 @@ OBSERVABLES: dict[str, Observable] = {
             lambda problem, _, moments: {"energy": interaction_energy(problem, moments)},
         ),
         Observable("clusters", "clusters", _clusters),
+        Observable(
+            "peaks",
+            "peaks: maxima of the attention potential",
+            lambda problem, _, moments: {"peaks": float(peaks(problem, moments))},
+        ),
         Observable(
             "resolution",
             "spectral tail: size of what truncation leaves out",

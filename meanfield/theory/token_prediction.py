@@ -14,13 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import EPS, FloatArray, ModalArray
+from meanfield.arrays import MOMENT_NOISE, FloatArray, ModalArray
 from meanfield.problem import Problem
 from meanfield.theory.cluster_counts import potential_growth
 from meanfield.theory.stability import dominant_degree
-
-# Moments are sums of unit terms over N tokens; what is smaller than this is their rounding.
-_MOMENT_NOISE = 64 * EPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +113,7 @@ def _potential(problem: Problem, points: FloatArray) -> ModalArray:
     growth = potential_growth(problem, n)
     degree = len(growth) - 1
     moments = space.moments(points, None, degree)
-    felt = space.sizes_by_degree(moments) > _MOMENT_NOISE
+    felt = space.sizes_by_degree(moments) > MOMENT_NOISE
     potential = space.convolve(growth / np.abs(growth).max() * felt, moments)
     largest = float(np.abs(potential).max())
     if largest == 0.0:
@@ -133,7 +130,7 @@ def _dominant_positions(problem: Problem, points: FloatArray) -> FloatArray:
     if k is None or problem.zonal.dimension != 1:
         return np.zeros(0)
     moment = problem.space.moments(points, None, k)[k]
-    if abs(moment) <= _MOMENT_NOISE:
+    if abs(moment) <= MOMENT_NOISE:
         return np.zeros(0)
     angles = (2.0 * np.pi * np.arange(k) - np.angle(moment)) / k
     return np.sort(np.pi - np.mod(np.pi - angles, 2.0 * np.pi))

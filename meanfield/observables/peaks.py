@@ -1,0 +1,48 @@
+"""Peaks: the maxima of the attention potential, to which tokens climb."""
+
+from __future__ import annotations
+
+from meanfield.arrays import MOMENT_NOISE, ModalArray
+from meanfield.problem import Problem
+
+
+def peaks(problem: Problem, moments: ModalArray) -> int:
+    """Number of local maxima of the attention potential of a measure.
+
+        Phi = strength W * mu,    Phi_l = strength w_l m_l
+
+    The velocity is grad Phi / Z: tokens climb to these maxima, for USA and for SA. They are the
+    maxima that Rice's formula counts on average (`mean_clusters`). The moments tell them, so that
+    densities, nodes and tokens have them alike; every one counts, however low, if it stands above
+    rounding. Moments below `MOMENT_NOISE` are the rounding of sums of N terms, and count as 0.
+
+    Parameters
+    ----------
+    problem : Problem
+        Manifold, kernel and flow are used.
+    moments : ndarray
+        Moments up to at least the kernel's degree.
+
+    Returns
+    -------
+    int
+        0 where the potential is constant: of the uniform measure.
+
+    Examples
+    --------
+    A nearly uniform density has no cluster yet, and four peaks:
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0))
+    >>> density = mf.perturbed_uniform([[4, 0.01, 0.0]]).build(mf.Circle())
+    >>> peaks(problem, density.moments(problem.moment_degree))
+    4
+    """
+    # Loads compiled code.
+    from meanfield.manifolds.maxima import count_maxima
+
+    space, zonal = problem.space, problem.zonal
+    multipliers = zonal.kernel.potential_multipliers(zonal.dimension, zonal.degree)
+    felt = space.sizes_by_degree(moments)[: len(multipliers)] > MOMENT_NOISE
+    potential = space.convolve(zonal.strength * multipliers[: len(felt)] * felt, moments)
+    return int(count_maxima(space, potential[None])[0])
