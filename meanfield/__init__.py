@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from meanfield.kernels import Kernel, exponential, linear, zonal
     from meanfield.manifolds import Circle, Hypersphere, Sphere
     from meanfield.measures import Density, Measure
+    from meanfield.observables import observable
     from meanfield.observables.cluster_tree import cluster_tree
     from meanfield.outputs.run_file import load
     from meanfield.problem import Problem
@@ -94,6 +95,7 @@ __all__ = [
     "mean_clusters",
     "mixture",
     "next_merge_estimate",
+    "observable",
     "onset_time",
     "perturbed_uniform",
     "phase_diagram",
@@ -125,6 +127,7 @@ _MODULES = {
     "kernels": "Kernel exponential linear zonal",
     "manifolds": "Circle Hypersphere Sphere",
     "measures": "Density Measure",
+    "observables": "observable",
     "observables.cluster_tree": "cluster_tree",
     "outputs.run_file": "load",
     "problem": "Problem",

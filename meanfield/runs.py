@@ -18,7 +18,7 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
 from meanfield.measures import Density, Measure
-from meanfield.observables import OBSERVABLES, observe
+from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.problem import Problem
 from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED
@@ -206,12 +206,15 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
 def collect(
     problem: Problem,
     stream: Iterable[Snapshot],
-    observables: tuple[str, ...] = tuple(OBSERVABLES),
+    observables: Iterable[str | Observable] = tuple(OBSERVABLES),
     unit: str = "scaled",
 ) -> Run:
-    """Run from a stream of snapshots; every observable is evaluated."""
-    snapshots = list(stream)
-    observed = [observe(problem, s.measure, s.moments, observables) for s in snapshots]
+    """Run from a stream of snapshots, and of what is observed of them."""
+    chosen, snapshots = chosen_observables(observables), list(stream)
+    observed = [
+        observe(problem, s.measure, s.moments, chosen, time=s.time, step=s.checkpoint.steps)
+        for s in snapshots
+    ]
     names = sorted({name for s in snapshots for name in s.diagnostics})
     return Run(
         scaled_time=np.array([s.time for s in snapshots]),
@@ -234,6 +237,8 @@ def collect(
 def padded(rows: list[FloatArray]) -> FloatArray:
     """Stack rows of different lengths along their first axis, filled with NaN.
 
+    A number among arrays is an array of one.
+
     Examples
     --------
     >>> padded([np.array([1.0]), np.array([1.0, 2.0])])
@@ -242,6 +247,7 @@ def padded(rows: list[FloatArray]) -> FloatArray:
     """
     if all(row.ndim == 0 for row in rows):
         return np.array(rows)
+    rows = [np.atleast_1d(row) for row in rows]
     table = np.full((len(rows), max(len(row) for row in rows), *rows[0].shape[1:]), np.nan)
     for i, row in enumerate(rows):
         table[i, : len(row)] = row

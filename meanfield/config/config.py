@@ -244,7 +244,9 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None, folder: Fo
         _check_representation(problem, options)
     inputs = [source, *_input_files(source.parent, tables)]
     state = _default_state(problem, options)
-    output = output_of(f"{where}: [output]", source, given, inputs, state, **values["output"])
+    output = output_of(
+        f"{where}: [output]", source, folder, given, inputs, state, **values["output"]
+    )
     with located(f"{where}: [compare]"):
         compare = StudyOptions(**_hashable(values["compare"]))
     with located(f"{where}: [ensemble]"):
@@ -274,8 +276,11 @@ def _input_files(folder: Path, tables: dict[str, Any]) -> list[Path]:
     """Files that a valid run file reads."""
     initial = tables.get("initial", {})
     named = [folder / initial[key] for key in ("file", "path") if key in initial]
-    attention = tables["problem"].get("attention")
-    return named if attention is None else [*named, folder / attention.rpartition(":")[0]]
+    code = [
+        tables["problem"].get("attention", ""),
+        *tables.get("output", {}).get("observables", []),
+    ]
+    return [*named, *(folder / each.rpartition(":")[0] for each in code if ":" in each)]
 
 
 def _check_representation(problem: Problem, options: Options) -> None:

@@ -7,10 +7,17 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from meanfield.config.keys import ConfigError, list_of, one_of, shown
-from meanfield.observables import DEFAULT_OBSERVABLES, OBSERVABLES
+from meanfield.config.keys import ConfigError, list_of, located, one_of, shown, string
+from meanfield.config.python_file import Folder, file_function
+from meanfield.observables import (
+    DEFAULT_OBSERVABLES,
+    OBSERVABLES,
+    Observable,
+    chosen_observables,
+    observable,
+)
 
 
 @dataclass(frozen=True)
@@ -18,19 +25,27 @@ class Output:
     """What [output] comes to: the file, what is observed, which states ("all", "last", "none")."""
 
     path: Path
-    observables: tuple[str, ...]
+    observables: tuple[str | Observable, ...]
     state: str
+
+
+def _observable(value: Any) -> str:
+    """Name of one of ours, or "file.py:function" of the user's own."""
+    own = isinstance(value, str) and ":" in value
+    name: str = string(value) if own else one_of(*OBSERVABLES)(value)
+    return name
 
 
 def output_of(
     section: str,
     source: Path,
+    folder: Folder,
     given: Path | None,
     inputs: Sequence[Path],
     usual_state: str,
     /,
     path: str | None = None,
-    observables: Annotated[tuple[str, ...], list_of(one_of(*OBSERVABLES))] = DEFAULT_OBSERVABLES,
+    observables: Annotated[tuple[str, ...], list_of(_observable)] = DEFAULT_OBSERVABLES,
     state: Annotated[str | None, one_of("all", "last", "none")] = None,
 ) -> Output:
     """Section [output] of the run file `source`; the path `given` on the command line wins."""
@@ -40,7 +55,24 @@ def output_of(
         chosen = source.with_suffix(".h5") if path is None else source.parent / path
         named = f"{section} path = {shown(chosen.name if path is None else path)}"
     check_path(named, chosen, inputs)
-    return Output(chosen, tuple(observables), state or usual_state)
+    return Output(chosen, _observables(section, folder, observables), state or usual_state)
+
+
+def _observables(
+    section: str, folder: Folder, names: Sequence[str]
+) -> tuple[str | Observable, ...]:
+    """Observables of names, those of the user's own as functions: f(measure)."""
+    found: list[str | Observable] = []
+    for name in names:
+        if ":" in name:
+            own = file_function(f"{section} observables = {shown(name)}", folder, name)
+            with located(section):
+                found.append(observable(own.name, own))
+        else:
+            found.append(name)
+    with located(section):
+        chosen_observables(found)
+    return tuple(found)
 
 
 def check_path(named: str, path: Path, inputs: Sequence[Path]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meanfield.observables import OBSERVABLES
+from meanfield.observables import OBSERVABLES, entry_axis
 from meanfield.runs import Run
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def to_xarray(run: Run) -> xarray.Dataset:
         ),
     }
     for name, values in run.observables.items():
-        axes = ("time", "cluster", *space.point_axes)[: values.ndim]
+        entries = "cluster" if name.startswith("clusters/") else entry_axis(name)
+        axes = ("time", entries, *space.point_axes)[: values.ndim]
         details = {"long_name": _LONG_NAMES.get(name, name)}
         if name in _UNITS:
             details["units"] = _UNITS[name]
@@ -92,9 +93,8 @@ def to_xarray(run: Run) -> xarray.Dataset:
     coordinates: dict[str, Any] = {"time": time}
     for axis, length in zip(space.modal_axes, moments.shape[1:], strict=True):
         coordinates[axis] = np.arange(length)
-    width = max((v.shape[1] for v in run.observables.values() if v.ndim > 1), default=0)
-    if width:
-        coordinates["cluster"] = np.arange(width)
+    if "clusters/mass" in run.observables:
+        coordinates["cluster"] = np.arange(run.observables["clusters/mass"].shape[1])
     # NetCDF knows no booleans.
     attributes = {k: int(v) if isinstance(v, bool) else v for k, v in run.attributes.items()}
     return xarray.Dataset(variables, coordinates, attributes)

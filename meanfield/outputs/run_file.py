@@ -4,7 +4,8 @@
     /moments                circle (n_saves, K + 1) complex: int e^{-ik theta} dmu
                             sphere (n_saves, 2, L + 1, L + 1) real: int Y_lm dmu, laid out as
                             in pyshtools (4-pi normalised, no Condon-Shortley phase)
-    /observables/<name>     (n_saves,); clusters/count (n_saves,), clusters/mass and /centre padded
+    /observables/<name>     (n_saves,); clusters/count (n_saves,), clusters/mass and /centre padded;
+                            those of the user's own (n_saves,), or (n_saves, n) padded
     /density/coefficients   (n_kept, ...) with the axes of moments, zeros above /density/degree;
                             /density/save the index into /time of each kept row
     /measure/points, weights, save    the same for points: angles (n_kept, n) or vectors
@@ -40,6 +41,7 @@ from meanfield.compute.limits import available_memory
 from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
 from meanfield.measures import Density, Measure
+from meanfield.observables import OBSERVABLES
 from meanfield.outputs.layout import (
     check_counts,
     check_grows,
@@ -310,13 +312,17 @@ def found_observables(file: h5py.File) -> dict[str, h5py.Dataset]:
 
 
 def checked_observables(space: Manifold, file: h5py.File, count: int) -> dict[str, h5py.Dataset]:
-    """Datasets of observables, each a number or a row of clusters at so many times."""
+    """Datasets of observables: numbers, rows of clusters, arrays of the user's own."""
     if count == 0:
         return {}
     centre = (count, None, *space.point_shape)
     shapes: dict[str, tuple[int | None, ...]]
     shapes = {"clusters/mass": (count, None), "clusters/centre": centre}
-    names = {"energy", *found_observables(file)}
+    found = found_observables(file)
+    names = {"energy", *found}
+    for name in names - {*OBSERVABLES}:
+        if len(found[name].shape) == 2:
+            shapes.setdefault(name, (count, None))
     clusters = {"clusters/count", *shapes}
     # Whoever records other observables than `observe` makes has no clusters, or all of this.
     if names & clusters or "clusters" not in file["observables"]:

@@ -15,6 +15,7 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.events import Event
 from meanfield.manifolds import Manifold
 from meanfield.measures import Density, Measure
+from meanfield.observables import entry_axis
 from meanfield.outputs.run_file import EVENT_NUMBERS, FORMAT_VERSION
 from meanfield.snapshot import Checkpoint, Snapshot
 
@@ -120,8 +121,9 @@ def append(file: h5py.File, rows: Sequence[Row]) -> None:
     )
     cluster = ("observables/clusters/cluster", "observables/clusters/axis")
     for name in rows[0].observed:
+        axes = cluster if name.startswith("clusters/") else (f"observables/{entry_axis(name)}",)
         found = [row.observed[name] for row in rows]
-        _put(file, f"observables/{name}", first, found, "time", *cluster)
+        _put(file, f"observables/{name}", first, _alike(file, name, found), "time", *axes)
     for name in sorted({name for row in rows for name in row.diagnostics}):
         numbers = [np.asarray(row.diagnostics.get(name, np.nan)) for row in rows]
         _put(file, f"diagnostics/{name}", first, numbers, "time")
@@ -131,6 +133,24 @@ def append(file: h5py.File, rows: Sequence[Row]) -> None:
     append_states(
         file, [(first + i, row.state) for i, row in enumerate(rows) if row.state is not None]
     )
+
+
+def _alike(file: h5py.File, name: str, found: list[FloatArray]) -> list[FloatArray]:
+    """Values of an observable that are all numbers or all arrays, as those in the file.
+
+    Where an observable of the user's own answers with either, a number is an array of one.
+    """
+    path = f"observables/{name}"
+    held = file[path].ndim - 1 if path in file else 0
+    if max(held, *(value.ndim for value in found)) == 0:
+        return found
+    if path in file and held == 0:
+        numbers = file[path][()]
+        file[path].dims[0].detach_scale(file["time"])
+        del file[path]
+        axis = f"observables/{entry_axis(name)}"
+        _put(file, path, 0, [np.atleast_1d(number) for number in numbers], "time", axis)
+    return [np.atleast_1d(value) for value in found]
 
 
 def append_states(file: h5py.File, states: Sequence[tuple[int, Density | Measure]]) -> None:

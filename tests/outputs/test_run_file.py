@@ -38,7 +38,8 @@ seed = 3
 end = 25.0
 save = 6
 [output]
-observables = ["order_parameter", "energy", "clusters", "resolution", "entropy", "free_energy"]
+observables = ["order_parameter", "energy", "clusters", "peaks", "resolution", "entropy",
+    "free_energy"]
 """
 OVERRIDES: dict[str, list[str]] = {
     "density": [],

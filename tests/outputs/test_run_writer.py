@@ -72,7 +72,7 @@ def test_rows_of_different_length_are_padded(h5: Any) -> None:
     nan = np.nan
     expected = [[0.5, 0.25, nan], [nan, nan, nan], [0.1, 0.2, 0.3]]
     assert np.array_equal(h5["observables/mass"], expected, equal_nan=True)
-    assert h5["observables/clusters/cluster"][()].tolist() == [0, 1, 2]
+    assert h5["observables/mass_entry"][()].tolist() == [0, 1, 2]
 
 
 def test_series_that_come_and_go_are_filled(h5: Any) -> None:

@@ -1,0 +1,266 @@
+"""Observables of the user's own: what is taken, what is refused, and where they come to stand."""
+
+import json
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
+from meanfield.runs import collect, padded
+from meanfield.snapshot import Snapshot
+
+PROBLEM = mf.Problem(mf.Circle(), mf.linear())
+DENSITY = mf.von_mises_fisher(2.0).build(mf.Circle())
+
+
+def first(measure: mf.Density | mf.Measure) -> float:
+    """Modulus of the first moment."""
+    return float(abs(measure.moments(1)[1]))
+
+
+def sizes(measure: mf.Density | mf.Measure) -> Any:
+    """Moduli of two moments."""
+    return np.abs(measure.moments(2)[1:])
+
+
+def observed(function: Any) -> Any:
+    """What comes of a function at t = 3, after 7 steps."""
+    moments = DENSITY.moments(12)
+    return observe(PROBLEM, DENSITY, moments, [("own", function)], time=3.0, step=7)["own"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["resolution", ("own", first)],
+        {"own": first},
+        [mf.observable("own", first), OBSERVABLES["entropy"]],
+        [],
+        "entropy",
+    ],
+)
+def test_ours_come_first_and_two_of_them_always(given: Any) -> None:
+    """A file would miss what figures need, or its observables depend on the order asked for."""
+    names = [each.name for each in chosen_observables(given)]
+    assert {"energy", "clusters"} <= {*names}
+    ours = [name for name in OBSERVABLES if name in names]
+    assert names in (ours, [*ours, "own"])
+    assert chosen_observables(chosen_observables(given)) == chosen_observables(given)
+
+
+def test_own_observable_is_plain_data() -> None:
+    """Another process, or a resumed run, could not have it."""
+    given = mf.observable("own", first, "first moment")
+    assert pickle.loads(pickle.dumps(given)) == given
+    assert given.long_name == "first moment"
+
+
+def test_own_values_are_copies() -> None:
+    """A function that fills one array would make all rows the last."""
+    kept = np.zeros(2)
+    found = observed(lambda measure: kept)
+    kept[:] = 5.0
+    assert found.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ("enrgy", ValueError, "'enrgy' is not known. Did you mean 'energy'. Known: order_param"),
+        (["qqq"], ValueError, "'qqq' is not known. Known: .*of your own is given as .name, func"),
+        ([first], TypeError, r"holds <function first .*, expected a name of ours, \(name, func"),
+        (3, TypeError, r"must be a list of names and .*, got 3 \(int\)"),
+        ({"own": 3}, TypeError, r"'own' must be a function of the measure, got 3 \(int\)"),
+        ({3: first}, TypeError, r"the name of an observable must be a string, got 3 \(int\)"),
+        ({"energy": first}, ValueError, "'energy': this name is taken"),
+        ({"time": first}, ValueError, "'time': this name is taken"),
+        ({"clusters_mass": first}, ValueError, "'clusters_mass': this name is taken"),
+        ({"own_entry": first}, ValueError, "'own_entry': this name is taken"),
+        ({"own/mine": first}, ValueError, "'own/mine' cannot name an observable: take letters"),
+        ([("own", first), ("own", sizes)], ValueError, "'own' is given twice"),
+        ([Observable("energy", "mine", sizes)], ValueError, "'energy': this name is taken"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_observable_is_refused(given: Any, error: type, message: str) -> None:
+    """The mistake would show after the run, or as a traceback in it."""
+    with pytest.raises(error, match=message):
+        chosen_observables(given)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda measure: 1 / 0, "failed: ZeroDivisionError: division by zero"),
+        (lambda: 1.0, "failed: TypeError: .*takes 0 positional arguments"),
+        (lambda measure: None, r"TypeError: it gave None \(NoneType\), expected a real number or"),
+        (lambda measure: 1j, r"it gave 1j \(complex\)"),
+        (lambda measure: np.zeros((2, 3)), r"it gave float64 of shape \(2, 3\)"),
+        (lambda measure: np.inf, r"it gave inf \(float\), expected finite numbers"),
+        (lambda measure: "x" * 100, r"it gave 'x{36}\.\.\. \(str\)"),
+    ],
+)
+def test_failure_names_observable_and_time(function: Any, message: str) -> None:
+    """A user of five functions would not know which one failed, nor when."""
+    with pytest.raises(
+        mf.SimulationError, match=f"^observable 'own' {message}|{message}"
+    ) as caught:
+        observed(function)
+    assert str(caught.value).startswith("observable 'own' failed: ")
+    assert (caught.value.time, caught.value.step) == (3.0, 7)
+    assert str(caught.value).endswith("(stopped at t = 3, step 7).")
+
+
+def test_observable_that_answers_under_another_name_is_refused() -> None:
+    """It could overwrite the energy."""
+    own = Observable("own", "own", lambda problem, measure, moments: {"energy": 1.0})
+    with pytest.raises(mf.SimulationError, match=r"it gave .*expected \{'own': number or array\}"):
+        observe(PROBLEM, DENSITY, DENSITY.moments(12), [own])
+
+
+def test_numbers_truths_and_no_number_are_taken() -> None:
+    """NaN is what entropy is of points: there is nothing to measure."""
+    assert observed(lambda measure: True) == 1.0
+    assert observed(lambda measure: 3).dtype == np.float64
+    assert np.isnan(observed(lambda measure: np.nan))
+    assert observed(lambda measure: []).shape == (0,)
+
+
+def test_run_holds_own_observables_padded() -> None:
+    """Arrays of other lengths, and numbers among them, would not stack."""
+    snapshots = [Snapshot(float(t), DENSITY, DENSITY.moments(12), "density") for t in range(3)]
+    lengths = iter([1, 2, 3])
+
+    def growing(measure: mf.Density | mf.Measure) -> Any:
+        length = next(lengths)
+        return 7.0 if length == 1 else np.arange(length)
+
+    run = collect(PROBLEM, iter(snapshots), [("own", first), ("growing", growing)])
+    assert run.observables["own"] == pytest.approx([first(DENSITY)] * 3, rel=1e-15)
+    assert run.observables["growing"][2].tolist() == [0.0, 1.0, 2.0]
+    assert np.isnan(run.observables["growing"][0]).tolist() == [False, True, True]
+    assert padded([np.array(1.0), np.zeros(0)]).shape == (2, 1)
+
+
+CODE = """
+import numpy as np
+
+def first(measure):
+    return abs(measure.moments(1)[1])
+
+def sizes(measure):
+    return np.abs(measure.moments(2 if LATER else 1)[1:])
+
+def late(measure):
+    return first(measure) if first(measure) < 0.2 else np.array([1.0, 2.0])
+
+def failing(measure):
+    return 1.0 if first(measure) < 0.2 else 1 / 0
+
+LATER = False
+"""
+
+RUN = """
+[problem]
+manifold = "circle"
+kernel = "linear"
+[initial]
+modes = [[1, 0.1, 0.0]]
+[time]
+end = 4.0
+save = 5
+[output]
+observables = ["entropy", "own.py:first", "own.py:sizes", "own.py:late"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run file with observables of its own."""
+    (tmp_path / "own.py").write_text(CODE)
+    (tmp_path / "run.toml").write_text(RUN)
+    return tmp_path
+
+
+def test_run_file_stores_own_observables(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a user measures would not come back from the file, or not be announced."""
+    assert main(["run", str(folder / "run.toml"), "--quiet"]) == 0
+    assert "executing the Python of" in capsys.readouterr().err
+    run = mf.load(folder / "run.h5")
+    expected = np.abs(run.moments[:, 1])
+    assert run.observables["first"] == pytest.approx(expected, rel=1e-15)
+    assert run.observables["sizes"] == pytest.approx(expected[:, None], rel=1e-15)
+    late = run.observables["late"]
+    assert late.shape == (5, 2)
+    assert late[0, 0] == pytest.approx(expected[0], rel=1e-15) and np.isnan(late[0, 1])
+    assert late[-1].tolist() == [1.0, 2.0]
+    assert main(["info", str(folder / "run.h5"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["observables"]["sizes"]) == 5
+    dataset = run.to_xarray()
+    assert dataset["late"].dims == ("time", "late_entry")
+
+
+def test_resumed_run_goes_on_with_own_observables(folder: Path) -> None:
+    """Rows of before and after would not fit: more numbers, and arrays where numbers were."""
+    path = str(folder / "run.toml")
+    short = ["--set", "time.end=1.0", "--set", "time.save=2"]
+    assert main(["run", path, "--quiet", *short]) == 0
+    with h5py.File(folder / "run.h5") as file:
+        assert file["observables/late"].shape == (2,)
+    (folder / "own.py").write_text(CODE.replace("LATER = False", "LATER = True"))
+    assert main(["run", path, "--quiet", "--resume"]) == 0
+    run = mf.load(folder / "run.h5")
+    assert run.observables["late"].shape == run.observables["sizes"].shape == (5, 2)
+    assert np.isnan(run.observables["sizes"][:2, 1]).all()
+    assert np.isfinite(run.observables["sizes"][2:]).all()
+    assert np.isfinite(run.observables["first"]).all()
+    with h5py.File(folder / "run.h5") as file:
+        assert file["observables/late"].dims[0]["time"] == file["time"]
+
+
+def test_failing_observable_keeps_the_run_so_far(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A night's run would be lost to a division by zero, or end in a traceback."""
+    chosen = 'output.observables=["own.py:failing"]'
+    assert main(["run", str(folder / "run.toml"), "--quiet", "--set", chosen]) == 1
+    told = capsys.readouterr().err
+    assert "Traceback" not in told
+    assert "own.py:failing" in told and "ZeroDivisionError: division by zero" in told
+    run = mf.load(folder / "run.h5")
+    assert 1 <= len(run.time) < 5
+    assert run.status.startswith("observable 'failing' failed")
+
+
+@pytest.mark.parametrize(
+    ("observables", "message"),
+    [
+        ('["own.py:none"]', 'observables = "own.py:none" failed: AttributeError'),
+        ('["none.py:first"]', 'must be "file.py:function" of an existing file'),
+        ('["own.py:LATER"]', "is no function"),
+        ('["own.py:first", "more.py:first"]', "observable 'first' is given twice"),
+        ('["enrgy"]', "observables .* holds .*enrgy.* is not known. Known: clusters"),
+    ],
+)
+def test_run_file_refuses_what_is_no_observable(
+    folder: Path, observables: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run would begin and fail."""
+    (folder / "more.py").write_text(CODE)
+    arguments = ["run", str(folder / "run.toml"), "--set", f"output.observables={observables}"]
+    assert main(arguments) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("meanfield: run.toml: [output]")
+    assert re.search(message, last)
+
+
+def test_output_does_not_overwrite_the_python(folder: Path) -> None:
+    """The user's own file would be replaced by numbers."""
+    assert main(["check", str(folder / "run.toml"), "--set", "output.path=own.py"]) == 2
+    assert (folder / "own.py").read_text() == CODE
