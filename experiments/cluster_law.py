@@ -46,7 +46,7 @@ class Grid:
 
     def config(self, beta: int, carrier: str = "particles") -> Config:
         """Run file of one ensemble."""
-        return load_config(self.folder / "run.toml", self.settings(beta, carrier), timed=False)
+        return load_config(self.folder / "run.toml", self.settings(beta, carrier), study="ensemble")
 
     def ensemble(self, beta: int, carrier: str) -> Ensemble:
         """One ensemble from its file."""

@@ -10,6 +10,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
 from meanfield.representations import Options, hand_over_rule, represent
+from meanfield.representations.effects import check_options
 from meanfield.runs import Run, collect
 from meanfield.theory.time_units import time_unit
 from meanfield.trajectory import trajectory
@@ -54,7 +55,7 @@ def simulate(
     Raises
     ------
     ValueError
-        If a value is out of range.
+        If a value is out of range, or an option cannot act on this run.
     SimulationError
         If the run cannot go on.
 
@@ -70,9 +71,11 @@ def simulate(
     scaled_step = None if step is None else time_unit(problem, unit) * step
     chosen = Options(name=representation, step=scaled_step, **options)
     times = scaled_times(problem, until, save, unit)
+    begun = represent(problem, chosen)
+    check_options(problem, chosen)
     stream = trajectory(
         problem,
-        represent(problem, chosen),
+        begun,
         times,
         tolerance=chosen.step_tolerance,
         hand_over=hand_over_rule(problem, chosen),

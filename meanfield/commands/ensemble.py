@@ -24,7 +24,7 @@ def execute(options: argparse.Namespace) -> int:
     """Run the ensemble."""
     runs = [] if options.runs is None else [f"ensemble.runs={options.runs}"]
     config = load_config(
-        options.config, [*options.set, *runs], timed=False, allow_code=options.allow_code
+        options.config, [*options.set, *runs], study="ensemble", allow_code=options.allow_code
     )
     check_ensemble_memory(config, options)
     spent = WallTime()

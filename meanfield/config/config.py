@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +32,7 @@ from meanfield.config.sections import INITIAL, PROBLEM_KEYS, read_problem
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
+from meanfield.representations.effects import idle_options, idle_told
 from meanfield.simulation import scaled_times
 from meanfield.studies.convergence import METRICS, StudyOptions
 from meanfield.studies.ensemble import CARRIERS, EnsembleOptions
@@ -136,6 +137,8 @@ class Config:
         Derived.
     tables : dict
         Given. The TOML document with all overrides applied.
+    idle : mapping
+        Derived. Section -> keys that cannot act on this run; the file has none of them.
     """
 
     source: Path
@@ -150,6 +153,7 @@ class Config:
     compare: StudyOptions
     ensemble: EnsembleOptions
     tables: dict[str, Any]
+    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -182,7 +186,7 @@ def load_config(
     overrides: Sequence[str] = (),
     output: str | Path | None = None,
     *,
-    timed: bool = True,
+    study: str | None = None,
     allow_code: bool = False,
 ) -> Config:
     """Read, override and validate a run file.
@@ -196,8 +200,8 @@ def load_config(
     output : path, optional
         Wins over [output] path; relative to the working directory, while paths inside a run
         file are relative to that file.
-    timed : bool
-        Whether it must have a section [time].
+    study : str, optional
+        "compare" or "ensemble" if that is what it is read for: an ensemble needs no [time].
     allow_code : bool
         Whether [problem] attention may name Python outside the folder of the run file.
 
@@ -210,15 +214,17 @@ def load_config(
     tables = read_document(source)
     for argument in overrides:
         override(tables, argument)
-    if not timed:
+    if study == "ensemble":
         tables.setdefault("time", {"end": 1.0})
     # Values at the edge of the range of doubles overflow on the way to their error.
     with np.errstate(all="ignore"):
         folder = Folder(source.parent, anywhere=allow_code)
-        return _config(source, tables, None if output is None else Path(output), folder)
+        return _config(source, tables, None if output is None else Path(output), study, folder)
 
 
-def _config(source: Path, tables: dict[str, Any], given: Path | None, folder: Folder) -> Config:
+def _config(
+    source: Path, tables: dict[str, Any], given: Path | None, study: str | None, folder: Folder
+) -> Config:
     where = source.name
     for name in tables:
         if name not in (*SECTION_KEYS, "initial", "title"):
@@ -251,6 +257,11 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None, folder: Fo
         compare = StudyOptions(**_hashable(values["compare"]))
     with located(f"{where}: [ensemble]"):
         ensemble = EnsembleOptions(**_hashable(values["ensemble"]))
+    idle = _idle_keys(problem, options, study == "compare" or "compare" in tables)
+    for section, keys in idle.items():
+        for key in (key for key in keys if key in tables.get(section, {})):
+            told = idle_told(key, values[section][key], problem, options)
+            raise ConfigError(f"{where}: [{section}] {told}")
     return Config(
         source=source,
         title=title,
@@ -264,6 +275,7 @@ def _config(source: Path, tables: dict[str, Any], given: Path | None, folder: Fo
         compare=compare,
         ensemble=ensemble,
         tables=tables,
+        idle=idle,
     )
 
 
@@ -293,6 +305,15 @@ def _check_representation(problem: Problem, options: Options) -> None:
     represent(problem, options)
 
 
+def _idle_keys(problem: Problem, options: Options, compared: bool) -> dict[str, tuple[str, ...]]:
+    """Section -> keys that act neither on the run nor on a comparison, if there is one."""
+    idle = set(idle_options(problem, options))
+    if compared:
+        idle -= {"max_degree", "step"} if problem.flow.diffusivity else {"max_degree"}
+    step = {"time": ("step",)} if "step" in idle else {}
+    return {"representation": tuple(sorted(idle - {"step"})), **step}
+
+
 def _default_state(problem: Problem, options: Options) -> str:
     measure = problem.initial_measure()
     count = len(measure.points) if isinstance(measure, Measure) else (options.tokens or 0)
@@ -313,8 +334,9 @@ def check_continues(
     path : Path
         Where the result is, for the error.
     free : mapping
-        Section -> keys that may differ; None frees the whole section. The title is free, and keys
-        that were left out have their defaults.
+        Section -> keys that may differ; None frees the whole section. The title is free, and so
+        are keys that cannot act, which older run files may have. Keys that were left out have
+        their defaults.
 
     Raises
     ------
@@ -327,7 +349,11 @@ def check_continues(
         raise ConfigError(
             f"{path} does not tell the run file it was made from: use --overwrite to start again."
         ) from None
-    different = _difference(before, with_defaults(config.tables), free)
+    freed = {
+        section: keys if keys is None else (*keys, *config.idle.get(section, ()))
+        for section, keys in ({section: () for section in config.idle} | dict(free)).items()
+    }
+    different = _difference(before, with_defaults(config.tables), freed)
     if different is not None:
         raise ConfigError(
             f"{config.source.name}: {different} differs from that of {path}, which --resume "

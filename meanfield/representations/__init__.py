@@ -11,6 +11,7 @@ from meanfield.problem import Problem
 from meanfield.representations.atoms import AtomRepresentation, atoms
 from meanfield.representations.automatic import (
     HandOver,
+    carriers,
     first_carrier,
     hand_over_rule,
     hands_over,
@@ -136,17 +137,10 @@ def represent(problem: Problem, options: Options) -> Representation:
         If the name is not known or cannot carry the problem.
     """
     measure = problem.initial_measure()
-    name = options.name
-    if name == "auto":
-        points = "atoms" if problem.initial.name == "atoms" else "particles"
-        name = points if isinstance(measure, Measure) else "density"
+    name = carriers(problem, options)[0]
     if name not in REPRESENTATIONS:
         known = ", ".join(sorted([*REPRESENTATIONS, "auto"]))
         raise ValueError(f"representation {name!r} is not known. Known: {known}.")
-    if name in ("density", "characteristics") and options.tokens is not None:
-        raise ValueError(
-            f'tokens = {options.tokens} is for name = "particles"; this run is a density.'
-        )
     if hands_over(problem, options) and isinstance(measure, Density):
         first = first_carrier(problem, measure, options)
         if first is not None:

@@ -42,8 +42,12 @@ HandOver = Callable[[Representation, float, State, bool], Successor | None]
 # Tokens that cross less than this share of a cluster's radius in the longest step of particles are
 # at rest on the time scale of particles.
 _AT_REST = 0.01
-
-
+# Who may follow whom.
+_FOLLOWERS = {
+    "density": ("characteristics", "atoms"),
+    "characteristics": ("atoms",),
+    "particles": ("atoms",),
+}
 # Share of the tolerance at which rounding of Z makes a density hand over, before it ends.
 _LOST = 0.1
 
@@ -64,6 +68,26 @@ def largest_degree(problem: Problem, options: Options) -> int:
 def hands_over(problem: Problem, options: Options) -> bool:
     """Whether one representation follows another: paths of a diffusing measure are no curves."""
     return options.name == "auto" and not problem.flow.diffusivity
+
+
+def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
+    """Names of the representations that may carry a run, the first of them first.
+
+    "auto" begins as the initial measure does: a density as a density, tokens as particles, atoms
+    as atoms.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> carriers(mf.Problem(mf.Circle(), mf.exponential(beta=9.0)), Options())
+    ('density', 'characteristics', 'atoms')
+    """
+    name = options.name
+    if name == "auto":
+        points = "atoms" if problem.initial.name == "atoms" else "particles"
+        name = points if isinstance(problem.initial_measure(), Measure) else "density"
+    followers = _FOLLOWERS.get(name, ()) if hands_over(problem, options) else ()
+    return (name, *followers)
 
 
 def hand_over_rule(problem: Problem, options: Options) -> HandOver:

@@ -47,6 +47,18 @@ def test_check_tells_what_would_run(config: Path, capsys: pytest.CaptureFixture[
     )
 
 
+def test_check_tells_that_nothing_will_happen(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run file without [initial] gave flat figures and no word why."""
+    uniform = ["--set", "initial={name='uniform'}"]
+    assert facts(capsys, config, *uniform)["note"] == (
+        "uniform is stationary: nothing will happen. Give another law in [initial], or "
+        '[representation] name = "particles" with tokens = 1000.'
+    )
+    assert "note" not in facts(capsys, config, *uniform, *PARTICLES, "representation.tokens=30")
+
+
 def test_check_tells_what_a_larger_degree_costs(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,6 +46,14 @@ def test_quiet_is_quiet(config: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert (captured.out, captured.err) == ("", "")
 
 
+def test_stationary_run_says_so(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The user would look for the mistake in flat figures."""
+    assert run(config, "--set", "initial={name='uniform'}") == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith(f"meanfield: {config}: uniform is stationary: nothing will happen.")
+    assert len(said) == 2
+
+
 def test_existing_output_is_kept(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A second run would destroy the first one."""
     output = config.with_suffix(".h5")

@@ -21,7 +21,6 @@ modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
 name = "density"
 tolerance = 1e-6
 max_degree = 128
-seed = 7
 [time]
 end = 3.0
 save = 4

@@ -57,3 +57,16 @@ def test_stored_text_that_is_no_run_file_is_one_line(tmp_path: Path, stored: str
     path.write_text(TEXT)
     with pytest.raises(ConfigError, match=r"x\.h5 does not tell the run file it was made from"):
         check_continues(load_config(path), stored, Path("x.h5"), FREE)
+
+
+def test_keys_that_cannot_act_do_not_keep_a_run_from_going_on(tmp_path: Path) -> None:
+    """Older run files may have them: without them the same run could not be resumed."""
+    path = tmp_path / "run.toml"
+    path.write_text(TEXT)
+    stored = TEXT.replace("save = 3", "save = 3\nstep = 0.1\n[representation]\nseed = 3")
+    check_continues(load_config(path), stored, Path("x.h5"), FREE)
+    noisy = TEXT.replace("beta", "diffusivity = 0.1\nbeta") + "[compare]\n"
+    path.write_text(noisy)
+    stored = noisy.replace("save = 3", "save = 3\nstep = 0.1")
+    with pytest.raises(ConfigError, match=r"\[time\] step differs"):
+        check_continues(load_config(path), stored, Path("x.h5"), FREE)

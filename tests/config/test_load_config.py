@@ -32,12 +32,7 @@ def test_every_key_arrives(path: Path) -> None:
     density = problem.initial_measure()
     assert isinstance(density, mf.Density)
     assert density.coefficients.tolist() == [1.0, 0.05, 0.0, -0.025j]
-    assert (options.name, options.tolerance, options.max_degree, options.seed) == (
-        "density",
-        1e-6,
-        128,
-        7,
-    )
+    assert (options.name, options.tolerance, options.max_degree) == ("density", 1e-6, 128)
     assert config.times.tolist() == [0.0, 1.0, 2.0, 3.0]
     assert config.stop == "one_cluster"
     assert (config.output.observables, config.output.state) == (("entropy",), "last")
@@ -83,6 +78,33 @@ def test_growth_unit_is_that_of_the_problem(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["time.step=0.1"], r"\[time\] step = 0.1 cannot act: it is for noisy particles, and this"),
+        (["representation.seed=0"], r"\[representation\] seed = 0 cannot .* this run is a density"),
+        (["representation.tokens=9"], r"tokens = 9 .* Leave it out, or choose another repr"),
+        (
+            ["representation.name=particles", "representation.tokens=9"],
+            r"max_degree = 128 cannot act: it is for a density, and this run is particles without",
+        ),
+    ],
+)
+def test_keys_that_cannot_act_are_refused(path: Path, overrides: list[str], message: str) -> None:
+    """A user who sets a step believes that it acts."""
+    path.write_text(path.read_text().partition("[compare]")[0])
+    with pytest.raises(ConfigError, match=message):
+        load(path, *overrides)
+
+
+def test_keys_that_act_on_a_comparison_are_taken(path: Path) -> None:
+    """Its tokens have noise where the density of the run needs no step."""
+    noisy = ["problem.diffusivity=0.1", "problem.normalized=false", "time.step=0.1"]
+    assert load(path, *noisy).options.step == 0.1
+    path.write_text(path.read_text().partition("[compare]")[0])
+    assert load_config(path, noisy, study="compare").options.step == 0.1
+
+
+@pytest.mark.parametrize(
     ("overrides", "state"),
     [
         ([], "all"),
@@ -96,7 +118,7 @@ def test_states_above_a_million_tokens_are_not_all_kept(
 ) -> None:
     """A large run would fill the disk with states that nobody asked for."""
     base = path.read_text().replace('state = "last"\n', "").replace('"density"', '"particles"')
-    path.write_text(base.replace("seed = 7", "tokens = 5"))
+    path.write_text(base.replace("max_degree = 128", "tokens = 5"))
     assert load(path, *overrides).output.state == state
 
 

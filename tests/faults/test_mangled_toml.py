@@ -156,7 +156,7 @@ def refused_by_all(load: Loader, commands: Any, mangler: str, seeds: range) -> i
         for command in ("run", "check", "compare", "ensemble"):
             try:
                 # An ensemble needs no [time].
-                load_config(load.path, timed=command != "ensemble")
+                load_config(load.path, study=None if command == "run" else command)
                 continue
             except ConfigError as error:
                 said = str(error)

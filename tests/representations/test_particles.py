@@ -138,13 +138,6 @@ def test_every_representation_can_be_named() -> None:
         assert carrier.rhs(0.0, carrier.state).shape == carrier.state.shape
 
 
-@pytest.mark.parametrize("name", ["auto", "density", "characteristics"])
-def test_tokens_of_a_density_are_refused(name: str) -> None:
-    """Ignored, they would let a user believe in a particle run."""
-    with pytest.raises(ValueError, match='tokens = 10 is for name = "particles"'):
-        represent(problem_of(LAW), Options(name=name, tokens=10))
-
-
 def test_unknown_representation_is_refused() -> None:
     """The message lists what is known."""
     with pytest.raises(ValueError, match="'densty' is not known. Known: atoms, auto, char"):

@@ -1,0 +1,109 @@
+"""What acts on a run: which options concern its carriers, and whether anything moves at all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import fields
+
+import numpy as np
+
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+from meanfield.representations.automatic import carriers
+from meanfield.representations.options import Options
+
+_WORDS = {"density": "a density"}
+# Who has an option.
+_CONCERNS = {
+    "max_degree": "a density",
+    "max_nodes": "characteristics",
+    "tokens": "particles drawn from a density",
+    "seed": "drawn particles and noise",
+    "step": "noisy particles",
+}
+
+
+def is_stationary(problem: Problem, options: Options) -> bool:
+    """Whether a run would stay exactly what it begins as: uniform, and nothing is drawn.
+
+    Uniform is stationary for every kernel, flow and diffusivity; particles drawn from it are not
+    uniform.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0))
+    >>> is_stationary(problem, Options())
+    True
+    >>> is_stationary(problem, Options(name="particles", tokens=1000))
+    False
+    """
+    measure = problem.initial_measure()
+    uniform = isinstance(measure, Density) and not np.any(measure.coefficients[1:])
+    return uniform and carriers(problem, options)[0] != "particles"
+
+
+def idle_options(problem: Problem, options: Options) -> list[str]:
+    """Options that cannot act on a run, whatever their values.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0))
+    >>> idle_options(problem, Options(name="density"))
+    ['max_nodes', 'tokens', 'seed', 'step']
+    """
+    names = carriers(problem, options)
+    particles = "particles" in names
+    drawn = particles and isinstance(problem.initial_measure(), Density)
+    noisy = particles and problem.flow.diffusivity > 0
+    acting = {
+        "max_degree": "density" in names,
+        "max_nodes": "characteristics" in names,
+        "tokens": drawn,
+        "seed": drawn or noisy,
+        "step": noisy,
+    }
+    return [name for name, acts in acting.items() if not acts]
+
+
+def idle_told(name: str, value: object, problem: Problem, options: Options) -> str:
+    """Why an option cannot act, in words, and what to do."""
+    names = carriers(problem, options)
+    first = _WORDS.get(names[0], names[0])
+    if first == "particles":
+        first = f"particles {'with' if problem.flow.diffusivity else 'without'} noise"
+        if isinstance(problem.initial_measure(), Measure):
+            first += " from given points"
+    run = f"{first}, then {' and '.join(names[1:])}" if len(names) > 1 else first
+    return (
+        f"{name} = {value} cannot act: it is for {_CONCERNS[name]}, and this "
+        f"run is {run}. Leave it out, or choose another representation."
+    )
+
+
+def check_options(problem: Problem, options: Options, given: Collection[str] | None = None) -> None:
+    """Refuse options that were given and cannot act.
+
+    Parameters
+    ----------
+    problem, options : Problem, Options
+        The run.
+    given : collection of str, optional
+        Names of the options that were given; by default those that are not what they are by
+        default.
+
+    Raises
+    ------
+    ValueError
+        If there is one.
+    """
+    if given is None:
+        given = _changed(options)
+    for name in idle_options(problem, options):
+        if name in given:
+            raise ValueError(idle_told(name, getattr(options, name), problem, options))
+
+
+def _changed(options: Options) -> Sequence[str]:
+    return [one.name for one in fields(options) if getattr(options, one.name) != one.default]
