@@ -18,6 +18,10 @@ from meanfield.observables import (
     chosen_observables,
     observable,
 )
+from meanfield.outputs.locks import holds_results
+
+SUFFIXES = (".h5", ".hdf5")
+"""What names of results end in."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,8 @@ def check_path(named: str, path: Path, inputs: Sequence[Path]) -> None:
     Raises
     ------
     ConfigError
-        If it is a folder or a device, its folder does not exist or cannot be written, or it is
-        one of the inputs.
+        If it is a folder or a device, its folder does not exist or cannot be written, it is one
+        of the inputs, or ends in something else than `SUFFIXES` and is no result of ours.
     """
     try:
         obstacle = _obstacle(path, inputs)
@@ -116,10 +120,14 @@ def _obstacle(path: Path, inputs: Sequence[Path]) -> str | None:
         return "cannot be written: its folder does not exist"
     if not os.access(folder, os.W_OK):
         return "cannot be written: its folder is read-only"
-    if mode is None:
-        return None
-    if not stat.S_ISREG(mode):
+    if mode is not None and not stat.S_ISREG(mode):
         return "is not a regular file"
-    if any(path.samefile(file) for file in inputs if file.exists()):
+    if mode is not None and any(path.samefile(file) for file in inputs if file.exists()):
         return "is read by this run: choose another file"
+    # Results that older versions wrote elsewhere go on.
+    if path.suffix.lower() not in SUFFIXES and (mode is None or not holds_results(path)):
+        return (
+            f"must end in {' or '.join(SUFFIXES)}: results are HDF5 files, of which `meanfield "
+            "plot` makes figures"
+        )
     return None

@@ -75,10 +75,10 @@ def check_welcome(path: Path, *, resume: bool, overwrite: bool) -> None:
     OutputError
         If there is one, and nothing was said of it; or if it is no result of ours to replace.
     """
+    if not resume:
+        check_results(path)
     if path.exists() and not (resume or overwrite):
         raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
-    if overwrite:
-        check_results(path)
 
 
 def _locked(path: Path, lock: Path) -> int:
@@ -117,7 +117,7 @@ def check_results(path: Path) -> None:
     OutputError
         If there is one, and it is not empty.
     """
-    if _holds_something(path) and not _are_results(path):
+    if _holds_something(path) and not holds_results(path):
         raise OutputError(
             f"{path} was not written by meanfield and is not replaced. Delete it, or choose "
             "another file."
@@ -155,7 +155,10 @@ def _holds_something(path: Path) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_size > 0
 
 
-def _are_results(path: Path) -> bool:
+def holds_results(path: Path) -> bool:
+    """Whether a file was written by meanfield, as far as it tells."""
+    if not _holds_something(path):
+        return False
     if seal_of(path):
         return True
     with (

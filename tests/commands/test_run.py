@@ -115,9 +115,10 @@ def test_under_resolved_run_fails_and_keeps_what_is_valid(
     assert stopped.status.startswith("under-resolved at t = ")
     assert 1 < len(stopped.time) < 301
     # Valid: a finer run agrees to the tolerance of both.
-    finer = ["--set", "time.end=300", "--set", "time.save=301", "-o", str(output) + "2"]
+    other = config.with_name("finer.h5")
+    finer = ["--set", "time.end=300", "--set", "time.save=301", "-o", str(other)]
     assert run(config, "--quiet", *finer) in (0, 1)
-    fine = load(str(output) + "2")
+    fine = load(other)
     n = min(len(stopped.time), len(fine.time))
     assert np.abs(stopped.moments[:n] - fine.moments[:n]).max() < 1e-6
     # Going on fails at the same place and adds nothing.
@@ -224,7 +225,7 @@ def test_file_of_the_user_is_not_replaced(
     config: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run file from somebody else, or a slip, would destroy any file."""
-    notes = config.parent / "notes.txt"
+    notes = config.parent / "notes.h5"
     notes.write_text("mine")
     assert main([command, str(config), "-o", str(notes), "--overwrite"]) == 2
     told = f"meanfield: {notes} was not written by meanfield and is not replaced. Delete it, or"

@@ -55,6 +55,12 @@ def test_command_line_wins(config: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ("my.run.toml/x.h5", "cannot be written: its folder does not exist"),
         ("pipe", "is not a regular file"),
         ("my.run.toml", "is read by this run: choose another file"),
+        (
+            "figure.png",
+            r"must end in \.h5 or \.hdf5: results are HDF5 files, of which `meanf",
+        ),
+        ("some", r"must end in \.h5 or \.hdf5"),
+        ("newdir/", r"must end in \.h5 or \.hdf5"),
         ("x" * 300, "cannot be written: File name too long|cannot be written"),
     ],
 )
@@ -64,6 +70,13 @@ def test_impossible_path_is_refused(config: Path, path: str, message: str) -> No
     with pytest.raises(ConfigError, match=message) as caught:
         with_path(config, path)
     assert str(caught.value).startswith("my.run.toml: [output] path = ")
+
+
+def test_results_of_any_name_are_taken(config: Path) -> None:
+    """A run whose file older versions called otherwise could not go on."""
+    (config.parent / "old.dat").write_bytes(b"\x89HDF\r\n\x1a\n ... meanfield_version ...")
+    assert with_path(config, "old.dat").output.path.name == "old.dat"
+    assert with_path(config, "new.HDF5").output.path.name == "new.HDF5"
 
 
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="no such device here")

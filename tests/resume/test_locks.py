@@ -111,17 +111,18 @@ def test_study_that_another_process_has_made_meanwhile_is_kept(
     folder: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who waits for nothing, but starts a moment before the end of the other, would replace it."""
+    made = b"\x89HDF\r\n\x1a\n meanfield_version made meanwhile"
 
     @contextmanager
     def late(path: Path) -> Iterator[None]:
-        path.write_text("made meanwhile")
+        path.write_bytes(made)
         with writer_lock(path):
             yield
 
     monkeypatch.setattr(studies, "writer_lock", late)
     assert main([command, "x.toml", "-o", "x.h5", "--quiet"]) == 2
     assert "x.h5 exists: use --overwrite" in capsys.readouterr().err
-    assert Path("x.h5").read_text() == "made meanwhile"
+    assert Path("x.h5").read_bytes() == made
 
 
 @pytest.mark.slow
