@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from meanfield.errors import SimulationError
     from meanfield.events import Event
     from meanfield.flows import SA, USA, Flow
+    from meanfield.front import run, simulate
     from meanfield.initial import (
         Law,
         from_density,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from meanfield.problem import Problem
     from meanfield.runs import Run
     from meanfield.sampling import sample_tokens
-    from meanfield.simulation import simulate
     from meanfield.stationary.states import stationary_state
     from meanfield.studies.convergence import convergence_study
     from meanfield.studies.ensemble import ensemble
@@ -101,6 +101,7 @@ __all__ = [
     "phase_diagram",
     "phase_point",
     "predict_clusters",
+    "run",
     "sample_tokens",
     "sampled",
     "simulate",
@@ -122,6 +123,7 @@ _MODULES = {
     "errors": "SimulationError",
     "events": "Event",
     "flows": "SA USA Flow",
+    "front": "run simulate",
     "initial": "Law from_density from_points mixture perturbed_uniform sampled uniform "
     "von_mises_fisher",
     "kernels": "Kernel exponential linear zonal",
@@ -133,7 +135,6 @@ _MODULES = {
     "problem": "Problem",
     "runs": "Run",
     "sampling": "sample_tokens",
-    "simulation": "simulate",
     "stationary.states": "stationary_state",
     "studies.convergence": "convergence_study",
     "studies.ensemble": "ensemble",
@@ -158,6 +159,7 @@ _MAKERS = {
     "Run.animate": "outputs.plots:animate",
     "Run.problem": "config.stored:stored_problem",
     "Run.plot": "outputs.plots:plot",
+    "Run.save": "execute:save_run",
     "Run.to_xarray": "outputs.dataset:to_xarray",
 }
 

@@ -1,33 +1,37 @@
-"""Run a configuration end to end: problem -> representation -> trajectory -> run file."""
+"""Keep evolutions in files: record, go on, save at once.
+
+problem -> representation -> trajectory -> run file
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+import os
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
 from meanfield.config import Config, ConfigError
 from meanfield.config.config import check_continues
-from meanfield.observables import observe
-from meanfield.observables.clusters import cluster_radius
+from meanfield.config.output import check_path
 from meanfield.outputs.locks import check_welcome, writer_lock
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.provenance import provenance
 from meanfield.outputs.reading import damage_told
-from meanfield.outputs.recorder import conclude, record
+from meanfield.outputs.recorder import conclude, record, record_whole
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
-from meanfield.problem import Problem
-from meanfield.representations import REPRESENTATIONS, hand_over_rule, represent
+from meanfield.representations import REPRESENTATIONS, represent
 from meanfield.runs import Run, problem_attributes
+from meanfield.simulation import Evolution, evolve, is_one_cluster
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import RUNNING, is_cut_short
 from meanfield.theory.stability import growth_rates
-from meanfield.trajectory import trajectory
 from meanfield.version import __version__
 
 # Sections and keys in which a resumed run may differ from the one it continues.
@@ -39,8 +43,67 @@ _SAME_TIME = 1e-12
 _SAME_RATES = 1e-9
 
 
+@dataclass(frozen=True, eq=False)
+class Record:
+    """Where a run is kept, and what it was made from.
+
+    Attributes
+    ----------
+    path : Path
+        Given. The file.
+    state : str
+        Given. Which states are kept: "all", "last" or "none".
+    label : str
+        Given. What errors begin with: the name of a run file, or "simulate".
+    tables : dict
+        Given. What was asked for, as the document of a run file.
+    idle : mapping
+        Given. Section -> keys that cannot act on the run, which older files may have.
+    """
+
+    path: Path
+    state: str
+    label: str
+    tables: dict[str, Any]
+    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the file tells of it."""
+        import tomli_w
+
+        return {"config": tomli_w.dumps(self.tables), "title": self.tables.get("title", "")}
+
+
 def execute(
     config: Config,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    watch: Callable[[], None] | None = None,
+) -> Generator[Snapshot, None, None]:
+    """Evolve and record what a run file says; see `recorded`."""
+    record = Record(
+        config.output.path, config.output.state, config.label, config.tables, config.idle
+    )
+    return recorded(evolution_of(config), record, resume=resume, overwrite=overwrite, watch=watch)
+
+
+def evolution_of(config: Config) -> Evolution:
+    """What a run file evolves."""
+    return Evolution(
+        config.problem,
+        config.options,
+        config.times,
+        config.unit,
+        config.stop,
+        config.output.observables,
+    )
+
+
+def recorded(
+    evolution: Evolution,
+    kept: Record,
     *,
     resume: bool = False,
     overwrite: bool = False,
@@ -52,8 +115,10 @@ def execute(
 
     Parameters
     ----------
-    config : Config
-        Validated run file.
+    evolution : Evolution
+        What is evolved.
+    kept : Record
+        Where it is kept.
     resume : bool
         Continue an existing output; start if there is none.
     overwrite : bool
@@ -64,7 +129,7 @@ def execute(
     Yields
     ------
     Snapshot
-        In the order of config.times.
+        In the order of the times.
 
     Raises
     ------
@@ -73,8 +138,7 @@ def execute(
     SimulationError
         If the run cannot go on; the file then says why.
     """
-    path = config.output.path
-    problem, options = config.problem, config.options
+    path, problem, options = kept.path, evolution.problem, evolution.options
     with writer_lock(path) as output:
         exists = path.exists()
         check_welcome(path, resume=resume, overwrite=overwrite)
@@ -82,9 +146,11 @@ def execute(
         # As for what follows, `trajectory` and `observe`: one BLAS thread, for the last bits.
         with spent.during("setup"), one_blas_thread():
             rates = growth_rates(problem)
-            continued = _continuation(config, output, rates) if exists and resume else None
+            continued = None
+            if exists and resume:
+                continued = _continuation(evolution, kept, output, rates)
             if continued is None:
-                checkpoint, times, facts, reached = None, config.times, provenance(), 0.0
+                checkpoint, times, facts, reached = None, evolution.times, provenance(), 0.0
                 representation = represent(problem, options)
             else:
                 (checkpoint, name), times, stored = continued
@@ -94,41 +160,54 @@ def execute(
                 facts = provenance(stored.attributes, f"from t = {reached:.6g} on")
                 spent.add(seconds_by_phase(stored.attributes))
                 family = REPRESENTATIONS[name]
-                with damage_told(config.output.path):
+                with damage_told(path):
                     state, fixed = checkpoint.state, checkpoint.fixed
                     representation = family.resume(problem, options, state, fixed)
                     # Arrays that do not belong together fail now, before anything is written.
                     representation.measure(state)
-        stream: Iterable[Snapshot] = trajectory(
-            problem,
-            representation,
-            times,
-            tolerance=options.step_tolerance,
+        stream = evolve(
+            evolution,
             start=checkpoint,
+            representation=representation,
+            times=times,
             watch=watch,
-            hand_over=hand_over_rule(problem, options),
+            observing=lambda: spent.during("observing"),
         )
-        if config.stop == "one_cluster":
-            stream = until_one_cluster(problem, stream, spent)
         yield from record(
             output,
             stream,
-            attributes=_attributes(config) | facts,
+            attributes=origin(evolution) | kept.attributes | {"status": RUNNING} | facts,
             growth_rates=rates,
-            observe=lambda s: observe(
-                problem,
-                s.measure,
-                s.moments,
-                config.output.observables,
-                time=s.time,
-                step=s.checkpoint.steps,
-            ),
-            keep_state=config.output.state,
+            observe=evolution.observe,
+            keep_state=kept.state,
             resume=continued is not None,
             events=0 if checkpoint is None else checkpoint.events,
             reached=reached,
             spent=spent,
         )
+
+
+def origin(evolution: Evolution) -> dict[str, Any]:
+    """What a run tells of the problem and of its making, wherever it is kept."""
+    return problem_attributes(evolution.problem) | {
+        "meanfield_version": __version__,
+        "seed": evolution.options.seed,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "time_unit": evolution.unit,
+    }
+
+
+def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a run into a file at once; see `Run.save`.
+
+    The file tells of its origin what the run tells, else where it is written.
+    """
+    target = Path(path)
+    check_path(f"save: {target}", target, ())
+    facts = provenance() | {"meanfield_version": __version__} | run.attributes
+    with writer_lock(target) as output:
+        check_welcome(target, resume=False, overwrite=overwrite)
+        record_whole(output, run, facts)
 
 
 def times_after(times: FloatArray, reached: float) -> FloatArray:
@@ -147,67 +226,40 @@ def times_after(times: FloatArray, reached: float) -> FloatArray:
     return later[1:] if rounded and reached not in times else later
 
 
-def until_one_cluster(
-    problem: Problem, stream: Iterable[Snapshot], spent: WallTime
-) -> Iterator[Snapshot]:
-    """Pass snapshots through up to the first that is a single cluster."""
-    for snapshot in stream:
-        yield snapshot
-        with spent.during("observing"):
-            found = observe(problem, snapshot.measure, snapshot.moments, ())
-            single = is_one_cluster(problem, snapshot.moments, float(found["clusters/count"]))
-        if single:
-            return
-
-
-def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:
-    """Whether a measure is a single cluster.
-
-    The cluster rule counts one, and the order parameter is that of mass within the rule's
-    radius of one point.
-    """
-    least = np.cos(cluster_radius(problem.kernel.beta))
-    return count == 1 and problem.space.order_parameter(moments) >= least
-
-
-def _attributes(config: Config) -> dict[str, Any]:
-    return problem_attributes(config.problem) | {
-        "meanfield_version": __version__,
-        "config": config.text,
-        "title": config.title,
-        "seed": config.options.seed,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "status": RUNNING,
-        "time_unit": config.unit,
-    }
-
-
 def _continuation(
-    config: Config, output: OutputFile, rates: FloatArray
+    evolution: Evolution, kept: Record, output: OutputFile, rates: FloatArray
 ) -> tuple[tuple[Checkpoint, str], FloatArray, Run] | None:
     """Where to go on from, the times that remain, and what was saved, which stays as it is.
 
     None where nothing was saved.
     """
     path = output.path
-    run = load(path, states="none")
+    run = load(path, states="last")
     stored = str(run.attributes.get("config", ""))
-    check_continues(config, stored, config.output.path, _FREE_KEYS)
+    check_continues(kept, stored, path, _FREE_KEYS)
     if len(run.scaled_time) == 0:
         return None
-    _check_kernel(config, run, rates)
-    remaining = times_after(config.times, float(run.scaled_time[-1]))
-    count = float(run.observables["clusters/count"][-1])
-    moments = config.problem.space.packed(run.moments[-1])
-    if config.stop == "one_cluster" and is_one_cluster(config.problem, moments, count):
+    _check_kernel(kept, run, rates)
+    reached = float(run.scaled_time[-1])
+    remaining = times_after(evolution.times, reached)
+    if _has_stopped(evolution, run):
         remaining = remaining[:0]
     if len(remaining) == 0 and is_cut_short(run.status):
         # Everything was saved; only the last word was missing.
-        conclude(output, {"config": config.text, "title": config.title})
+        conclude(output, kept.attributes)
     return read_checkpoint(path), remaining, run
 
 
-def _check_kernel(config: Config, run: Run, rates: FloatArray) -> None:
+def _has_stopped(evolution: Evolution, run: Run) -> bool:
+    """Whether a recorded run ended where it was to end, as far as its file tells."""
+    problem, last = evolution.problem, run.measures[-1]
+    moments = problem.space.packed(run.moments[-1])
+    if evolution.stop == "one_cluster":
+        return is_one_cluster(problem, moments, float(run.observables["clusters/count"][-1]))
+    return last is not None and evolution.stops(float(run.scaled_time[-1]), last, moments)
+
+
+def _check_kernel(kept: Record, run: Run, rates: FloatArray) -> None:
     """Refuse to go on with another kernel: the function in a file may have changed.
 
     Raises
@@ -219,6 +271,6 @@ def _check_kernel(config: Config, run: Run, rates: FloatArray) -> None:
     tolerance = _SAME_RATES * np.abs(rates).max()
     if rates.shape != stored.shape or np.abs(rates - stored).max() > tolerance:
         raise ConfigError(
-            f"{config.source.name}: [problem] attention is another function than that of "
-            f"{config.output.path}, which --resume continues. Use --overwrite to start again."
+            f"{kept.label}: [problem] attention is another function than that of "
+            f"{kept.path}, which --resume continues. Use --overwrite to start again."
         )

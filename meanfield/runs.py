@@ -7,7 +7,7 @@ A `Run` knows no file and no solver. `collect` makes one from a stream of snapsh
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from meanfield.manifolds import MANIFOLDS, Manifold
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.problem import Problem
-from meanfield.snapshot import Snapshot
+from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED
 from meanfield.theory.stability import growth_rate_max, growth_rates
 from meanfield.theory.time_units import paper_time_factor, unit_length
@@ -57,6 +57,8 @@ class Run:
         Given. Hand-overs, atoms that begin and clusters that meet, in order; times scaled.
     given_problem : Problem or None
         Given, where the run was made in Python; see `problem`.
+    checkpoint : Checkpoint or None
+        Given, where the run was made in this process: where a file of it is gone on from.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Run:
     growth_rates: FloatArray = field(default_factory=lambda: np.zeros(1))
     events: tuple[Event, ...] = ()
     given_problem: Problem | None = None
+    checkpoint: Checkpoint | None = None
 
     @property
     def status(self) -> str:
@@ -164,6 +167,25 @@ class Run:
         """Figure of the run; kinds are listed in `meanfield.outputs.plots.PLOTS`."""
         return VIEWS["Run.plot"](self, kind, **options)
 
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the run into a file, as `simulate(..., output=path)` and `meanfield run` do.
+
+        `load` reads it, and `simulate` with `output=path, resume=True` goes on from its last time.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in .h5 or .hdf5.
+        overwrite : bool
+            Replace a file of results that is there.
+
+        Raises
+        ------
+        OutputError
+            If there is a file already, or none can be written there.
+        """
+        VIEWS["Run.save"](self, path, overwrite=overwrite)
+
     def animate(self, path: str | os.PathLike[str]) -> None:
         """Film of the run, one frame a saved time, into a .gif or .mp4 file."""
         VIEWS["Run.animate"](self, path)
@@ -210,27 +232,43 @@ def collect(
     unit: str = "scaled",
 ) -> Run:
     """Run from a stream of snapshots, and of what is observed of them."""
-    chosen, snapshots = chosen_observables(observables), list(stream)
-    observed = [
-        observe(problem, s.measure, s.moments, chosen, time=s.time, step=s.checkpoint.steps)
-        for s in snapshots
+    chosen = chosen_observables(observables)
+    rows = [
+        (s, observe(problem, s.measure, s.moments, chosen, time=s.time, step=s.checkpoint.steps))
+        for s in stream
     ]
+    return assembled(problem, rows, {"status": COMPLETED, "time_unit": unit})
+
+
+def assembled(
+    problem: Problem,
+    rows: Sequence[tuple[Snapshot, dict[str, FloatArray]]],
+    attributes: Mapping[str, Any],
+) -> Run:
+    """Run from snapshots, each with what was observed of it.
+
+    `attributes` stand beside the facts of the problem: status, unit of time and whatever is told of
+    where the run comes from.
+    """
+    snapshots = [snapshot for snapshot, _ in rows]
     names = sorted({name for s in snapshots for name in s.diagnostics})
     return Run(
         scaled_time=np.array([s.time for s in snapshots]),
         moments=np.array([problem.space.spread(s.moments) for s in snapshots]),
         observables={
-            name: padded([row[name] for row in observed]) for name in (observed or [{}])[0]
+            name: padded([observed[name] for _, observed in rows])
+            for name in (rows[0][1] if rows else {})
         },
         diagnostics={
             name: np.array([s.diagnostics.get(name, np.nan) for s in snapshots]) for name in names
         },
         representation=tuple(s.representation for s in snapshots),
         measures=tuple(s.measure for s in snapshots),
-        attributes=problem_attributes(problem) | {"status": COMPLETED, "time_unit": unit},
+        attributes=problem_attributes(problem) | dict(attributes),
         growth_rates=growth_rates(problem),
         events=tuple(event for s in snapshots for event in s.events),
         given_problem=problem,
+        checkpoint=snapshots[-1].checkpoint if snapshots else None,
     )
 
 

@@ -1,116 +1,234 @@
-"""Evolve a problem and collect the run: the front door from Python."""
+"""One evolution: what is solved, how far, and what is looked at on the way, as a stream.
+
+`Evolution` is what `mf.simulate` and a run file come to; `evolve` makes its snapshots, which
+whoever asks collects, records, draws or counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.measures import Density, Measure
+from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
+from meanfield.observables.clusters import cluster_radius
 from meanfield.problem import Problem
-from meanfield.representations import Options, hand_over_rule, represent
-from meanfield.representations.effects import check_options
-from meanfield.runs import Run, collect
+from meanfield.representations import Options, Representation, hand_over_rule, represent
+from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.theory.time_units import time_unit
-from meanfield.trajectory import trajectory
+from meanfield.trajectory import MOST_STEPS, trajectory
 
+MOST_SAVES = 1_000_000
 LATEST = 1e300
 """Latest time of a run, in scaled time: sums of times and steps stay below 1.8e308."""
 
+Stop = str | Callable[[float, Density | Measure], bool]
+"""When a run ends early: "one_cluster", or a function of time (in its unit) and measure."""
 
-def simulate(
-    problem: Problem,
-    until: float,
+
+@dataclass(frozen=True)
+class Evolution:
+    """What is evolved, how far, and what is looked at on the way.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given. What is solved, with its initial law.
+    options : Options
+        Given. What carries the measure, and how finely.
+    times : ndarray, shape (n_saves,)
+        Given. Times to save, in scaled time.
+    unit : str
+        Given. Unit of time that was asked for, see `theory.time_units`.
+    stop : str or callable (time, measure) -> bool, optional
+        Given. Ends the run after the first saved time at which it holds; "one_cluster", or a
+        function of time, in `unit`, and measure.
+    observables : sequence of str or Observable
+        Given. What is looked at, see `chosen_observables`.
+    """
+
+    problem: Problem
+    options: Options
+    times: FloatArray
+    unit: str = "scaled"
+    stop: Stop | None = None
+    observables: Sequence[str | Observable] = tuple(OBSERVABLES)
+
+    @property
+    def unit_length(self) -> float:
+        """Scaled time of one unit."""
+        return time_unit(self.problem, self.unit)
+
+    def observe(self, snapshot: Snapshot) -> dict[str, FloatArray]:
+        """Observables of a snapshot."""
+        return observe(
+            self.problem,
+            snapshot.measure,
+            snapshot.moments,
+            chosen_observables(self.observables),
+            time=snapshot.time,
+            step=snapshot.checkpoint.steps,
+        )
+
+    def stops(self, time: float, measure: Density | Measure, moments: ModalArray) -> bool:
+        """Whether the run ends after a saved time, given in scaled time."""
+        if self.stop is None:
+            return False
+        if callable(self.stop):
+            return bool(self.stop(time / self.unit_length, measure))
+        found = observe(self.problem, measure, moments, chosen_observables(()))
+        return is_one_cluster(self.problem, moments, float(found["clusters/count"]))
+
+
+def evolve(
+    evolution: Evolution,
     *,
-    save: int | Sequence[float] = 61,
-    representation: str = "auto",
-    step: float | None = None,
-    unit: str = "scaled",
-    **options: Any,
-) -> Run:
-    """Evolve a problem and collect the run.
+    start: Checkpoint | None = None,
+    representation: Representation | None = None,
+    times: FloatArray | None = None,
+    watch: Callable[[], None] | None = None,
+    observing: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[Snapshot]:
+    """Snapshots of an evolution at its times, up to where it stops.
 
     Parameters
     ----------
-    problem : Problem
-        What is solved, with its initial law.
-    until : float
-        End time, in `unit`.
-    save : int or sequence of float
-        Number of equally spaced times, 0 and the end included, or the times themselves.
-    representation : str
-        "auto", "density", "characteristics", "atoms" or "particles".
-    step : float, optional
-        Time step of noisy particles, in `unit`.
-    unit : str
-        "scaled", "paper" or "growth".
-    **options
-        tolerance, max_degree, max_nodes, tokens, seed: see `Options`.
+    evolution : Evolution
+        What is evolved.
+    start, representation : Checkpoint, Representation, optional
+        Where to go on from, and what carries the measure there; time 0 by default.
+    times : ndarray, optional
+        Scaled times that are left to save; default: all.
+    watch : callable, optional
+        Called before every right-hand side; what it raises ends the run.
+    observing : callable () -> context, optional
+        Entered while it is found out whether to stop.
 
-    Returns
-    -------
-    Run
+    Yields
+    ------
+    Snapshot
+
+    Raises
+    ------
+    SimulationError
+        If the run cannot go on, see `trajectory`.
+    """
+    problem, options = evolution.problem, evolution.options
+    stream = trajectory(
+        problem,
+        represent(problem, options) if representation is None else representation,
+        evolution.times if times is None else times,
+        tolerance=options.step_tolerance,
+        start=start,
+        watch=watch,
+        hand_over=hand_over_rule(problem, options),
+    )
+    for snapshot in stream:
+        yield snapshot
+        with observing():
+            ends = evolution.stops(snapshot.time, snapshot.measure, snapshot.moments)
+        if ends:
+            return
+
+
+def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:
+    """Whether a measure is a single cluster.
+
+    The cluster rule counts one, and the order parameter is that of mass within the rule's
+    radius of one point.
+    """
+    least = np.cos(cluster_radius(problem.kernel.beta))
+    return count == 1 and problem.space.order_parameter(moments) >= least
+
+
+def timing(
+    problem: Problem,
+    until: float,
+    save: int | Sequence[float],
+    *,
+    unit: str = "scaled",
+    spacing: str = "linear",
+    first: float | None = None,
+    step: float | None = None,
+    called: str = "until",
+) -> tuple[FloatArray, float | None]:
+    """Times to save and the step of noisy particles, in scaled time, from those in a unit.
+
+    The parameters are those of `save_times`; `step` is a time in the unit, too.
 
     Raises
     ------
     ValueError
-        If a value is out of range, or an option cannot act on this run.
-    SimulationError
-        If the run cannot go on.
+        If the times are too many, out of order or out of range; if the step is not positive,
+        longer than the run, or so short that the run would not end.
+    """
+    length = time_unit(problem, unit)
+    times = length * save_times(until, save, spacing=spacing, first=first, called=called)
+    if not times[-1] <= LATEST:
+        raise ValueError(
+            f"{called} = {until:g} must be at most {LATEST:g} in scaled time, got {times[-1]:.3g}."
+        )
+    if step is None:
+        return times, None
+    if not 0.0 < step <= until:
+        raise ValueError(f"step = {step:g} must be positive, and at most {called} = {until:g}.")
+    if until > MOST_STEPS * step:
+        raise ValueError(
+            f"step = {step:g} makes {until / step:.3g} steps until {called} = {until:g}, at most "
+            f"{MOST_STEPS:g}: nobody could wait for more."
+        )
+    return times, length * step
+
+
+def save_times(
+    until: float,
+    save: int | Sequence[float],
+    *,
+    spacing: str = "linear",
+    first: float | None = None,
+    called: str = "until",
+) -> FloatArray:
+    """Increasing times at which to save.
+
+    Parameters
+    ----------
+    until : float
+        End time.
+    save : int or sequence of float
+        How many, or the times themselves.
+    spacing : str
+        "linear": from 0, or "log": from `first`.
+    first : float, optional
+        First of logarithmically spaced times.
+    called : str
+        What the caller calls the end time, for errors.
+
+    Raises
+    ------
+    ValueError
+        If the end is not positive; if times are too many, negative, too late or out of order; if
+        `first` and the spacing do not belong together.
 
     Examples
     --------
-    >>> import meanfield as mf
-    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
-    >>> run = mf.simulate(problem, until=0.05, unit="paper", save=2)
-    >>> run.moments[-1, 3].real.round(9)
-    np.float64(0.126185441)
-    """
-    scaled_step = None if step is None else time_unit(problem, unit) * step
-    chosen = Options(name=representation, step=scaled_step, **options)
-    times = scaled_times(problem, until, save, unit)
-    begun = represent(problem, chosen)
-    check_options(problem, chosen)
-    stream = trajectory(
-        problem,
-        begun,
-        times,
-        tolerance=chosen.step_tolerance,
-        hand_over=hand_over_rule(problem, chosen),
-    )
-    return collect(problem, stream, unit=unit)
-
-
-def scaled_times(
-    problem: Problem, until: float, save: int | Sequence[float], unit: str
-) -> FloatArray:
-    """Times at which to save, in scaled time.
-
-    Raises
-    ------
-    ValueError
-        As `save_times` and `time_unit`, or if the last is later than 1e300.
-    """
-    times = time_unit(problem, unit) * save_times(until, save)
-    if not times[-1] <= LATEST:
-        raise ValueError(
-            f"end = {until:g} must be at most {LATEST:g} in scaled time, got {times[-1]:.3g}."
-        )
-    return times
-
-
-def save_times(until: float, save: int | Sequence[float]) -> FloatArray:
-    """Increasing times at which to save.
-
-    Raises
-    ------
-    ValueError
-        If the end is not positive, or a time is negative, later than the end, or out of order.
+    >>> save_times(100.0, 3, spacing="log", first=1.0).tolist()
+    [1.0, 10.0, 100.0]
     """
     if not np.isfinite(until) or until <= 0:
-        raise ValueError(f"end must be positive and finite, got {until:g}.")
+        raise ValueError(f"{called} must be positive and finite, got {until:g}.")
+    count = save if isinstance(save, int | np.integer) else len(np.atleast_1d(save))
+    if count > MOST_SAVES:
+        raise ValueError(f"save must be at most {MOST_SAVES} times, got {count}.")
+    if spacing == "log":
+        return _logarithmic(until, save, first, called)
+    if spacing != "linear":
+        raise ValueError(f'spacing must be "linear" or "log", got {spacing!r}.')
+    if first is not None:
+        raise ValueError('first needs spacing = "log".')
     if isinstance(save, int | np.integer):
         if save < 2:
             raise ValueError(f"save must be at least 2 times, got {save}.")
@@ -121,5 +239,16 @@ def save_times(until: float, save: int | Sequence[float]) -> FloatArray:
     if np.any(np.diff(times) <= 0) or times[0] < 0:
         raise ValueError("save times must be increasing and not negative.")
     if times[-1] > until:
-        raise ValueError(f"save holds {times[-1]:g}, later than end = {until:g}.")
+        raise ValueError(f"save holds {times[-1]:g}, later than {called} = {until:g}.")
+    return times
+
+
+def _logarithmic(until: float, save: object, first: float | None, called: str) -> FloatArray:
+    if not isinstance(save, int) or save < 2 or first is None or not 0 < first < until:
+        raise ValueError(
+            'spacing = "log" needs save = COUNT of at least 2 and first between 0 and '
+            f"{called} = {until:g}."
+        )
+    times = np.geomspace(first, until, save)
+    times[0], times[-1] = first, until
     return times

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from meanfield.errors import SimulationError
 from meanfield.files.replacing import NOT_WRITTEN
 
 COMPLETED, RUNNING = "completed", "running"
 _INTERRUPTED, _FAILED = "interrupted", "failed"
+
+
+def stopped(error: SimulationError) -> str:
+    """Reason with the time after what happened.
+
+    Examples
+    --------
+    >>> stopped(SimulationError(3.2, 7, "under-resolved: spectral tail 1e-8"))
+    'under-resolved at t = 3.2: spectral tail 1e-8'
+    """
+    happened, colon, details = error.reason.rstrip(".").partition(":")
+    return f"{happened} at t = {error.time:.6g}{colon}{details}"
 
 
 def cut_short(error: BaseException, where: str) -> str:

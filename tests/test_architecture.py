@@ -36,6 +36,7 @@ FLOORS = [
     ["outputs"],
     ["config"],
     ["execute"],
+    ["front"],
     ["commands"],
     ["__main__"],
 ]

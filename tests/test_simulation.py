@@ -27,7 +27,7 @@ def test_simulate_converts_units_at_the_boundary() -> None:
 @pytest.mark.parametrize("until", [0.0, -1.0, np.nan, np.inf])
 def test_save_times_refuse_an_impossible_end(until: float) -> None:
     """Time runs forward, and ends."""
-    with pytest.raises(ValueError, match="end must be positive and finite"):
+    with pytest.raises(ValueError, match="until must be positive and finite"):
         save_times(until, 3)
 
 
@@ -40,7 +40,7 @@ def test_save_times_refuse_an_impossible_end(until: float) -> None:
         ([[0.0, 1.0]], "save must be a number of times or a list of finite times"),
         ([0.0, 1.0, 1.0], "save times must be increasing and not negative"),
         ([-1.0, 1.0], "save times must be increasing and not negative"),
-        ([0.0, 2.5], "save holds 2.5, later than end = 2"),
+        ([0.0, 2.5], "save holds 2.5, later than until = 2"),
     ],
 )
 def test_save_times_refuse_what_cannot_be_saved(save: object, message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
@@ -33,16 +33,14 @@ from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
 from meanfield.representations.effects import idle_options, idle_told
-from meanfield.simulation import scaled_times
+from meanfield.simulation import timing
 from meanfield.studies.convergence import METRICS, StudyOptions
 from meanfield.studies.ensemble import CARRIERS, EnsembleOptions
 from meanfield.studies.study import MOST_TOKENS
-from meanfield.theory.time_units import TIME_UNITS, time_unit
-from meanfield.trajectory import MOST_STEPS
+from meanfield.theory.time_units import TIME_UNITS
 
 # From here on states are not kept unasked.
 _MANY_TOKENS = 1_000_000
-_MOST_SAVES = 1_000_000
 
 
 def times_of(
@@ -56,42 +54,10 @@ def times_of(
     stop: Annotated[str | None, one_of("one_cluster")] = None,
     step: float | None = None,
 ) -> tuple[FloatArray, float | None]:
-    """Section [time]: times to save, and the step of noisy particles, in scaled time.
-
-    Raises
-    ------
-    ValueError
-        If the times are too many, out of order or out of range; if the step is not positive,
-        longer than the run, or so short that the run would not end.
-    """
-    count = save if isinstance(save, int) else len(save)
-    if count > _MOST_SAVES:
-        raise ValueError(f"save must be at most {_MOST_SAVES} times, got {count}.")
-    if spacing == "log":
-        save = _logarithmic(save, first, end)
-    elif first is not None:
-        raise ValueError('first needs spacing = "log".')
-    times = scaled_times(problem, end, save, unit)
-    if step is None:
-        return times, None
-    if not 0.0 < step <= end:
-        raise ValueError(f"step = {step:g} must be positive, and at most end = {end:g}.")
-    if end > MOST_STEPS * step:
-        raise ValueError(
-            f"step = {step:g} makes {end / step:.3g} steps until end = {end:g}, at most "
-            f"{MOST_STEPS:g}: nobody could wait for more."
-        )
-    return times, step * time_unit(problem, unit)
-
-
-def _logarithmic(count: Any, first: float | None, end: float) -> list[float]:
-    if not isinstance(count, int) or count < 2 or first is None or not 0 < first < end:
-        raise ValueError(
-            'spacing = "log" needs save = COUNT of at least 2 and first between 0 and end.'
-        )
-    times = np.geomspace(first, end, count)
-    times[0], times[-1] = first, end
-    return [float(t) for t in times]
+    """Section [time]: times to save, and the step of noisy particles, in scaled time."""
+    return timing(
+        problem, end, save, unit=unit, spacing=spacing, first=first, step=step, called="end"
+    )
 
 
 SECTION_KEYS = {
@@ -156,6 +122,11 @@ class Config:
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
+    def label(self) -> str:
+        """Name of the file, which errors begin with."""
+        return self.source.name
+
+    @property
     def text(self) -> str:
         """The effective run file as TOML."""
         import tomli_w
@@ -173,7 +144,9 @@ def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
     """
     initial = tables.get("initial", {"name": "uniform"})
     name = initial.get("name", "perturbed_uniform")
-    sections = SECTION_KEYS | {"initial": {"name": Key(line, name), **keys_of(INITIAL[name])}}
+    # Laws of other kinds, from Python, have no keys of which defaults are known.
+    keys = keys_of(INITIAL[name]) if name in INITIAL else {}
+    sections = SECTION_KEYS | {"initial": {"name": Key(line, name), **keys}}
     complete = dict(tables)
     for section, keys in sections.items():
         defaults = {k: key.default for k, key in keys.items() if key.default is not REQUIRED}
@@ -187,6 +160,7 @@ def load_config(
     output: str | Path | None = None,
     *,
     study: str | None = None,
+    sections: Mapping[str, Mapping[str, Any]] | None = None,
     allow_code: bool = False,
 ) -> Config:
     """Read, override and validate a run file.
@@ -202,6 +176,8 @@ def load_config(
         file are relative to that file.
     study : str, optional
         "compare" or "ensemble" if that is what it is read for: an ensemble needs no [time].
+    sections : mapping, optional
+        Section -> keys that win over those of the file; a law that is named replaces the file's.
     allow_code : bool
         Whether [problem] attention may name Python outside the folder of the run file.
 
@@ -214,6 +190,9 @@ def load_config(
     tables = read_document(source)
     for argument in overrides:
         override(tables, argument)
+    for name, given in (sections or {}).items():
+        whole = name == "initial" and "name" in given
+        tables[name] = dict(given) if whole else tables.get(name, {}) | dict(given)
     if study == "ensemble":
         tables.setdefault("time", {"end": 1.0})
     # Values at the edge of the range of doubles overflow on the way to their error.
@@ -320,15 +299,34 @@ def _default_state(problem: Problem, options: Options) -> str:
     return "last" if count > _MANY_TOKENS else "all"
 
 
+class Asked(Protocol):
+    """What was asked for: a run file, or a call that says the same."""
+
+    @property
+    def label(self) -> str:
+        """What errors begin with."""
+        ...
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """As the document of a run file."""
+        ...
+
+    @property
+    def idle(self) -> Mapping[str, tuple[str, ...]]:
+        """Section -> keys that cannot act."""
+        ...
+
+
 def check_continues(
-    config: Config, stored: str, path: Path, free: Mapping[str, tuple[str, ...] | None]
+    asked: Asked, stored: str, path: Path, free: Mapping[str, tuple[str, ...] | None]
 ) -> None:
     """Refuse to continue a result of another run file.
 
     Parameters
     ----------
-    config : Config
-        The run file given now.
+    asked : Asked
+        What is asked for now.
     stored : str
         The run file that the result was made from, as TOML.
     path : Path
@@ -350,13 +348,13 @@ def check_continues(
             f"{path} does not tell the run file it was made from: use --overwrite to start again."
         ) from None
     freed = {
-        section: keys if keys is None else (*keys, *config.idle.get(section, ()))
-        for section, keys in ({section: () for section in config.idle} | dict(free)).items()
+        section: keys if keys is None else (*keys, *asked.idle.get(section, ()))
+        for section, keys in ({section: () for section in asked.idle} | dict(free)).items()
     }
-    different = _difference(before, with_defaults(config.tables), freed)
+    different = _difference(before, with_defaults(asked.tables), freed)
     if different is not None:
         raise ConfigError(
-            f"{config.source.name}: {different} differs from that of {path}, which --resume "
+            f"{asked.label}: {different} differs from that of {path}, which --resume "
             "continues. Use --overwrite to start again."
         )
 

@@ -51,7 +51,7 @@ def to_xarray(run: Run) -> xarray.Dataset:
     Examples
     --------
     >>> import meanfield as mf
-    >>> from meanfield.simulation import simulate
+    >>> from meanfield.front import simulate
     >>> law = mf.perturbed_uniform([[1, 0.1, 0.0]])
     >>> run = simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)
     >>> dataset = to_xarray(run)

@@ -21,8 +21,9 @@ from meanfield.outputs.provenance import FACTS
 from meanfield.outputs.result_hash import result_hash
 from meanfield.outputs.run_file import file_results
 from meanfield.outputs.wall_time import WallTime
+from meanfield.runs import Run
 from meanfield.snapshot import Snapshot
-from meanfield.status import COMPLETED, RUNNING, cut_short
+from meanfield.status import COMPLETED, RUNNING, cut_short, stopped
 
 _FLUSH_SHARE = 10.0
 # Attributes that may change when a run is resumed.
@@ -153,13 +154,39 @@ def record(
             yield snapshot
         flush(COMPLETED)
     except SimulationError as error:
-        flush(_status(error))
+        flush(stopped(error))
         raise
     except BaseException as error:
         if written == COMPLETED:
             raise
         flush(cut_short(error, f"at t = {reached:.6g}"))
         raise
+
+
+def record_whole(output: OutputFile, run: Run, attributes: dict[str, Any]) -> None:
+    """Write a run at once, with these attributes; raises as `replace_file`."""
+    rows = [
+        run_writer.Row(
+            float(time),
+            run.moments[i],
+            run.representation[i],
+            {name: float(values[i]) for name, values in run.diagnostics.items()},
+            {name: values[i] for name, values in run.observables.items()},
+            run.measures[i],
+            run.manifold,
+        )
+        for i, time in enumerate(run.scaled_time)
+    ]
+
+    def write(file: Any) -> None:
+        run_writer.create(file, attributes, run.growth_rates)
+        run_writer.append(file, rows)
+        run_writer.append_events(file, run.events, 0)
+        if run.checkpoint is not None:
+            run_writer.write_checkpoint(file, run.checkpoint, run.representation[-1])
+        _conclude(file, run.status)
+
+    replace_file(output, None, write)
 
 
 def conclude(output: OutputFile, attributes: dict[str, Any]) -> None:
@@ -178,9 +205,3 @@ def _conclude(file: Any, status: str) -> None:
     file.attrs.pop("result_hash", None)
     if status != RUNNING:
         file.attrs["result_hash"] = result_hash(file_results(file))
-
-
-def _status(error: SimulationError) -> str:
-    """Reason with the time after what happened: "under-resolved at t = 3.2: spectral tail ..."."""
-    happened, colon, details = error.reason.rstrip(".").partition(":")
-    return f"{happened} at t = {error.time:.6g}{colon}{details}"

@@ -110,9 +110,7 @@ def under_resolved(what: str, degree: int, diffusivity: float) -> str:
     other = 'take name = "auto" with enough max_nodes'
     if diffusivity:
         other = "raise the diffusivity"
-    return (
-        f"under-resolved: {what} at degree {degree}; raise [representation] max_degree, or {other}"
-    )
+    return f"under-resolved: {what} at degree {degree}; raise max_degree, or {other}"
 
 
 def check_step(problem: Problem, step: float | None) -> None:

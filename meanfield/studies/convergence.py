@@ -27,11 +27,10 @@ from meanfield.representations.options import DEFAULT_TOLERANCE, Options
 from meanfield.representations.step_limits import check_step
 from meanfield.runs import problem_attributes
 from meanfield.sampling import sample_tokens
-from meanfield.simulation import scaled_times
+from meanfield.simulation import timing
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.study import Runs, Study, as_problem, check_runs, initial_density, rng_of
 from meanfield.theory.stability import growth_rate_max, onset_time
-from meanfield.theory.time_units import time_unit
 from meanfield.trajectory import trajectory
 from meanfield.transport import Bracket, sobolev_distance, wasserstein
 
@@ -161,13 +160,14 @@ def convergence_study(
     True
     """
     problem = as_problem(problem)
+    times, scaled_step = timing(problem, until, save, unit=unit, step=step)
     return comparison(
         problem,
-        scaled_times(problem, until, save, unit),
+        times,
         StudyOptions(tuple(int(n) for n in tokens), repetitions, metric, seed),
         tolerance=tolerance,
         max_degree=max_degree,
-        step=None if step is None else step * time_unit(problem, unit),
+        step=scaled_step,
     ).completed(executor)
 
 

@@ -107,7 +107,7 @@ def test_under_resolved_run_fails_and_keeps_what_is_valid(
     line = capsys.readouterr().err
     assert line.count("\n") == 1
     assert line.startswith("meanfield: under-resolved: spectral tail ")
-    assert "; raise [representation] max_degree, or take name" in line
+    assert "; raise max_degree, or take name" in line
     assert "small.h5 is valid up to then" in line
     assert "(stopped at t = " in line
     output = config.with_suffix(".h5")
@@ -212,7 +212,7 @@ def test_output_that_is_deleted_meanwhile_is_not_called_valid(
 ) -> None:
     """The line would praise a file that is not there."""
     output = config.with_suffix(".h5")
-    monkeypatch.setattr("meanfield.execute.observe", lambda *_, **__: output.unlink() or {})
+    monkeypatch.setattr("meanfield.simulation.observe", lambda *_, **__: output.unlink() or {})
     assert run(config, "--quiet") == 1
     told = f"meanfield: {output} is gone: it was moved or deleted meanwhile (stopped at t = 0, "
     error = capsys.readouterr().err

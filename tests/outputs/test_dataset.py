@@ -10,8 +10,8 @@ import xarray
 
 import meanfield as mf
 from meanfield.commands.main import main
+from meanfield.front import simulate
 from meanfield.outputs.run_file import load
-from meanfield.simulation import simulate
 
 CONFIG = """
 title = "small"

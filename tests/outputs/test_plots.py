@@ -13,13 +13,13 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection
 
 import meanfield as mf
+from meanfield.front import simulate
 from meanfield.outputs.plots import PLOTS, plot, save_plot
 from meanfield.outputs.plots.dispersion import save_dispersion
 from meanfield.outputs.plots.figures import SUFFIXES
 from meanfield.pictures.prediction import facts
 from meanfield.pictures.series import equal_clusters, linear_prediction, shown_degrees
 from meanfield.runs import Run, collect
-from meanfield.simulation import simulate
 
 LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, LAW)
@@ -119,7 +119,7 @@ def test_figures_do_without_pyplot():
     """Figures would pile up in pyplot's list, or open a window."""
     code = (
         "import sys; import meanfield as mf; from meanfield.outputs.plots import plot\n"
-        "from meanfield.simulation import simulate\n"
+        "from meanfield.front import simulate\n"
         "plot(simulate(mf.Problem(mf.Circle(), mf.linear()), 1.0, save=2), 'energy')\n"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.front import simulate
 from meanfield.outputs.plots.axes import spread
 from meanfield.pictures.circle import cell_edges, cell_means, quantiles
 from meanfield.pictures.saved_times import spread_evenly
 from meanfield.pictures.tokens import evenly_chosen, token_paths
-from meanfield.simulation import simulate
 
 CIRCLE = mf.Circle()
 LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])

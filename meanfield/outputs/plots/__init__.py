@@ -128,7 +128,7 @@ def plot(run: Run, kind: str = DEFAULT_KIND, **options: Any) -> Figure:
     Examples
     --------
     >>> import meanfield as mf
-    >>> from meanfield.simulation import simulate
+    >>> from meanfield.front import simulate
     >>> law = mf.perturbed_uniform([[1, 0.1, 0.0]])
     >>> run = simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=5)
     >>> [axes.get_ylabel() for axes in plot(run, "order_parameter").axes]

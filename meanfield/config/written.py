@@ -1,0 +1,95 @@
+"""What a call in Python asks for, as the document of a run file.
+
+Files of runs tell what they were made from. Kernels and laws that no run file can say, as
+functions, stand there by their names; laws with a digest of the measure that they begin with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from meanfield.initial import InitialLaw, Mixture, PerturbedUniform, Sampled, Uniform
+from meanfield.kernels.zonal import Zonal
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+from meanfield.representations import Options
+
+
+def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict[str, Any]:
+    """Document of a problem, its options and the section [time].
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.von_mises_fisher(2.0)
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA, law)
+    >>> tables = written(problem, Options(tolerance=1e-8), {"end": 1.0})
+    >>> tables["problem"]["normalized"], tables["initial"], tables["representation"]
+    (True, {'name': 'von_mises_fisher', 'concentration': 2.0}, {'name': 'auto', 'tolerance': 1e-08})
+    """
+    kernel, flow = problem.kernel, problem.flow
+    asked = {
+        "manifold": problem.manifold.name,
+        "kernel": "zonal" if isinstance(kernel, Zonal) else kernel.name,
+        "beta": kernel.beta,
+        "normalized": flow.normalized,
+        "strength": flow.strength,
+        "diffusivity": flow.diffusivity,
+    }
+    if isinstance(kernel, Zonal):
+        own = kernel.circle_multipliers
+        asked |= {"attention": kernel.name} if own is None else {"multipliers": list(own)}
+    usual = Options()
+    changed = {
+        name: getattr(options, name)
+        for name in ("tolerance", "max_degree", "max_nodes", "tokens", "seed")
+        if getattr(options, name) != getattr(usual, name)
+    }
+    return {
+        "problem": asked,
+        "initial": _initial(problem),
+        "representation": {"name": options.name, **changed},
+        "time": {key: value for key, value in time.items() if value is not None},
+    }
+
+
+def _initial(problem: Problem) -> dict[str, Any]:
+    law: InitialLaw = problem.initial
+    if isinstance(law, Uniform):
+        return {"name": law.name}
+    if isinstance(law, PerturbedUniform):
+        return {"name": law.name, "modes": [[float(a) for a in mode] for mode in law.modes]}
+    if isinstance(law, Mixture):
+        parts = [
+            {"weight": float(weight), **_component(mean, concentration)}
+            for weight, mean, concentration in law.components
+        ]
+        if law.name == "mixture":
+            return {"name": law.name, "components": parts}
+        del parts[0]["weight"]
+        return {"name": law.name, **parts[0]}
+    if isinstance(law, Sampled):
+        known = {"tokens": law.tokens, "seed": law.seed, "max_degree": law.max_degree}
+        return {"name": law.name, **{k: v for k, v in known.items() if v is not None}}
+    return {"name": law.name, "digest": _digest(problem.initial_measure())}
+
+
+def _component(mean: Any, concentration: float) -> dict[str, Any]:
+    centre = mean if mean is None or np.ndim(mean) == 0 else [float(x) for x in mean]
+    given = {} if centre is None else {"mean": centre}
+    return {**given, "concentration": float(concentration)}
+
+
+def _digest(measure: Density | Measure) -> str:
+    """What tells one initial measure from another."""
+    arrays = (
+        [measure.coefficients] if isinstance(measure, Density) else [measure.points, measure.mass]
+    )
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,385 @@
+"""Front doors from Python: evolve a problem, or what a run file says, into a `Run`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import checked
+from meanfield.config import ConfigError, load_config
+from meanfield.config.output import check_path
+from meanfield.config.written import written
+from meanfield.errors import SimulationError
+from meanfield.execute import Record, evolution_of, origin, recorded
+from meanfield.files.replacing import OutputError
+from meanfield.measures import Density, Measure
+from meanfield.observables import OBSERVABLES, chosen_observables
+from meanfield.outputs.run_file import load
+from meanfield.problem import Problem
+from meanfield.representations import Options
+from meanfield.representations.effects import check_options, is_stationary
+from meanfield.representations.options import MOST_NODES
+from meanfield.runs import Run, assembled
+from meanfield.simulation import Evolution, evolve, timing
+from meanfield.snapshot import Snapshot
+from meanfield.status import COMPLETED, cut_short, stopped
+
+_log = logging.getLogger("meanfield")
+
+Callback = Callable[[float, Density | Measure], object]
+"""What is called at every saved time, with the time, in its unit, and the measure."""
+
+
+@checked
+def simulate(
+    problem: Problem,
+    until: float,
+    *,
+    save: int | Sequence[float] = 61,
+    unit: Literal["scaled", "paper", "growth"] = "scaled",
+    spacing: Literal["linear", "log"] = "linear",
+    first: float | None = None,
+    stop: Literal["one_cluster"] | Callable[[float, Density | Measure], bool] | None = None,
+    representation: Literal["auto", "density", "characteristics", "atoms", "particles"] = "auto",
+    tolerance: float | None = None,
+    max_degree: int | None = None,
+    max_nodes: int = MOST_NODES,
+    tokens: int | None = None,
+    seed: int = 0,
+    step: float | None = None,
+    observables: Iterable[Any] | Mapping[str, Any] | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    state: Literal["all", "last", "none"] = "all",
+    resume: bool = False,
+    overwrite: bool = False,
+) -> Run:
+    """Evolve a problem and collect the run.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is solved, with its initial law.
+    until : float
+        End time, in `unit`.
+    save : int or sequence of float
+        Number of times, by default equally spaced, 0 and the end included; or the times themselves.
+    unit : str
+        "scaled" (the kernel's largest value is 1), "paper" (that of e^{beta <x, y>}) or "growth"
+        (1 / largest growth rate of the uniform state).
+    spacing : str
+        "linear", or "log": `save` times from `first` to the end.
+    first : float, optional
+        First of logarithmically spaced times, in `unit`.
+    stop : str or callable (time, measure) -> bool, optional
+        Ends the run after the first saved time at which it holds: "one_cluster", or your own.
+    representation : str
+        What carries the measure: "auto" hands over when it is due.
+    tolerance : float, optional
+        Relative and absolute, of a time step and of each representation; default: 1e-10, and 1e-4
+        for characteristics on the sphere.
+    max_degree : int, optional
+        Largest degree of a density; default: 4096 on the circle, 512 on the sphere.
+    max_nodes : int
+        Largest number of nodes of characteristics.
+    tokens : int, optional
+        Number of particles that are drawn from an initial density.
+    seed : int
+        Seed of that draw, and of the noise.
+    step : float, optional
+        Time step of noisy particles, in `unit`.
+    observables : sequence or mapping, optional
+        Names of ours, (name, function), `observable(...)`, or a mapping of names to functions
+        f(measure); energy and clusters are always there. Default: all of ours.
+    callback : callable (time, measure), optional
+        Called at every saved time, the time in `unit`.
+    progress : bool
+        Show a bar of the saved times, in a notebook or on a terminal.
+    output : path, optional
+        File (.h5) that is written on the way and whole at every moment, see `load`.
+    state : str
+        Which states the file keeps: "all", "last" or "none".
+    resume, overwrite : bool
+        Go on with a file that is there, or replace it.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, out of range, or cannot act on this run.
+    SimulationError
+        If the run cannot go on. `error.run` is the run so far, as it is of everything else that
+        ends a run early: an interrupt (`sys.last_value.run` in a notebook), an error of a callback.
+
+    Notes
+    -----
+    The logger "meanfield" tells hand-overs and merges (INFO), and runs in which nothing can happen
+    (WARNING).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    >>> run = mf.simulate(problem, until=0.05, unit="paper", save=2)
+    >>> run.moments[-1, 3].real.round(9)
+    np.float64(0.126185441)
+
+    Until one cluster is left, on a logarithmic scale of time, with an observable of one's own:
+
+    >>> def c3(measure):
+    ...     return abs(measure.moments(3)[3])
+    >>> run = mf.simulate(problem, until=1e6, save=31, spacing="log", first=1.0,
+    ...     stop="one_cluster", observables={"c3": c3})
+    >>> run.observables["c3"][-1].round(6), run.observables["clusters/count"][-1]
+    (np.float64(1.0), np.float64(1.0))
+    """
+    times, scaled_step = timing(
+        problem, until, save, unit=unit, spacing=spacing, first=first, step=step
+    )
+    options = Options(representation, tolerance, max_degree, max_nodes, tokens, seed, scaled_step)
+    check_options(problem, options)
+    chosen = chosen_observables(tuple(OBSERVABLES) if observables is None else observables)
+    evolution = Evolution(problem, options, times, unit, stop, chosen)
+    asked = {
+        "end": until,
+        "unit": unit,
+        "save": save if isinstance(save, int) else [float(time) for time in save],
+        "spacing": spacing,
+        "first": first,
+        "stop": stop if isinstance(stop, str) else None,
+        "step": step,
+    }
+    tables = written(problem, options, asked)
+    record = Record(_path(output) or Path(), state, "simulate", tables)
+    return _run(
+        evolution,
+        record,
+        written_to=output is not None,
+        resume=resume,
+        overwrite=overwrite,
+        callback=callback,
+        progress=progress,
+    )
+
+
+@checked
+def run(
+    path: str | os.PathLike[str],
+    *,
+    problem: Mapping[str, Any] | None = None,
+    initial: Mapping[str, Any] | None = None,
+    representation: Mapping[str, Any] | None = None,
+    time: Mapping[str, Any] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    observables: Iterable[Any] | Mapping[str, Any] | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    allow_code: bool = False,
+) -> Run:
+    r"""Evolve what a run file says, with some of its keys as given here.
+
+    Parameters
+    ----------
+    path : path
+        TOML file, as for `meanfield run`.
+    problem, initial, representation, time : mapping, optional
+        Keys that win over those of the file; an `initial` with a name replaces the law as a whole.
+    output : path, optional
+        File that is written on the way; by default none is, whatever [output] path says.
+    observables : sequence or mapping, optional
+        In place of those of the file, see `simulate`.
+    callback, progress, resume, overwrite
+        As for `simulate`.
+    allow_code : bool
+        Whether the file may name Python outside of its folder.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    ValueError
+        If the file is wrong: file, section, key, what is allowed.
+    SimulationError
+        If the run cannot go on; see `simulate`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import meanfield as mf
+    >>> _ = Path("x.toml").write_text("problem = {manifold = 'circle', beta = 2}\n"
+    ...     "initial = {name = 'von_mises_fisher', concentration = 1}\ntime = {end = 5}\n")
+    >>> mf.run("x.toml", problem={"beta": 3}, time={"save": 11})
+    Run(circle, 11 saved times from t = 0 to 5, completed)
+    >>> Path("x.toml").unlink()
+    """
+    given = {"problem": problem, "initial": initial, "representation": representation, "time": time}
+    sections = {name: dict(keys) for name, keys in given.items() if keys is not None}
+    config = load_config(Path(path), output=_path(output), sections=sections, allow_code=allow_code)
+    evolution = evolution_of(config)
+    if observables is not None:
+        evolution = replace(evolution, observables=chosen_observables(observables))
+    record = Record(
+        config.output.path, config.output.state, config.label, config.tables, config.idle
+    )
+    return _run(
+        evolution,
+        record,
+        written_to=output is not None,
+        resume=resume,
+        overwrite=overwrite,
+        callback=callback,
+        progress=progress,
+    )
+
+
+def _run(
+    evolution: Evolution,
+    record: Record,
+    *,
+    written_to: bool,
+    resume: bool,
+    overwrite: bool,
+    callback: Callback | None,
+    progress: bool,
+) -> Run:
+    if is_stationary(evolution.problem, evolution.options):
+        _log.warning(
+            "uniform is stationary: nothing will happen. Give the problem another initial law, or "
+            "take representation='particles' with tokens=1000."
+        )
+    if not written_to:
+        if resume or overwrite:
+            raise ValueError("resume and overwrite need output=, the file that they speak of.")
+        return _collected(evolution, record, callback, progress)
+    with _python_words():
+        check_path(f"output={record.path}", record.path, ())
+        return _kept(evolution, record, resume, overwrite, callback, progress)
+
+
+def _collected(
+    evolution: Evolution, record: Record, callback: Callback | None, progress: bool
+) -> Run:
+    """Run in memory."""
+    rows: list[tuple[Snapshot, dict[str, FloatArray]]] = []
+    facts = origin(evolution) | record.attributes
+
+    def so_far(status: str) -> Run:
+        return assembled(evolution.problem, rows, facts | {"status": status})
+
+    try:
+        for snapshot in _watched(evolve(evolution), evolution, progress):
+            rows.append((snapshot, evolution.observe(snapshot)))
+            _call(callback, evolution, snapshot)
+    except BaseException as error:
+        reached = rows[-1][0].time if rows else 0.0
+        if isinstance(error, SimulationError):
+            status = stopped(error)
+        else:
+            status = cut_short(error, f"at t = {reached:.6g}")
+        _attach(error, lambda: so_far(status))
+        raise
+    return so_far(COMPLETED)
+
+
+def _kept(
+    evolution: Evolution,
+    record: Record,
+    resume: bool,
+    overwrite: bool,
+    callback: Callback | None,
+    progress: bool,
+) -> Run:
+    """Run that a file keeps."""
+
+    def so_far() -> Run:
+        return replace(load(record.path), given_problem=evolution.problem)
+
+    begun = False
+    try:
+        with closing(recorded(evolution, record, resume=resume, overwrite=overwrite)) as stream:
+            for snapshot in _watched(stream, evolution, progress):
+                begun = True
+                _call(callback, evolution, snapshot)
+    except BaseException as error:
+        if begun or isinstance(error, SimulationError):
+            _attach(error, so_far)
+        raise
+    return so_far()
+
+
+def _watched(
+    stream: Iterable[Snapshot], evolution: Evolution, progress: bool
+) -> Iterator[Snapshot]:
+    """Pass snapshots through; log what happened, and show how far it is."""
+    length = evolution.unit_length
+    bar = _bar(len(evolution.times)) if progress else None
+    try:
+        for snapshot in stream:
+            for event in snapshot.events:
+                if event.text:
+                    _log.info("t = %.6g: %s", event.time / length, event.text)
+            if bar is not None:
+                bar.set_postfix_str(f"t = {snapshot.time / length:.4g}", refresh=False)
+                bar.update()
+            yield snapshot
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _bar(total: int) -> Any:
+    """The bar of a notebook where it can be shown, of a terminal else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
+
+        try:
+            return tqdm(total=total, desc="simulate")
+        except ImportError:  # a notebook without ipywidgets
+            from tqdm import tqdm as plain
+
+            return plain(total=total, desc="simulate")
+
+
+def _call(callback: Callback | None, evolution: Evolution, snapshot: Snapshot) -> None:
+    if callback is not None:
+        callback(snapshot.time / evolution.unit_length, snapshot.measure)
+
+
+def _path(given: str | os.PathLike[str] | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
+def _attach(error: BaseException, so_far: Callable[[], Run]) -> None:
+    """Hand the run so far to whoever catches the error."""
+    # An error in telling of an error helps nobody: the file, or the memory, may be gone.
+    with suppress(Exception):
+        error.run = so_far()  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _python_words() -> Iterator[None]:
+    """Errors about outputs in the words of a call, not in those of the command."""
+    try:
+        yield
+    except (OutputError, ConfigError) as error:
+        told = (
+            str(error).replace("--resume", "resume=True").replace("--overwrite", "overwrite=True")
+        )
+        raise type(error)(told) from None
