@@ -16,6 +16,7 @@ from law_points import LawPoint, law_points
 from meanfield.commands.main import main as meanfield
 from meanfield.compute.threads import threads
 from meanfield.config import Config, load_config
+from meanfield.manifolds import Sphere
 from meanfield.outputs.ensemble_file import load_ensemble
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors.processes import worker_pool
@@ -158,7 +159,11 @@ def closed_form_checks(points: Sequence[LawPoint], slack: float = 0.0) -> int:
     small = [p for p in points if p.tokens == 1000]
     # Where degrees 1 and 2 grow almost alike, the shallow wells of the second do not last, and the
     # closed form is known to be further off.
-    rivals = [p for p in points if abs(p.beta / switching_threshold(p.dimension, 1) - 1.0) < 0.2]
+    rivals = [
+        p
+        for p in points
+        if abs(p.beta / switching_threshold(Sphere(p.dimension + 1), 1) - 1.0) < 0.2
+    ]
     others = [p for p in points if p not in rivals]
     return sum(
         [

@@ -20,6 +20,7 @@ from law_points import LawPoint, degree_count
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator
 
+from meanfield.manifolds import Sphere
 from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
 from meanfield.outputs.plots.style import (
     ENERGY,
@@ -141,7 +142,7 @@ def _degree_alone(axes: Axes, points: list[LawPoint], colours: dict[int, str]) -
     low, high = _span(points)
     fine = np.geomspace(low, high, 2000)
     degree, steps = np.ones(len(fine), dtype=int), 1
-    while (threshold := switching_threshold(dimension, steps)) < high:
+    while (threshold := switching_threshold(Sphere(dimension + 1), steps)) < high:
         degree += fine >= threshold
         steps += 1
     counts = np.array([0.0] + [degree_count(dimension, l) for l in range(1, steps + 1)])

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         von_mises_fisher,
     )
     from meanfield.kernels import Kernel, exponential, linear, zonal
-    from meanfield.manifolds import Circle, Hypersphere, Sphere
+    from meanfield.manifolds import Circle, Sphere
     from meanfield.measures import Density, Measure
     from meanfield.observables import observable
     from meanfield.observables.cluster_tree import cluster_tree
@@ -71,7 +71,6 @@ __all__ = [
     "Density",
     "Event",
     "Flow",
-    "Hypersphere",
     "Kernel",
     "Law",
     "Measure",
@@ -127,7 +126,7 @@ _MODULES = {
     "initial": "Law from_density from_points mixture perturbed_uniform sampled uniform "
     "von_mises_fisher",
     "kernels": "Kernel exponential linear zonal",
-    "manifolds": "Circle Hypersphere Sphere",
+    "manifolds": "Circle Sphere",
     "measures": "Density Measure",
     "observables": "observable",
     "observables.cluster_tree": "cluster_tree",
@@ -179,6 +178,10 @@ if not TYPE_CHECKING:  # Checkers would take any name for one of ours.
 
     def __getattr__(name: str) -> Any:
         """Load a public name (PEP 562), and keep it for the next time."""
+        if name == "Hypersphere":
+            raise AttributeError(
+                "Hypersphere(m), S^m, is Sphere(m + 1), the unit sphere of R^{m+1}."
+            )
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -21,6 +21,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from types import FunctionType, NoneType, SimpleNamespace, UnionType
 from typing import (
+    Annotated,
     Any,
     Literal,
     NamedTuple,
@@ -42,7 +43,7 @@ _Checked = TypeVar("_Checked", bound=Callable[..., Any])
 _WORDS = {
     "Density": "a density, such as mf.Density(mf.Circle(), [1.0, 0.1])",
     "Event": "an Event",
-    "Executor": "an executor of meanfield.studies.executors",
+    "Executor": "an executor, such as concurrent.futures.ProcessPoolExecutor()",
     "Flow": "a flow: mf.USA, mf.SA or mf.Flow(...)",
     "Generator": "a random generator, such as np.random.default_rng(0)",
     "InitialLaw": "an initial law, such as mf.uniform() or mf.von_mises_fisher(2.0)",
@@ -110,6 +111,25 @@ def one_of(value: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(value), names, 1)
     meant = f"; did you mean {near[0]!r}?" if near else "."
     raise ValueError(f"must be one of {', '.join(map(repr, names))}, got {came(value)}{meant}")
+
+
+def at_least(least: float, **values: float) -> None:
+    """Refuse numbers below a bound.
+
+    Raises
+    ------
+    ValueError
+        If one is.
+
+    Examples
+    --------
+    >>> at_least(1, degree=0)
+    Traceback (most recent call last):
+    ValueError: degree must be at least 1, got 0.
+    """
+    for name, value in values.items():
+        if value < least:
+            raise ValueError(f"{name} must be at least {least:g}, got {value}.")
 
 
 def checked(thing: _Checked) -> _Checked:
@@ -216,7 +236,7 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _kinds_of(function: Callable[..., Any], names: list[str]) -> dict[str, Kind]:
     written = {name: hint for name, hint in function.__annotations__.items() if name in names}
     home = getattr(function, "__globals__", {})
-    hints = get_type_hints(SimpleNamespace(__annotations__=written), home)
+    hints = get_type_hints(SimpleNamespace(__annotations__=written), home, include_extras=True)
     return {name: kind_of(hint) for name, hint in hints.items()}
 
 
@@ -231,6 +251,8 @@ def kind_of(hint: Any) -> Kind:
     if isinstance(hint, TypeVar) or hint is Any:
         return Kind("anything", lambda value: value)
     origin, members = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _worded(kind_of(members[0]), members[1])
     if origin in (Union, UnionType):
         return _either([kind_of(member) for member in members])
     if origin is Literal:
@@ -367,16 +389,37 @@ def _item(position: int, kind: Kind, value: Any) -> Any:
     raise error(f"[{position}] {problem}")
 
 
+def _worded(kind: Kind, words: str) -> Kind:
+    """A kind with words of its own, also for what is wrong inside."""
+
+    def take(value: Any) -> Any:
+        try:
+            return kind.take(value)
+        except TypeError:
+            raise Mismatch from None
+
+    return Kind(words, take, kind.wanted)
+
+
+def _many(kind: Kind) -> str:
+    plurals = {"a number": "numbers", "an integer": "integers", "a string": "strings"}
+    return plurals.get(kind.words, "")
+
+
 def _sequence_of(kind: Kind) -> Kind:
+    many = _many(kind)
+
     def take(value: Any) -> Any:
         items = [_item(i, kind, item) for i, item in enumerate(_items(value))]
         return tuple(items) if isinstance(value, tuple) else items
 
-    return Kind(f"a list, each entry {kind.words}", take)
+    return Kind(f"a list of {many}" if many else f"a list, each entry {kind.words}", take)
 
 
 def _tuple_of(kinds: list[Kind]) -> Kind:
     words = f"{len(kinds)} values, {', '.join(kind.words for kind in kinds)}"
+    if len({kind.words for kind in kinds}) == 1 and _many(kinds[0]):
+        words = f"{len(kinds)} {_many(kinds[0])}"
 
     def take(value: Any) -> Any:
         items = _items(value)

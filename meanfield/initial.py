@@ -5,23 +5,30 @@ A law is plain data, a copy of what it is given; any manifold can build it, late
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray, same_value, value_of
+from meanfield.checks import at_least, checked
 from meanfield.kernels.exponential import exponential
+from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Component, Density, Measure
 from meanfield.positivity import checked_positive
 
-if TYPE_CHECKING:
-    from meanfield.manifolds.manifold import Manifold
+# Nobody writes radians like this, and most sets of degrees have an angle beyond 26 of them.
+_FOUR_TURNS = 8.0 * np.pi
 
 Mean = float | Sequence[float] | FloatArray | None
 """Where a law is centred: an angle, a vector, or None for the manifold's own origin."""
+Modes = Annotated[Sequence[Sequence[float]], "a list of modes, such as [[3, 0.1, 0.0]]"]
+Components = Annotated[
+    Sequence[tuple[float, Mean, float] | Mapping[str, Any]],
+    "a list of (weight, mean, concentration), such as [(0.5, 0.0, 9.0), (0.5, 2.0, 4.0)]",
+]
 
 
 class InitialLaw(Protocol):
@@ -37,6 +44,7 @@ class InitialLaw(Protocol):
         ...
 
 
+@checked
 @dataclass(frozen=True)
 class Law:
     """A law of your own; those of the package are made by the functions below.
@@ -53,6 +61,7 @@ class Law:
     build: Callable[[Manifold], Density | Measure]
 
 
+@checked
 def uniform() -> InitialLaw:
     """Uniform measure: stationary for every kernel; f = 1.
 
@@ -79,7 +88,8 @@ class Uniform:
         return "uniform()"
 
 
-def perturbed_uniform(modes: Sequence[Sequence[float]]) -> InitialLaw:
+@checked
+def perturbed_uniform(modes: Modes) -> InitialLaw:
     """Uniform density with a few modes added.
 
     On the circle f(theta) = 1 + sum_i [A_i cos(k_i theta) + B_i sin(k_i theta)], on the sphere
@@ -121,7 +131,8 @@ class PerturbedUniform:
         return f"perturbed_uniform({[list(mode) for mode in self.modes]})"
 
 
-def von_mises_fisher(concentration: float, mean: Mean = None) -> InitialLaw:
+@checked
+def von_mises_fisher(concentration: float, *, mean: Mean = None) -> InitialLaw:
     """Von Mises-Fisher density proportional to exp(concentration * <x, mean>).
 
     Its moments are those of a Dirac at `mean` times a_l / a_0, the multipliers of the exponential
@@ -137,22 +148,40 @@ def von_mises_fisher(concentration: float, mean: Mean = None) -> InitialLaw:
     return Mixture(((1.0, _given_mean(mean), concentration),), "von_mises_fisher")
 
 
-def mixture(components: Sequence[tuple[float, Mean, float]]) -> InitialLaw:
+@checked
+def mixture(components: Components) -> InitialLaw:
     """Mixture of von Mises-Fisher densities.
 
     Parameters
     ----------
     components : sequence of (weight, mean, concentration)
-        Weights sum to 1 within 1e-9; means as in `von_mises_fisher`.
+        Or of dictionaries with these keys. Weights sum to 1 within 1e-9; means as in
+        `von_mises_fisher`.
 
     Raises
     ------
     ValueError
         If the weights do not sum to 1 or a concentration is negative.
+
+    Examples
+    --------
+    >>> mixture([(0.5, 0.0, 9.0), {"weight": 0.5, "mean": 2.0, "concentration": 4.0}])
+    mixture([(0.5, 0.0, 9.0), (0.5, 2.0, 4.0)])
     """
-    return Mixture(
-        tuple((weight, _given_mean(mean), kappa) for weight, mean, kappa in components), "mixture"
-    )
+    parts = [part if isinstance(part, Mapping) else _named(part) for part in components]
+    return Mixture(tuple(component(**part) for part in parts), "mixture")
+
+
+@checked
+def component(
+    *, weight: float, concentration: float, mean: Mean = None
+) -> tuple[float, float | tuple[float, ...] | None, float]:
+    """Component of a mixture, of which nobody can change the numbers."""
+    return weight, _given_mean(mean), concentration
+
+
+def _named(part: tuple[float, Mean, float]) -> dict[str, Any]:
+    return dict(zip(("weight", "mean", "concentration"), part, strict=True))
 
 
 @dataclass(frozen=True)
@@ -215,14 +244,18 @@ def _given_mean(mean: Mean) -> float | tuple[float, ...] | None:
     return tuple(np.asarray(mean, dtype=np.float64).tolist())
 
 
+@checked
 def sampled(tokens: int, seed: int, max_degree: int) -> InitialLaw:
     """Density whose moments up to max_degree are those of iid uniform tokens.
 
     Raises
     ------
     ValueError
-        When built: if that density is negative somewhere; take more tokens or fewer degrees.
+        If a number is negative, or there is no token. When built: if that density is negative
+        somewhere; take more tokens or fewer degrees.
     """
+    at_least(1, tokens=tokens)
+    at_least(0, seed=seed, max_degree=max_degree)
     return Sampled(tokens, seed, max_degree)
 
 
@@ -246,6 +279,7 @@ class Sampled:
         return f"sampled(tokens={self.tokens}, seed={self.seed}, max_degree={self.max_degree})"
 
 
+@checked
 def from_density(coefficients: ModalArray) -> InitialLaw:
     """Density given by its coefficients, as `Density` takes them: on the sphere SHCoeffs too."""
     return GivenDensity(deepcopy(coefficients))
@@ -269,11 +303,46 @@ class GivenDensity:
         return f"from_density({np.shape(self.coefficients)} coefficients)"
 
 
+@checked
 def from_points(
     points: FloatArray, weights: FloatArray | None = None, name: str = "tokens"
 ) -> InitialLaw:
-    """Exact empirical measure of given points; equal weights by default."""
-    return GivenPoints(np.array(points), None if weights is None else np.array(weights), name)
+    """Exact empirical measure of given points; equal weights by default.
+
+    Parameters
+    ----------
+    points : array, shape (n,), (n, 2) or (n, 3)
+        Angles in radians or vectors for the circle, vectors for the sphere. Lengths do not matter.
+    weights : array, shape (n,), optional
+        With sum 1.
+    name : str
+        What files and figures call it.
+
+    Raises
+    ------
+    ValueError
+        If angles look like degrees: the largest is beyond four turns, and within 360. Else when
+        built, if points or weights are none.
+
+    Examples
+    --------
+    >>> from_points([0.1, 2.0, 4.0])
+    from_points(3 points, name='tokens')
+    """
+    return GivenPoints(
+        np.array(in_radians(points)), None if weights is None else np.array(weights), name
+    )
+
+
+def in_radians(points: FloatArray) -> FloatArray:
+    """Points that users give; ValueError if they are angles that look like degrees."""
+    largest = np.abs(points).max(initial=0.0) if points.ndim == 1 else 0.0
+    if _FOUR_TURNS < largest <= 360.0:
+        raise ValueError(
+            f"points look like degrees, the largest is {largest:g}: angles are in radians, "
+            "np.deg2rad(points). If they are radians, give np.mod(points, 2 * np.pi)."
+        )
+    return points
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,15 +8,14 @@ moves them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.checks import checked
 from meanfield.kernels.exponential import exponential
-
-if TYPE_CHECKING:
-    from meanfield.manifolds.manifold import Manifold
+from meanfield.manifolds.manifold import Manifold
 
 _WEIGHT_SUM_TOLERANCE = 1e-9
 
@@ -24,6 +23,7 @@ Component = tuple[float, Any, float]
 """Weight, centre and concentration of a von Mises-Fisher density in a mixture."""
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Measure:
     """Weighted points mu = sum_i w_i delta_{x_i}.
@@ -76,6 +76,7 @@ class Measure:
         return f"Measure({len(self.points)} {kind} points on the {self.manifold.name})"
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Density:
     """Density f = sum_l f_l Y_l relative to the uniform probability measure.
@@ -154,8 +155,6 @@ def shared_manifold(first: Measure | Density, second: Measure | Density) -> Mani
 
     Raises
     ------
-    TypeError
-        If one is neither a Measure nor a Density.
     ValueError
         If they live on different manifolds.
 
@@ -165,11 +164,6 @@ def shared_manifold(first: Measure | Density, second: Measure | Density) -> Mani
     >>> shared_manifold(mf.Density(mf.Circle(), [1.0]), mf.Measure(mf.Circle(), [0.0])).name
     'circle'
     """
-    for name, measure in (("first", first), ("second", second)):
-        if not isinstance(measure, Measure | Density):
-            raise TypeError(
-                f"{name} is a {type(measure).__name__}, expected a Measure or a Density."
-            )
     if first.manifold.name != second.manifold.name:
         raise ValueError(
             f"first lives on the {first.manifold.name}, second on the {second.manifold.name}: "

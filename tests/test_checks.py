@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,14 +48,14 @@ def test_good_arguments_come_through_as_the_function_wants_them() -> None:
     ("given", "options", "error", "message"),
     [
         ((Flow, [1.0]), {}, TypeError, r"flow must be a flow: .*; write Flow\(\), with brackets"),
-        ((mf.SA,), {}, TypeError, "times is missing: give a list, each entry a number"),
-        ((mf.SA, 1), {}, TypeError, "times must be a list, each entry a number, got 1"),
+        ((mf.SA,), {}, TypeError, "times is missing: give a list of numbers"),
+        ((mf.SA, 1), {}, TypeError, "times must be a list of numbers, got 1"),
         ((mf.SA, [], 2), {}, TypeError, "too many; .*; others have names: masses=..., count="),
         ((mf.SA, [1]), {"times": 2}, TypeError, "times is given twice"),
-        ((mf.SA, "1"), {}, TypeError, r"times must be a list, .*, got '1' \(str\)"),
+        ((mf.SA, "1"), {}, TypeError, r"times must be a list of numbers, got '1' \(str\)"),
         ((mf.SA, [1, None]), {}, TypeError, r"times \[1\] must be a number, got None"),
         ((mf.SA, [np.nan]), {}, ValueError, r"times \[0\] must be a finite number, got nan"),
-        ((mf.SA, []), {"masses": (1.0,)}, TypeError, "masses must be 2 values, a number, a num"),
+        ((mf.SA, []), {"masses": (1.0,)}, TypeError, "masses must be 2 numbers, got"),
         ((mf.SA, []), {"count": 10.5}, ValueError, r"count must be an integer, got 10.5 \(float"),
         ((mf.SA, []), {"count": True}, TypeError, r"count must be an integer, got True \(bool"),
         ((mf.SA, []), {"points": "abc"}, TypeError, "points must be an array of real numbers"),
@@ -110,3 +112,167 @@ def test_problem_says_what_it_wants(given: Any, message: str) -> None:
     """The mistake would surface in the middle of a run."""
     with pytest.raises(TypeError, match="^Problem: .*" + message):
         mf.Problem(*given)
+
+
+# What the package makes and users only look at, and what is a name for its children.
+RESULTS = {"Bracket", "Event", "Kernel", "Run", "SimulationError", "simulate"}
+CALLABLES = {
+    name: getattr(mf, name)
+    for name in mf.__all__
+    if callable(getattr(mf, name)) and name not in RESULTS
+}
+PARAMETERS = [
+    (name, parameter)
+    for name, called in CALLABLES.items()
+    for parameter in inspect.signature(called).parameters.values()
+]
+# Values that hardly any parameter takes, and the words of annotations that do.
+ODD = [
+    (object(), ""),
+    ("1", "str"),
+    (1j, ""),
+    ([None], ""),
+    ({"a": 1}, ""),
+    (mf.Circle, ""),
+    (len, "Callable Progress ProblemAt"),
+    (np.True_, "bool"),
+    (10.5, "float"),
+    (np.array([["a"], ["b"]]), ""),
+]
+INTERNAL = "object has no attribute|ufunc|broadcast|unpack|subscriptable|__init__|positional"
+
+
+@pytest.mark.parametrize(("name", "parameter"), PARAMETERS, ids=lambda p: getattr(p, "name", p))
+def test_every_parameter_of_every_public_function_is_checked(
+    name: str, parameter: inspect.Parameter
+) -> None:
+    """A new function, or a new parameter of one, would let anything in."""
+    hint = str(parameter.annotation).replace("Mean", "float")
+    for value, words in ODD:
+        if not any(word in hint for word in words.split()):
+            with pytest.raises(
+                (TypeError, ValueError), match=f"^{name}: {parameter.name}\\b"
+            ) as told:
+                CALLABLES[name](**{parameter.name: value})
+            assert not re.search(INTERNAL, str(told.value)) and len(str(told.value)) < 300
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_every_public_function_knows_its_names(name: str) -> None:
+    """Python would say that __init__ got an unexpected keyword, and not which there are."""
+    with pytest.raises(TypeError, match=f"^{name}: no_such_name is not known.*Known: "):
+        CALLABLES[name](no_such_name=1)
+    with pytest.raises(TypeError, match=f"^{name}: None is one argument too many; the order is "):
+        CALLABLES[name](*[None] * 20)
+
+
+def tried(call: Callable[[], object]) -> str:
+    """What a wrong call is told."""
+    with pytest.raises((TypeError, ValueError)) as told:
+        call()
+    assert not re.search(INTERNAL, str(told.value))
+    return str(told.value)
+
+
+LAW = mf.von_mises_fisher(2.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mf.perturbed_uniform([3, 0.1, 0]), r"modes must be a list of modes, such as \[\["),
+        (
+            lambda: mf.from_density(lambda t: t),
+            "coefficients must be an array of numbers, got the f",
+        ),
+        (
+            lambda: mf.mixture([(0.5, LAW), (0.5, LAW)]),
+            r"list of \(weight, mean, concentration\), ",
+        ),
+        (lambda: mf.mixture([{"weight": 1.0}]), "component: concentration is missing"),
+        (lambda: mf.mixture([{"weight": 1.0, "kappa": 2.0}]), "kappa is not known. Known: weight"),
+        (lambda: mf.von_mises_fisher(1.0, 20.0), "too many; .*; others have names: mean=..."),
+        (lambda: mf.von_mises_fisher(2.0, centre=1.0), "centre is not known. Known: concentration"),
+        (lambda: mf.sampled(100, 0, -1), "max_degree must be at least 0, got -1"),
+        (lambda: mf.sample_tokens(LAW.build(C), 10, -1), "rng must be at least 0, got -1"),
+        (lambda: mf.sample_tokens(LAW.build(C), -1, 0), "count must be at least 0, got -1"),
+        (lambda: mf.growth_rates(mf.Problem(C, K), -1), "max_degree must be at least 0, got -1"),
+        (
+            lambda: mf.switching_threshold(1, 1),
+            r"such as mf.Circle\(\) or mf.Sphere\(\), got 1 \(int",
+        ),
+        (lambda: mf.switching_threshold(C, 0), "degree must be at least 1, got 0"),
+        (lambda: mf.Sphere(1.5), "ambient must be an integer, got 1.5"),
+        (lambda: mf.Circle(2), r"2 \(int\) is one argument too many; the order is Circle\(\)"),
+        (
+            lambda: mf.wasserstein([0.0], [1.0]),
+            r"first must be weighted points, .*, got \[0.0\] \(l",
+        ),
+        (
+            lambda: mf.from_points(np.linspace(0, 359, 60)),
+            "like degrees, the largest is 359: .*rad",
+        ),
+        (lambda: mf.Measure(C, np.ones((50, 768))), r"nothing evolves in R\^768, but theory knows"),
+        (
+            lambda: mf.Measure(mf.Sphere(), np.ones((9, 8))),
+            r"shape \(9, 8\), .* theory knows Sphere",
+        ),
+        (lambda: mf.zonal(math.exp), r"takes single numbers only, .*np.exp\(s\) for math.exp"),
+        (lambda: mf.zonal(lambda s: s if s > 0 else 0), r"np.where\(s > 0, s, 0\) for s if s > 0"),
+        (
+            lambda: mf.zonal(lambda s: 1.0),
+            r"gave shape \(\) for .*: write a constant as 0 \* s \+ 1",
+        ),
+        (
+            lambda: mf.zonal(lambda s: s[:3]),
+            r"gave shape \(3,\) for .*, expected one number for each",
+        ),
+        (
+            lambda: mf.zonal(lambda s: np.exp(1j * s)),
+            "must give real numbers, got complex128: give np",
+        ),
+        (lambda: mf.zonal(lambda s: np.log(s)), "not finite on .*: nan at s = "),
+        (
+            lambda: mf.zonal(lambda s: np.maximum(s, 0)),
+            "not smooth enough, .* Round its corners, as",
+        ),
+        (lambda: mf.zonal(K), r"attention must be a function, got exponential\(beta=9.0\)"),
+        (
+            lambda: mf.predict_clusters(mf.Problem(C, K), "100"),
+            "tokens must be an integer or an arr",
+        ),
+        (
+            lambda: mf.ensemble(mf.Problem, runs=3),
+            r"got the class Problem; write Problem\(...\), with",
+        ),
+        (
+            lambda: mf.stationary_state(mf.Problem(C, K), 2.5),
+            "symmetry must be an integer, got 2.5",
+        ),
+        (lambda: mf.load(3), r"path must be a string or a path, got 3 \(int\)"),
+    ],
+)
+def test_mistakes_of_newcomers_are_told(call: Callable[[], object], message: str) -> None:
+    """Each once surfaced far away, in the words of NumPy, or not at all."""
+    assert re.search(message, told := tried(call)), told
+
+
+def test_errors_of_own_kernels_are_their_own() -> None:
+    """A slip inside the function would be told as something else."""
+    with pytest.raises(NameError, match="undefined"):
+        mf.zonal(lambda s: undefined * s)  # type: ignore[name-defined]  # noqa: F821
+    with pytest.raises(TypeError, match="takes 0 positional"):
+        mf.zonal(lambda: 1.0)  # type: ignore[misc, arg-type]
+
+
+def test_a_seed_is_a_generator() -> None:
+    """What everybody writes first."""
+    density, rng = LAW.build(C), np.random.default_rng(3)
+    assert isinstance(density, mf.Density)
+    assert np.array_equal(mf.sample_tokens(density, 5, 3), mf.sample_tokens(density, 5, rng))
+
+
+def test_radians_of_some_turns_are_no_degrees() -> None:
+    """Windings of noisy tokens would be refused."""
+    for largest in (25.0, 361.0, 1e4):
+        assert len(mf.from_points([0.0, largest]).build(C).points) == 2

@@ -28,7 +28,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "flow SA": lambda: mf.Flow(normalized=True),
     "law uniform": mf.uniform,
     "law perturbed_uniform": lambda: mf.perturbed_uniform([[3, 0.1, 0.0]]),
-    "law von_mises_fisher": lambda: mf.von_mises_fisher(2.0, np.array([0.0, 0.6, 0.8])),
+    "law von_mises_fisher": lambda: mf.von_mises_fisher(2.0, mean=np.array([0.0, 0.6, 0.8])),
     "law mixture": lambda: mf.mixture([(0.5, 0.1, 3.0), (0.5, None, 0.0)]),
     "law sampled": lambda: mf.sampled(tokens=1000, seed=1, max_degree=4),
     "law tokens": lambda: mf.from_points(np.array([0.1, 0.2]), np.array([0.3, 0.7])),

@@ -15,7 +15,7 @@ CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 TOKENS = 100_000
 LAWS = {
     "perturbed": mf.perturbed_uniform([[1, 0.4, 0.2], [3, -0.2, 0.1]]),
-    "peaked": mf.von_mises_fisher(50.0, 1.0),
+    "peaked": mf.von_mises_fisher(50.0, mean=1.0),
     "mixture": mf.mixture([(0.7, 0.0, 9.0), (0.3, 3.0, 0.0)]),
 }
 TWO = [(0.25, [0.3, -0.5, 0.81], 60.0), (0.45, [-1.0, 0.2, 0.1], 8.0), (0.3, None, 0.0)]
@@ -72,7 +72,7 @@ def test_tokens_of_uniform_need_no_rejection() -> None:
 @pytest.mark.parametrize("concentration", [1e5, 1e6])
 def test_sharp_tokens_on_the_circle_follow_their_law(concentration: float) -> None:
     """Kolmogorov-Smirnov at the 0.1 % level, against the density itself."""
-    density = mf.von_mises_fisher(concentration, 2.0).build(CIRCLE)
+    density = mf.von_mises_fisher(concentration, mean=2.0).build(CIRCLE)
     tokens = np.sort(mf.sample_tokens(density, TOKENS, np.random.default_rng(3)))
     grid = np.linspace(-12.0, 12.0, 24_001) / np.sqrt(concentration)
     values = np.exp(concentration * (np.cos(grid) - 1.0)) / ive(0, concentration) / (2.0 * np.pi)
@@ -89,7 +89,7 @@ def test_sharp_tokens_on_the_sphere_follow_their_law(
 ) -> None:
     """Height and angle about the mean are independent: chi squared of 8 x 8 equal cells."""
     mean = np.array([0.6, 0.0, -0.8])
-    law = mf.von_mises_fisher(concentration, mean)
+    law = mf.von_mises_fisher(concentration, mean=mean)
     density = law.build(SPHERE) if known else of_its_coefficients(law)
     tokens = mf.sample_tokens(density, count, np.random.default_rng(3))
     depth = -np.expm1(-concentration * (1.0 - tokens @ mean))  # uniform in [0, 1)
@@ -125,7 +125,7 @@ def test_tokens_near_uniform_are_what_rejection_gives() -> None:
 
 def test_tokens_on_the_sphere_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor on how many are worked on at once: their parallels are independent."""
-    coefficients = mf.von_mises_fisher(300.0, [0.3, -0.5, 0.81]).build(SPHERE).coefficients
+    coefficients = mf.von_mises_fisher(300.0, mean=[0.3, -0.5, 0.81]).build(SPHERE).coefficients
     found = []
     for count in (1, 3):
         monkeypatch.setattr("meanfield.sampling.sphere.threads", lambda count=count: count)

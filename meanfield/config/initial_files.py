@@ -11,7 +11,7 @@ import numpy as np
 from meanfield.compute.limits import available_memory
 from meanfield.config.keys import shortened, shown
 from meanfield.config.python_file import Folder
-from meanfield.initial import InitialLaw, from_density, from_points
+from meanfield.initial import GivenPoints, InitialLaw, from_density, from_points, in_radians
 from meanfield.measures import Density
 from meanfield.problem import Problem
 
@@ -53,7 +53,11 @@ def tokens_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
         raise ValueError(
             f"{label} holds {points.dtype} of shape {points.shape}, expected real numbers."
         )
-    return from_points(points.astype(np.float64))
+    try:
+        # Now, when the name of the file is known.
+        return from_points(bare.space.check_points(in_radians(points)))
+    except ValueError as error:
+        raise ValueError(f"{label}: {error}") from None
 
 
 def _bytes_to_read(file: BinaryIO) -> float:
@@ -88,4 +92,4 @@ def last_state_of_run(folder: Folder, bare: Problem, /, path: str) -> InitialLaw
         raise ValueError(f"{label} holds no last state: it was run with [output] state = 'none'?")
     if isinstance(measure, Density):
         return from_density(measure.coefficients)
-    return from_points(measure.points, measure.weights, "file")
+    return GivenPoints(measure.points, measure.weights, "file")

@@ -184,7 +184,7 @@ def _von_mises_fisher(
     concentration: Annotated[float, _concentration],
     mean: Annotated[Any, either(number, _vector)] = None,
 ) -> InitialLaw:
-    return von_mises_fisher(concentration, _mean(mean, bare))
+    return von_mises_fisher(concentration, mean=_mean(mean, bare))
 
 
 def _mean(value: Any, bare: Problem) -> Any:

@@ -22,6 +22,7 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import checked
 from meanfield.kernels.kernel import Kernel
 
 # exp(-_FORGOTTEN) is the share of a wrong starting ratio that survives: below rounding.
@@ -35,6 +36,7 @@ _NEWTON_STEPS = 40
 _NEWTON_TOLERANCE = 1e-8
 
 
+@checked
 def exponential(beta: float) -> Kernel:
     """Exponential kernel a(s) = exp(beta s - |beta|) of self-attention.
 

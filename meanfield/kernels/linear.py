@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import checked
 from meanfield.kernels.kernel import Kernel
 
 
+@checked
 def linear() -> Kernel:
     """Linear kernel: attention a(s) = 1, potential W(s) = s.
 

@@ -23,6 +23,12 @@ _AGREEMENT = 64 * EPS
 # more nodes. Accepted below this share only, which no kernel with a kink reaches.
 _PLATEAU = 1e-11
 
+SMOOTHER = (
+    "Round its corners, as np.logaddexp(0, 50 * s) / 50 for np.maximum(s, 0), or give the first of "
+    "its multipliers on the circle, mf.zonal(multipliers=[...])."
+)
+"""What to do with a kernel that is not smooth."""
+
 
 def zonal_multipliers(
     function: Callable[[FloatArray], FloatArray], dimension: int, max_degree: int
@@ -63,7 +69,9 @@ def zonal_multipliers(
         if change <= _AGREEMENT * size or before / 4 < change <= _PLATEAU * size:
             return fine
         coarse, before = fine, change
-    raise ValueError("the kernel is not smooth enough: quadrature of its multipliers stalls.")
+    raise ValueError(
+        f"the kernel is not smooth enough: quadrature of its multipliers stalls. {SMOOTHER}"
+    )
 
 
 def _rule(

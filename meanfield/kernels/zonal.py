@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
 from meanfield.arrays import EPS, FloatArray
+from meanfield.checks import checked
 from meanfield.kernels.kernel import Kernel
-from meanfield.kernels.quadrature import zonal_multipliers
+from meanfield.kernels.quadrature import SMOOTHER, zonal_multipliers
 
 # Rounding of the quadrature: what lies below this share of the largest multiplier is noise.
 _NOISE = 64 * EPS
@@ -21,10 +23,17 @@ _QUADRATURE_DEGREE = 2047
 _TOP = _QUADRATURE_DEGREE // 8
 _LARGEST_NOISE = 1e-10
 
+# Angles at which a function is tried, equispaced from pole to pole, and the largest share of its
+# Chebyshev coefficients that the last eighth of their degrees may have: twice as many degrees as a
+# kernel may carry, and less would be refused later.
+_TRIED = 2 * (_QUADRATURE_DEGREE + 1)
+_SMOOTH = 10.0 * _LARGEST_NOISE
+
 # Run files and figures know the built-in kernels by these names.
 _RESERVED = ("exponential", "linear")
 
 
+@checked
 def zonal(
     attention: Callable[[FloatArray], FloatArray] | None = None,
     *,
@@ -41,7 +50,7 @@ def zonal(
     Parameters
     ----------
     attention : callable, optional
-        a(s), s in [-1, 1], vectorised and smooth.
+        a(s), s in [-1, 1]: takes an array of s, gives real numbers, is smooth. It is tried at once.
     multipliers : sequence, shape (K + 1,), optional
         a_0 ... a_K on the circle: a(cos t) = a_0 + 2 sum_k a_k cos(k t).
     beta : float
@@ -56,9 +65,11 @@ def zonal(
     Raises
     ------
     ValueError
-        If both or neither are given, values are not finite, or the name is taken. When
-        multipliers are asked for: if the function is not smooth, too narrow, or has degrees
-        above 2,047.
+        If both or neither are given, values are no real finite numbers, one for each s, the
+        function is not smooth or too narrow, or the name is taken. When multipliers are asked for:
+        if it has degrees above 2,047.
+    TypeError
+        If the function takes single numbers only.
 
     Examples
     --------
@@ -68,9 +79,6 @@ def zonal(
     """
     if (attention is None) == (multipliers is None):
         raise ValueError("give either the attention function or its multipliers, not both.")
-    function: object = attention
-    if function is not None and not callable(function):
-        raise TypeError(f"attention must be a function of s, got {type(function).__name__}.")
     if multipliers is None:
         return Zonal(attention, None, float(beta), name)
     given = np.atleast_1d(np.asarray(multipliers, dtype=np.float64))
@@ -106,11 +114,13 @@ class Zonal(Kernel):
         """Check what was given."""
         if self.name in _RESERVED:
             raise ValueError(f"name {self.name!r} is that of a built-in kernel: choose another.")
+        if self.function is not None:
+            _try(self.function)
 
     def attention(self, s: FloatArray) -> FloatArray:
         """Values of the function, or of the series of its multipliers."""
         if self.function is not None:
-            return self.function(s)
+            return np.asarray(self.function(s), dtype=np.float64)
         given = np.asarray(self.circle_multipliers)
         series = np.concatenate([given[:1], 2.0 * given[1:]])
         return np.asarray(chebyshev.chebval(s, series))
@@ -149,6 +159,51 @@ class Zonal(Kernel):
         return f"zonal({given}, beta={self.beta!r}, name={self.name!r})"
 
 
+def _try(function: Callable[[FloatArray], FloatArray]) -> None:
+    """Call an own kernel once, and say what is wrong with it while its author is near."""
+    s = np.cos(np.linspace(0.0, np.pi, _TRIED + 1))
+    with np.errstate(all="ignore"):
+        try:
+            values = np.asarray(function(s))
+        except (TypeError, ValueError):
+            _refuse_scalar_functions(function)
+            raise
+    if values.dtype.kind not in "fiu":
+        remedy = ": give np.real(...) of them" if values.dtype.kind == "c" else ""
+        raise ValueError(f"the kernel must give real numbers, got {values.dtype}{remedy}.")
+    if values.shape != s.shape:
+        remedy = ": write a constant as 0 * s + 1.0" if values.ndim == 0 else ""
+        raise ValueError(
+            f"the kernel gave shape {values.shape} for {s.shape} similarities, expected one number "
+            f"for each s{remedy}."
+        )
+    if not np.all(np.isfinite(values)):
+        first = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(
+            f"the kernel gave values that are not finite on [-1, 1]: {values[first]} at "
+            f"s = {s[first]:.6g}."
+        )
+    # The type-I cosine transform: coefficients of T_0, T_1, ... of the interpolant.
+    sizes = np.abs(np.fft.rfft(np.concatenate([values, values[-2:0:-1]])))
+    rest = sizes[-_TRIED // 8 :].max()
+    if rest > _SMOOTH * sizes.max():
+        raise ValueError(
+            f"the kernel is not smooth enough, or too narrow: coefficients of degree {_TRIED} are "
+            f"still {rest / sizes.max():.1g} of the largest. {SMOOTHER}"
+        )
+
+
+def _refuse_scalar_functions(function: Callable[..., Any]) -> None:
+    try:
+        function(0.5)
+    except Exception:
+        return  # then it is wrong in a way of its own
+    raise TypeError(
+        "the kernel takes single numbers only, and must take an array of s: write it with NumPy, "
+        "np.exp(s) for math.exp(s), np.where(s > 0, s, 0) for s if s > 0 else 0."
+    ) from None
+
+
 @lru_cache(maxsize=64)
 def _computed(kernel: Zonal, dimension: int) -> FloatArray:
     if dimension != 1:
@@ -171,7 +226,7 @@ def _significant(multipliers: FloatArray) -> FloatArray:
     if noise > _LARGEST_NOISE * sizes.max():
         raise ValueError(
             f"the kernel is too narrow: its multipliers of degree {_QUADRATURE_DEGREE} are still "
-            f"{noise / sizes.max():.1g} of the largest."
+            f"{noise / sizes.max():.1g} of the largest. {SMOOTHER}"
         )
     return np.where(sizes > noise, multipliers, 0.0)
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from meanfield.manifolds.circle.circle import Circle
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Basis, Manifold, Space
@@ -14,7 +12,6 @@ __all__ = [
     "Basis",
     "Circle",
     "Grid",
-    "Hypersphere",
     "Manifold",
     "Space",
     "Sphere",
@@ -25,24 +22,6 @@ MANIFOLDS: dict[str, Callable[[], Manifold]] = {"circle": Circle, "sphere": Sphe
 """Manifolds on which measures evolve."""
 
 _LARGEST_AMBIENT_DIMENSION = 10**6
-
-
-def Hypersphere(dimension: int) -> Sphere:
-    """Sphere S^dimension, of R^{dimension + 1}.
-
-    Raises
-    ------
-    ValueError
-        If the dimension is below 1.
-
-    Examples
-    --------
-    >>> Hypersphere(7)
-    Sphere(8)
-    """
-    if not isinstance(dimension, int | np.integer) or dimension < 1:
-        raise ValueError(f"dimension must be an integer of at least 1, got {dimension!r}.")
-    return Sphere(int(dimension) + 1)
 
 
 def manifold_of(name: str) -> Circle | Sphere:

@@ -199,6 +199,33 @@ def theory_only(name: str) -> str:
     return f"{name} is for theory only; evolve on the circle or the sphere."
 
 
+def wrong_points(shape: tuple[int, ...], expected: str) -> ValueError:
+    """Error of points that have another shape than a space expects.
+
+    Examples
+    --------
+    >>> print(wrong_points((50, 768), "vectors (n, 3)"))
+    points have shape (50, 768), expected vectors (n, 3): nothing evolves in R^768, but theory
+    knows Sphere(768), its rates and phases.
+    """
+    known, d = "", shape[-1] if shape else 0
+    if len(shape) == 2 and d > 3:
+        known = f": nothing evolves in R^{d}, but theory knows Sphere({d}), its rates and phases"
+    return ValueError(f"points have shape {shape}, expected {expected}{known}.")
+
+
+def check_vectors(vectors: FloatArray) -> FloatArray:
+    """Vectors (n, d), each with a direction; ValueError if one has none."""
+    largest = np.abs(vectors).max(axis=1)
+    wrong = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
+    if len(wrong):
+        first = int(wrong[0])
+        raise ValueError(
+            f"point {first} is {vectors[first].tolist()}, expected a finite vector, not zero."
+        )
+    return vectors
+
+
 def of_space(table: Mapping[str, _T], space: Space, what: str) -> _T:
     """What a table has for a space, by its name.
 

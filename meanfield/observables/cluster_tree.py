@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
+from meanfield.checks import checked
 from meanfield.events import Event
 
 
@@ -104,6 +105,7 @@ class Plateau:
         return float(np.sum(self.mass**2))
 
 
+@checked
 def cluster_tree(events: Sequence[Event]) -> ClusterTree:
     """Tree of the clusters that events tell of.
 

@@ -37,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ModalArray
+from meanfield.checks import checked
 from meanfield.compute.limits import available_memory
 from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
@@ -89,6 +90,7 @@ _TEXTS = 256
 _LARGEST_MOMENT = 1000.0
 
 
+@checked
 def load(path: str | os.PathLike[str], states: str = "all") -> Run:
     """Load a run file.
 

@@ -77,7 +77,7 @@ def facts(problem: Problem) -> list[str]:
     thresholds = switching_thresholds(problem)
     if problem.kernel.name == "exponential" and problem.kernel.beta > 0:
         degree = len(thresholds) + 1
-        upper = switching_threshold(problem.manifold.dimension, degree)
+        upper = switching_threshold(problem.manifold, degree)
         lower = thresholds[-1] if thresholds else 0.0
         without = " without diffusion" if problem.flow.diffusivity else ""
         lines.append(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import at_least, checked
 from meanfield.measures import Density
 from meanfield.positivity import positive_bound
 
@@ -25,7 +26,8 @@ _PROPOSALS = 2**20
 _PROPOSAL_BYTES = {1: 40, 2: 90}
 
 
-def sample_tokens(density: Density, count: int, rng: np.random.Generator) -> FloatArray:
+@checked
+def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) -> FloatArray:
     """Independent tokens from a density, exact in law however sharp it is.
 
     Memory is bounded beside that of the tokens themselves.
@@ -36,8 +38,8 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator) -> Flo
         From which to draw.
     count : int
         Number of tokens.
-    rng : numpy.random.Generator
-        Its state and `count` alone decide.
+    rng : numpy.random.Generator or int
+        Its state and `count` alone decide; a seed is that of numpy.random.default_rng(seed).
 
     Returns
     -------
@@ -47,15 +49,19 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator) -> Flo
     Raises
     ------
     ValueError
-        If the density is negative somewhere.
+        If the density is negative somewhere, or a number is.
 
     Examples
     --------
     >>> import meanfield as mf
     >>> law = mf.von_mises_fisher(2.0).build(mf.Circle())
-    >>> sample_tokens(law, 3, np.random.default_rng(0)).shape
+    >>> sample_tokens(law, 3, rng=0).shape
     (3,)
     """
+    at_least(0, count=count)
+    if isinstance(rng, int):
+        at_least(0, rng=rng)
+        rng = np.random.default_rng(rng)
     space = density.manifold
     if density.max_degree == 0:
         return space.random_points(count, rng)

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, IntArray
+from meanfield.checks import checked
 from meanfield.compute.threads import one_blas_thread
 from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density
@@ -133,6 +134,7 @@ class StationaryState:
         )
 
 
+@checked
 def stationary_state(
     problem: Problem,
     symmetry: Symmetry | str | int = "axisymmetric",

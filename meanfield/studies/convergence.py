@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import checked
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError
 from meanfield.measures import Density, Measure
@@ -96,6 +97,7 @@ class StudyOptions:
             raise ValueError(f"metric {self.metric!r} is not known. Known: {known}.")
 
 
+@checked
 def convergence_study(
     problem: Problem | Callable[[], Problem],
     until: float,

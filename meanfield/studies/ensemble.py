@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import checked
 from meanfield.compute.threads import one_blas_thread
 from meanfield.fields.lost_digits import sees_far
 from meanfield.measures import Density, Measure
@@ -115,6 +116,7 @@ class EnsembleOptions:
             raise ValueError(f"carrier {self.carrier!r} is not known. Known: {known}.")
 
 
+@checked
 def ensemble(
     problem: Problem | Callable[[], Problem],
     *,

@@ -11,10 +11,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
+from meanfield.checks import checked
 from meanfield.problem import Problem
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
@@ -57,6 +58,12 @@ class PhasePoint:
     order_parameter_at_transition: float | None
 
 
+ProblemAt = Annotated[
+    Callable[[float], Problem],
+    "a function of beta, such as lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta))",
+]
+
+
 @dataclass(frozen=True, eq=False)
 class PhaseDiagram:
     """Points of a phase diagram over inverse temperatures.
@@ -80,6 +87,7 @@ class PhaseDiagram:
     points: tuple[PhasePoint, ...]
 
 
+@checked
 def phase_point(problem: Problem) -> PhasePoint:
     """Onset of order of a problem, on the branch that leaves uniform first.
 
@@ -149,8 +157,9 @@ def onset(branch: Branch) -> PhasePoint:
     return PhasePoint(beta, critical, transition, saddle_node, "discontinuous", jump)
 
 
+@checked
 def phase_diagram(
-    problem_at: Callable[[float], Problem],
+    problem_at: ProblemAt,
     betas: Sequence[float],
     *,
     watch: Callable[[Iterable[Branch]], Iterable[Branch]] = iter,
@@ -183,11 +192,6 @@ def phase_diagram(
     >>> [point.order for point in diagram.points], round(diagram.tricritical_beta, 6)
     (['continuous', 'discontinuous'], 2.446918)
     """
-    if not callable(problem_at):
-        raise TypeError(
-            f"problem_at must be a function beta -> Problem, got {type(problem_at).__name__}: "
-            "write lambda beta: Problem(manifold, exponential(beta))."
-        )
     if len(betas) == 0:
         raise ValueError("a phase diagram needs at least one beta, got none.")
     problems = [problem_at(float(beta)) for beta in betas]
@@ -218,9 +222,9 @@ def _tricritical(
     exponential = [each for each in problems if each.kernel.name == "exponential"]
     if not exponential:
         return None
-    flow, dimension = exponential[0].flow, exponential[0].manifold.dimension
+    flow = exponential[0].flow
     if flow.strength > 0 and not flow.normalized:
-        return tricritical_beta(dimension)
+        return tricritical_beta(exponential[0].manifold)
     betas = sorted(each.kernel.beta for each in exponential)
     for low, high in itertools.pairwise(betas):
         ends = [branch_direction(problem_at(beta)) for beta in (low, high)]

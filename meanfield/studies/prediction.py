@@ -8,7 +8,6 @@ corrected law, of `studies.corrected_law`, stands beside it.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -17,7 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
+from meanfield.checks import came, checked
 from meanfield.errors import SimulationError
+from meanfield.initial import in_radians
 from meanfield.manifolds import MANIFOLDS
 from meanfield.observables.clusters import LEAST_TOKENS
 from meanfield.problem import Problem
@@ -149,6 +150,7 @@ class ClusterPrediction:
         )
 
 
+@checked
 def predict_clusters(
     problem: Problem | Callable[[], Problem],
     tokens: int | FloatArray,
@@ -278,19 +280,12 @@ def _no_runs(problem: Problem, runs: int) -> str:
 
 
 def _number_and_points(problem: Problem, tokens: int | FloatArray) -> tuple[int, FloatArray | None]:
-    if np.ndim(tokens) > 0:
-        if np.asarray(tokens).dtype.kind in "iu" and not isinstance(tokens, np.ndarray):
-            raise TypeError(
-                f"tokens is {tokens!r}, expected one number of tokens, or an array of points."
-            )
-        points = problem.space.check_points(np.asarray(tokens, dtype=np.float64))
-        return len(points), points
-    try:
-        return operator.index(tokens), None
-    except TypeError:
-        raise TypeError(
-            f"tokens is {tokens!r}, expected their number (an integer) or an array of points."
-        ) from None
+    if isinstance(tokens, int):
+        return tokens, None
+    if tokens.ndim == 1 and np.all(tokens >= 2) and np.all(tokens == np.round(tokens)):
+        raise ValueError(f"tokens must be one number, or an array of points, got {came(tokens)}.")
+    points = problem.space.check_points(in_radians(tokens))
+    return len(points), points
 
 
 def check_degree(dimension: int, degree: int, beta: float) -> None:

@@ -19,6 +19,7 @@ import math
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import checked
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.problem import Problem
 from meanfield.theory.stability import growth_rate_max, growth_rates, onset_time
@@ -191,6 +192,7 @@ def mean_maxima(dimension: int, variances: FloatArray) -> float:
     return float(1.0 + 2.0 * eta**1.5 / math.sqrt(1.0 + 3.0 * eta))
 
 
+@checked
 def mean_clusters(problem: Problem, tokens: int, time: float | None = None) -> float:
     """Mean number of clusters of N independent uniform tokens, from linear theory.
 
@@ -226,6 +228,7 @@ def mean_clusters(problem: Problem, tokens: int, time: float | None = None) -> f
     return mean_maxima(problem.zonal.dimension, potential_variances(problem, tokens, time))
 
 
+@checked
 def tokens_for_dominance(problem: Problem, ratio: float = 10.0) -> float:
     """Number of tokens at which the fastest degree dominates when the linear phase ends.
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import EPS, ComplexArray, FloatArray
+from meanfield.checks import checked
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.theory.pair_attention import attention_and_slope
@@ -95,6 +96,7 @@ class Linearisation:
     inertia: FloatArray | None
 
 
+@checked
 def cluster_rates(problem: Problem, measure: Measure) -> ClusterRates:
     """Escape rates, modes and contraction rates of clusters of any masses at any places.
 
@@ -207,8 +209,6 @@ def linearisation(problem: Problem, measure: Measure, frames: FloatArray) -> Lin
 
 def check_clusters(problem: Problem, measure: Measure) -> None:
     """Refuse what is no configuration of clusters of the problem."""
-    if not isinstance(measure, Measure):
-        raise TypeError(f"measure is a {type(measure).__name__}, expected a Measure of clusters.")
     if measure.manifold.name != problem.manifold.name:
         raise ValueError(
             f"the clusters live on the {measure.manifold.name}, the problem on the "

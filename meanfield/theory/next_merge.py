@@ -13,6 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
+from meanfield.checks import checked
 from meanfield.measures import Measure
 from meanfield.observables.clusters import cluster_radius
 from meanfield.problem import Problem
@@ -53,6 +54,7 @@ class MergeEstimate:
         )
 
 
+@checked
 def next_merge_estimate(
     problem: Problem, measure: Measure, gap: float | None = None
 ) -> MergeEstimate:

@@ -21,25 +21,27 @@ point: for USA on S^{d-1}, q = I_{d/2+1}(beta) / I_{d/2}(beta) = 1/d.
 from __future__ import annotations
 
 import math
-import operator
 
+from meanfield.checks import checked
 from meanfield.kernels.exponential import inverse_bessel_ratio
+from meanfield.manifolds.manifold import Space
 from meanfield.problem import Problem
 from meanfield.theory.stability import TIE, couplings, critical_degree
 
 # Ratios of multipliers that differ from 1 by rounding of a quadrature are 1.
 
 
-def tricritical_beta(dimension: int) -> float:
+@checked
+def tricritical_beta(manifold: Space) -> float:
     """The beta above which order sets in with a jump, for attractive USA.
 
-    The root of I_{d/2+1}(beta) / I_{d/2}(beta) = 1/d, d = dimension + 1, for the exponential
+    The root of I_{d/2+1}(beta) / I_{d/2}(beta) = 1/d on the unit sphere of R^d, for the exponential
     kernel. Self-attention with softmax (SA) has none: B < 0 at every beta > 0.
 
     Parameters
     ----------
-    dimension : int
-        Dimension d - 1 >= 1 of the sphere.
+    manifold : Circle or Sphere
+        `Sphere(d)`, of any d.
 
     Returns
     -------
@@ -49,9 +51,7 @@ def tricritical_beta(dimension: int) -> float:
     Raises
     ------
     TypeError
-        If the dimension is no integer.
-    ValueError
-        If it is below 1.
+        If it is no manifold: a number could mean that of the sphere or that of the space around it.
 
     References
     ----------
@@ -59,18 +59,11 @@ def tricritical_beta(dimension: int) -> float:
 
     Examples
     --------
-    >>> round(tricritical_beta(1), 11), round(tricritical_beta(2), 11)
-    (2.44691831129, 1.81615452544)
+    >>> import meanfield as mf
+    >>> [round(tricritical_beta(mf.Sphere(d)), 11) for d in (2, 3)]
+    [2.44691831129, 1.81615452544]
     """
-    try:
-        dimension = operator.index(dimension)
-    except TypeError:
-        raise TypeError(
-            f"dimension is {dimension!r}, expected that of a sphere: 1 for the circle, 2 for S^2."
-        ) from None
-    if dimension < 1:
-        raise ValueError(f"dimension must be at least 1, got {dimension}.")
-    d = dimension + 1
+    d = manifold.dimension + 1
     return float(inverse_bessel_ratio(d / 2 + 1.0, 1.0 / d))
 
 

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import at_least, checked
 from meanfield.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
-from meanfield.manifolds.manifold import laplacian_eigenvalues
+from meanfield.manifolds.manifold import Space, laplacian_eigenvalues
 from meanfield.problem import Problem
 
 # Multipliers that differ by rounding of a quadrature are equal.
@@ -52,6 +53,7 @@ def couplings(problem: Problem, max_degree: int) -> FloatArray:
     return np.asarray(coupling)
 
 
+@checked
 def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
     """Growth rates lambda_l of the uniform state, in scaled time.
 
@@ -68,6 +70,11 @@ def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
         lambda_0 = 0. Relative error below 1e-14 without diffusion (the two terms may cancel
         with it).
 
+    Raises
+    ------
+    ValueError
+        If max_degree is negative.
+
     References
     ----------
     Bruno, Pasqualotto, Agazzi, arXiv:2410.23228, for d = 2 up to a factor pi of their plot.
@@ -81,11 +88,13 @@ def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
     """
     if max_degree is None:
         max_degree = max(12, 2 * (dominant_degree(problem) or 0) + 4)
+    at_least(0, max_degree=max_degree)
     zonal = problem.zonal
     eigenvalues = laplacian_eigenvalues(zonal.dimension, max_degree)
     return eigenvalues * (couplings(problem, max_degree) - zonal.diffusivity)
 
 
+@checked
 def dominant_degree(problem: Problem) -> int | None:
     """Degree that grows fastest; None if uniform is stable.
 
@@ -100,11 +109,13 @@ def dominant_degree(problem: Problem) -> int | None:
     return fastest if rates[fastest] > 0 else None
 
 
+@checked
 def growth_rate_max(problem: Problem) -> float:
     """Largest growth rate over all degrees l >= 1, in scaled time; may be negative."""
     return float(growth_rates(problem, max(problem.zonal.degree, 1))[1:].max())
 
 
+@checked
 def critical_diffusivity(problem: Problem) -> float:
     """Diffusivity above which every degree decays: max_l strength w_l / z, 0 if none grows.
 
@@ -143,6 +154,7 @@ def critical_degree(problem: Problem) -> int:
     return int(np.argmax(coupling >= (1.0 - TIE) * critical))
 
 
+@checked
 def onset_time(problem: Problem, tokens: int) -> float:
     """Time ln N / (2 lambda_max) at which N iid uniform tokens leave the linear phase.
 
@@ -160,26 +172,34 @@ def onset_time(problem: Problem, tokens: int) -> float:
     >>> round(mf.onset_time(problem, 20_000) * math.exp(-5.0), 4)  # in the papers' time
     0.2663
     """
-    if tokens < 2:
-        raise ValueError(f"tokens must be at least 2, got {tokens}.")
+    at_least(2, tokens=tokens)
     rate = growth_rate_max(problem)
     return math.log(tokens) / (2.0 * rate) if rate > 0 else math.inf
 
 
-def switching_threshold(dimension: int, degree: int) -> float:
-    """The beta at which degree + 1 overtakes degree, for the exponential kernel.
+@checked
+def switching_threshold(manifold: Space, degree: int) -> float:
+    """The beta at which degree + 1 overtakes degree on `Sphere(d)`, for the exponential kernel.
 
     Solves I_{l+d/2}(beta) / I_{l+d/2-1}(beta) = l(l+d-2) / ((l+1)(l+d-1)); the left side
     increases from 0 to 1, so the root is unique. The same for USA and SA.
 
+    Raises
+    ------
+    ValueError
+        If degree < 1.
+
     Examples
     --------
-    >>> round(switching_threshold(1, 1), 12)
+    >>> import meanfield as mf
+    >>> round(switching_threshold(mf.Circle(), 1), 12)
     1.044456862108
     """
-    return float(inverse_bessel_ratio(*_switch(dimension, np.array([degree])))[0])
+    at_least(1, degree=degree)
+    return float(inverse_bessel_ratio(*_switch(manifold.dimension, np.array([degree])))[0])
 
 
+@checked
 def switching_thresholds(problem: Problem) -> list[float]:
     """Betas up to the problem's own at which the dominant degree changes, diffusion ignored.
 

@@ -25,6 +25,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import checked
 from meanfield.manifolds.legendre import gauss_legendre
 from meanfield.problem import Problem
 from meanfield.theory.cluster_rates import check_no_diffusion
@@ -43,6 +44,7 @@ Exponents = Callable[[FloatArray], FloatArray]
 """-ln of 1 / a or 1 / b, from its largest value, at a distance in tau from where that is."""
 
 
+@checked
 def two_cluster_time(
     problem: Problem, angle: float, until: float, masses: tuple[float, float] = (0.5, 0.5)
 ) -> float:

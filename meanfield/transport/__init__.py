@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from meanfield.checks import checked
 from meanfield.manifolds.manifold import of_space
 from meanfield.measures import Density, Measure, shared_manifold
 from meanfield.transport.bracket import Bracket
@@ -20,6 +21,7 @@ WASSERSTEIN: dict[str, Callable[..., float | Bracket]] = {
 """Distance by the name of the manifold."""
 
 
+@checked
 def wasserstein(
     first: Measure | Density,
     second: Measure | Density,

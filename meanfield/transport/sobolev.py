@@ -6,12 +6,14 @@ import math
 
 import numpy as np
 
+from meanfield.checks import at_least, checked
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density, Measure, shared_manifold
 
 DEFAULT_DEGREE = 12
 
 
+@checked
 def sobolev_distance(
     first: Measure | Density, second: Measure | Density, max_degree: int = DEFAULT_DEGREE
 ) -> float:
@@ -55,8 +57,7 @@ def sobolev_distance(
     True
     """
     space = shared_manifold(first, second)
-    if max_degree < 1:
-        raise ValueError(f"max_degree must be at least 1, got {max_degree}.")
+    at_least(1, max_degree=max_degree)
     difference = first.moments(max_degree) - second.moments(max_degree)
     weights = np.zeros(max_degree + 1)
     weights[1:] = 1.0 / laplacian_eigenvalues(space.dimension, max_degree)[1:]

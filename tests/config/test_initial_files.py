@@ -66,13 +66,15 @@ def test_tokens_are_taken_as_they_are(tmp_path: Path, dtype: str) -> None:
         (npy([True]), "holds bool"),
         (npy(np.zeros(2, [("x", "f8")])), "holds .*expected real numbers"),
         (npy([]), "holds no tokens, expected at least one"),
-        (npy([[1.0, 2.0]]), r"points have shape \(1, 2\), expected angles"),
+        (npy([[1.0, 2.0, 3.0]]), r"file = .*: points have shape \(1, 3\), expected angles"),
+        (npy(np.ones((50, 768))), r"nothing evolves in R\^768, but theory knows Sphere\(768\)"),
+        (npy([10.0, 350.0]), "file = .*: points look like degrees, the largest is 350"),
         (npy(1.0), r"holds float64 of shape \(\), expected"),
         (npy([0.0, np.nan]), "point 1 is nan"),
         (npy([np.inf]), "point 0 is inf"),
         (b"PK\x03\x04" + b"\0" * 40, r"is no readable \.npy file"),
     ],
-    ids=range(16),
+    ids=range(18),
 )
 def test_bad_token_file_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
     """A file that holds something else would show a traceback, or start a wrong run."""

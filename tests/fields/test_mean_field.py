@@ -43,8 +43,8 @@ def test_field_of_few_moments_is_cut_to_them() -> None:
 
 
 def test_interaction_refuses_spheres_for_theory() -> None:
-    """Hyperspheres have rates, but no points."""
-    problem = mf.Problem(mf.Hypersphere(3), mf.exponential(2.0))
+    """Spheres of higher dimension have rates, but no points."""
+    problem = mf.Problem(mf.Sphere(4), mf.exponential(2.0))
     with pytest.raises(ValueError, match="sphere:4 is for theory only; evolve on the circle"):
         interaction(problem)
 
@@ -90,7 +90,7 @@ def test_divergence_obeys_the_divergence_theorem(
     assert (felt.partition_slope is None) == (own or not normalized)
     grid = space.grid(60)
     points = np.asarray(grid.points)
-    law = mf.von_mises_fisher(2.0, 0.4 if space.dimension == 1 else [0.0, 0.6, 0.8])
+    law = mf.von_mises_fisher(2.0, mean=0.4 if space.dimension == 1 else [0.0, 0.6, 0.8])
     velocity, divergence = felt.field(
         law.build(space).moments(felt.degree)
     ).velocity_and_divergence(points)

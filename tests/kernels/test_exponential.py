@@ -107,7 +107,7 @@ def test_bessel_ratio_equals_mpmath(order: float, beta: float) -> None:
 @pytest.mark.parametrize("beta", [0.0, 5e-324, -1e-308, np.nan, np.inf, -np.inf, 1.1e8, -1.1e8])
 def test_exponential_refuses_impossible_beta(beta: float) -> None:
     """Zero would divide by zero, denormal ones overflow, larger ones take forever."""
-    with pytest.raises(ValueError, match=r"beta must be 1e-300 to 1e\+08"):
+    with pytest.raises(ValueError, match=r"beta must be (1e-300 to 1e\+08|a finite number)"):
         exponential(beta)
 
 

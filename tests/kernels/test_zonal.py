@@ -109,7 +109,7 @@ def test_zonal_refuses_multipliers_that_are_no_numbers(multipliers: list) -> Non
 
 def test_zonal_refuses_what_is_no_function() -> None:
     """A number for a function is a slip of the argument order."""
-    with pytest.raises(TypeError, match="attention must be a function of s, got float"):
+    with pytest.raises(TypeError, match="attention must be a function, got 2.0"):
         zonal(2.0)  # type: ignore[arg-type]
 
 

@@ -25,7 +25,7 @@ def test_free_energy_of_von_mises_is_closed(kappa: float) -> None:
     twice = 2.0 - (k == 0)
     energy = 0.5 * np.sum(twice * ive(k, 3.0) / 3.0 * (ive(k, kappa) / ive(0, kappa)) ** 2)
     expected = 0.2 * (kappa * r - np.log(ive(0, kappa)) - kappa) - energy
-    found = of(problem, mf.von_mises_fisher(kappa, 1.0).build(mf.Circle()))
+    found = of(problem, mf.von_mises_fisher(kappa, mean=1.0).build(mf.Circle()))
     assert found == pytest.approx(expected, abs=1e-13)
 
 

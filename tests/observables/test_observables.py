@@ -106,7 +106,7 @@ THREE_POINTS = mf.Measure(mf.Circle(), np.zeros(3))
 @pytest.mark.parametrize("kappa", [0.01, 0.5, 3.0, 40.0, 1000.0])
 def test_entropy_of_von_mises_is_closed(kappa: float) -> None:
     """-int f log f = -kappa I_1/I_0 + log I_0, written with scaled Bessel functions."""
-    density = mf.von_mises_fisher(kappa, 1.0).build(mf.Circle())
+    density = mf.von_mises_fisher(kappa, mean=1.0).build(mf.Circle())
     expected = kappa * (1 - ive(1, kappa) / ive(0, kappa)) + np.log(ive(0, kappa))
     assert entropy(density) == pytest.approx(expected, rel=1e-12, abs=2e-16)
     assert entropy(density) < 0

@@ -263,7 +263,7 @@ def test_resolution_of_particles_is_refused():
     ("problem", "line"),
     [
         (PROBLEM, r"degree 4 is fastest for $6.2113 < \beta < 10.2285$"),
-        (mf.Problem(mf.Hypersphere(5), mf.exponential(9.0)), r"degree 3 is fastest"),
+        (mf.Problem(mf.Sphere(6), mf.exponential(9.0)), r"degree 3 is fastest"),
         (mf.Problem(mf.Circle(), mf.linear()), "all decay for diffusivity > 0.5"),
         (replace(PROBLEM, flow=mf.Flow(strength=-1.0)), "no degree grows: uniform is stable"),
         (replace(PROBLEM, flow=mf.Flow(diffusivity=0.01)), "without diffusion"),

@@ -96,7 +96,7 @@ def test_cell_means_are_integrals_of_the_density():
 @pytest.mark.parametrize("count", [4, 720])
 def test_cell_means_of_a_narrow_peak_hold_its_mass(count):
     """A peak between two cells' centres would vanish, or count twice."""
-    peak = mf.von_mises_fisher(1e4, 0.3).build(CIRCLE)
+    peak = mf.von_mises_fisher(1e4, mean=0.3).build(CIRCLE)
     means = cell_means(peak, count)
     assert means.mean() == pytest.approx(1.0, abs=1e-13)
     assert edges_contain(count, int(means.argmax()), 0.3)

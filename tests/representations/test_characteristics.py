@@ -351,7 +351,7 @@ def test_densities_beyond_floating_point_stay_finite() -> None:
 @pytest.mark.parametrize("name", SPACES)
 def test_errors_count_by_the_mass_of_the_node(name: str) -> None:
     """Fully above a tenth of the mean mass, in proportion below; light nodes lose no digits."""
-    law = mf.von_mises_fisher(40.0, 0.5 if name == "circle" else [0.0, 0.6, 0.8])
+    law = mf.von_mises_fisher(40.0, mean=0.5 if name == "circle" else [0.0, 0.6, 0.8])
     problem = mf.Problem(SPACES[name], mf.exponential(5.0), mf.USA, law)
     carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-7)
     share = carrier.masses / carrier.masses.mean()

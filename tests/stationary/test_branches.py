@@ -40,7 +40,7 @@ def residuals(branch: Branch) -> FloatArray:
 @pytest.mark.parametrize("dimension", [1, 2, 4])
 def test_kuramoto_is_followed_exactly(dimension: int) -> None:
     """The linear kernel has r = I_{d/2}(r/D) / I_{d/2-1}(r/D), and a pitchfork at D = 1/d."""
-    branch = primary_branch(mf.Problem(mf.Hypersphere(dimension), mf.linear()))
+    branch = primary_branch(mf.Problem(mf.Sphere(dimension + 1), mf.linear()))
     d = dimension + 1
     assert special(branch, "bifurcation") == [pytest.approx(1.0 / d, rel=1e-15)]
     r, x = branch.order_parameter[1:], branch.order_parameter[1:] / branch.values[1:]
@@ -54,7 +54,7 @@ def test_kuramoto_is_followed_exactly(dimension: int) -> None:
     [
         JUMP,
         mf.Problem(mf.Sphere(), mf.exponential(beta=5.0)),
-        mf.Problem(mf.Hypersphere(7), mf.exponential(beta=20.0)),
+        mf.Problem(mf.Sphere(8), mf.exponential(beta=20.0)),
         mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA),
         mf.Problem(mf.Sphere(), mf.exponential(-6.0), mf.Flow(strength=-1.0)),
     ],
@@ -170,7 +170,7 @@ def test_branch_goes_beyond_its_transition() -> None:
 
 
 @pytest.mark.parametrize("beta", [-7.0, -20.0, -50.0])
-@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere(), mf.Hypersphere(5)])
+@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere(), mf.Sphere(6)])
 def test_softmax_is_followed_as_far_as_moments_hold_it(
     manifold: mf.Circle | mf.Sphere, beta: float
 ) -> None:

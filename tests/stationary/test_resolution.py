@@ -20,7 +20,7 @@ from meanfield.stationary.symmetry import axisymmetric, gegenbauer, harmonic_cou
 
 def test_stationary_symmetry_resolves_sharp_states() -> None:
     """Twice the nodes would move the moments: the rule of nodes per width would be too small."""
-    for manifold in (mf.Circle(), mf.Sphere(), mf.Hypersphere(3), mf.Hypersphere(20)):
+    for manifold in (mf.Circle(), mf.Sphere(), mf.Sphere(4), mf.Sphere(21)):
         for beta, share in ((1.0, 0.02), (4.0, 0.1), (20.0, 0.5)):
             problem = mf.Problem(manifold, mf.exponential(beta))
             diffusivity = share * mf.critical_diffusivity(problem)
@@ -36,7 +36,7 @@ def test_stationary_symmetry_resolves_sharp_states() -> None:
 
 def test_carrying_degree_covers_a_dirac() -> None:
     """In high dimension the kernel's own degree is too low for the field of a Dirac."""
-    problem = mf.Problem(mf.Hypersphere(99), mf.exponential(5.0))
+    problem = mf.Problem(mf.Sphere(100), mf.exponential(5.0))
     degree = carrying_degree(problem)
     assert degree > problem.kernel_degree
     symmetry = axisymmetric(99, degree)
@@ -53,7 +53,7 @@ def test_carrying_degree_covers_a_dirac() -> None:
 def test_carrying_degree_of_a_narrow_kernel_in_high_dimension() -> None:
     """There a_l underflows and N_l overflows: their product must not become NaN."""
     degrees = [
-        carrying_degree(mf.Problem(mf.Hypersphere(999), mf.exponential(beta), mf.SA))
+        carrying_degree(mf.Problem(mf.Sphere(1000), mf.exponential(beta), mf.SA))
         for beta in (1.0, 100.0, 1000.0)
     ]
     assert degrees == sorted(degrees)

@@ -16,7 +16,7 @@ from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.states import stationary_state
 from meanfield.stationary.symmetry import axisymmetric
 
-MANIFOLDS = [mf.Circle(), mf.Sphere(), mf.Hypersphere(7)]
+MANIFOLDS = [mf.Circle(), mf.Sphere(), mf.Sphere(8)]
 FLOWS = [mf.USA, mf.SA, mf.Flow(strength=-0.7), mf.Flow(normalized=True, strength=2.0)]
 
 
@@ -156,7 +156,7 @@ def test_free_energy_is_continuous_where_its_formula_changes() -> None:
 @pytest.mark.parametrize("d", [2, 3, 4, 8])
 def test_free_energy_slope_is_the_entropy(d: int) -> None:
     """DF/dD = int f log f at a stationary state: the envelope theorem."""
-    manifold = mf.Hypersphere(d - 1)
+    manifold = mf.Sphere(d)
     critical = mf.critical_diffusivity(mf.Problem(manifold, mf.exponential(3.0)))
 
     def state(diffusivity: float) -> object:

@@ -27,7 +27,7 @@ def noisy(manifold: object, beta: float, share: float, flow: mf.Flow = mf.USA) -
 @pytest.mark.parametrize("d", [2, 3, 4, 7])
 def test_uniform_has_its_known_rates(d: int, flow: mf.Flow) -> None:
     """Every degree l must appear once in each order m = 0 ... l (circle: 0 and 1)."""
-    problem = noisy(mf.Hypersphere(d - 1), 3.0, 0.3, flow)
+    problem = noisy(mf.Sphere(d), 3.0, 0.3, flow)
     uniform = stationary_state(problem, guess=[0.0])
     rates = mf.growth_rates(problem, 12)
     expected = sorted(
@@ -51,7 +51,7 @@ def test_uniform_has_its_known_rates(d: int, flow: mf.Flow) -> None:
 @pytest.mark.parametrize("flow", FLOWS, ids=["USA", "SA"])
 def test_rotation_has_the_rate_zero(d: int, flow: mf.Flow) -> None:
     """An ordered state rotated is a state: rate 0, order 1, exactly once."""
-    state = stationary_state(noisy(mf.Hypersphere(d - 1), 3.0, 0.9, flow))
+    state = stationary_state(noisy(mf.Sphere(d), 3.0, 0.9, flow))
     found = state.growth_rates(4)
     neutral = [rate for rate in found if abs(rate.rate) < 1e-9]
     assert [rate.order for rate in neutral] == [1]
@@ -95,7 +95,7 @@ def test_leading_rate_vanishes_at_the_saddle_node(d: int, beta: float, kappa: fl
     distances = np.array([1e-6, 2e-6, 4e-6, 8e-6])
     squares = []
     for distance in distances:
-        state = stationary_state(noisy(mf.Hypersphere(d - 1), beta, (1 - distance) / kappa))
+        state = stationary_state(noisy(mf.Sphere(d), beta, (1 - distance) / kappa))
         (leading,) = [rate for rate in state.growth_rates(2) if rate.order == 0]
         squares.append(leading.rate**2)
     # rate^2 = c_2 s + c_3 s^{3/2} + c_4 s^2: solved for the s at which it vanishes, as powers of

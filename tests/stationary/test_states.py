@@ -89,7 +89,7 @@ def test_residual_is_rounding(d: int, normalized: bool) -> None:
     """Newton's method would have stopped early."""
     for beta in (0.5, 3.0, 12.0):
         for share in (0.99, 0.5, 0.1):
-            problem = noisy(mf.Hypersphere(d - 1), mf.exponential(beta), share, normalized)
+            problem = noisy(mf.Sphere(d), mf.exponential(beta), share, normalized)
             assert stationary_state(problem).residual < 2e-14
 
 
@@ -246,7 +246,7 @@ def test_bad_input_is_refused() -> None:
     bare = StationaryState(problem, replace(axisymmetric(1, 30), angles=None), np.zeros(30))
     with pytest.raises(ValueError, match="symmetry 'axisymmetric' is not known. Known: tetra"):
         bare.density()
-    hidden = stationary_state(noisy(mf.Hypersphere(4), mf.exponential(3.0), 0.9))
+    hidden = stationary_state(noisy(mf.Sphere(5), mf.exponential(3.0), 0.9))
     with pytest.raises(ValueError, match="for theory only"):
         hidden.density()
 
@@ -285,7 +285,7 @@ def test_linear_kernel_on_the_sphere(kappa: float) -> None:
 def test_linear_kernel_in_any_dimension(d: int, share: float) -> None:
     """R = I_{d/2}(r / D) / I_{d/2-1}(r / D); here D = share / d."""
     flow = mf.Flow(diffusivity=share / d)
-    r = stationary_state(mf.Problem(mf.Hypersphere(d - 1), mf.linear(), flow)).order_parameter
+    r = stationary_state(mf.Problem(mf.Sphere(d), mf.linear(), flow)).order_parameter
     assert r == pytest.approx(float(bessel_ratio(d / 2, r * d / share)), rel=2e-13)
 
 
@@ -309,7 +309,7 @@ def test_free_energy_vanishes_at_the_transition(
     d: int, beta: float, kappa: float, order: float
 ) -> None:
     """Ordered and uniform state have equal free energy at the transition, and the order known."""
-    state = stationary_state(noisy(mf.Hypersphere(d - 1), mf.exponential(beta), 1.0 / kappa))
+    state = stationary_state(noisy(mf.Sphere(d), mf.exponential(beta), 1.0 / kappa))
     # Nine digits of kappa, through the slope of r at beta = 2.5.
     assert state.order_parameter == pytest.approx(order, abs=1e-7)
     assert state.free_energy is not None
@@ -338,7 +338,7 @@ def test_state_is_stationary_for_the_equation(manifold: object, normalized: bool
 @each("d", [2, 3, 5, 20], normalized=[False, True])
 def test_flux_vanishes_at_every_node(d: int, normalized: bool) -> None:
     """V f = D grad f in every dimension: the field by direct summation over the kernel."""
-    problem = noisy(mf.Hypersphere(d - 1), mf.exponential(3.0), 0.9, normalized)
+    problem = noisy(mf.Sphere(d), mf.exponential(3.0), 0.9, normalized)
     state = stationary_state(problem)
     f, angles = state.nodal_density, state.symmetry.angles
     assert angles is not None

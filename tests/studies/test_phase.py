@@ -37,9 +37,7 @@ MANIFOLDS = {2: mf.Circle(), 3: mf.Sphere()}
 
 def point_at(d: int, beta: float, flow: mf.Flow = mf.USA) -> PhasePoint:
     """Phase point of self-attention on S^{d-1}."""
-    return phase_point(
-        mf.Problem(MANIFOLDS.get(d, mf.Hypersphere(d - 1)), mf.exponential(beta), flow)
-    )
+    return phase_point(mf.Problem(MANIFOLDS.get(d, mf.Sphere(d)), mf.exponential(beta), flow))
 
 
 @pytest.mark.parametrize("row", JUMPS, ids=str)
@@ -80,7 +78,7 @@ def test_below_the_tricritical_beta_order_is_continuous(
 @pytest.mark.parametrize("d", [2, 4, 8])
 def test_order_changes_at_the_tricritical_beta(d: int) -> None:
     """Down to jumps that no diffusivity resolves in double precision."""
-    beta = tricritical_beta(d - 1)
+    beta = tricritical_beta(mf.Sphere(d))
     assert point_at(d, beta * (1 - 1e-9)).order == "continuous"
     assert point_at(d, beta * (1 + 1e-9)).order == "discontinuous"
 
@@ -92,7 +90,7 @@ def test_jump_sets_in_as_the_expansion_says(above: float) -> None:
     C = 0.09218 of the circle is fitted. Higher terms are a share of |m_1|^2 or less, here 1e-4; the
     diffusivities differ by a share of 5e-12 at 1e-5 only, of which 5e-14 is rounding.
     """
-    beta, quartic = tricritical_beta(1) + above, 0.09218
+    beta, quartic = tricritical_beta(mf.Circle()) + above, 0.09218
     direction = branch_direction(mf.Problem(mf.Circle(), mf.exponential(beta)))
     point = point_at(2, beta)
     assert point.saddle_node_diffusivity is not None
@@ -107,7 +105,7 @@ def test_jump_sets_in_as_the_expansion_says(above: float) -> None:
 
 def test_next_to_the_tricritical_point_the_three_are_one() -> None:
     """Rounding would be told as a transition, or beta = beta_* + 1e-7 as continuous."""
-    point = point_at(2, tricritical_beta(1) + 1e-7)
+    point = point_at(2, tricritical_beta(mf.Circle()) + 1e-7)
     assert point.order == "discontinuous"
     assert point.transition_diffusivity == pytest.approx(point.critical_diffusivity, rel=1e-12)
     assert point.saddle_node_diffusivity == pytest.approx(point.critical_diffusivity, rel=1e-12)
@@ -223,7 +221,7 @@ def test_diagram_has_the_points_and_shows_its_branches() -> None:
         "exponential",
         False,
     )
-    assert diagram.tricritical_beta == tricritical_beta(1)
+    assert diagram.tricritical_beta == tricritical_beta(mf.Circle())
 
 
 def test_diagram_through_zero_takes_the_linear_kernel_there() -> None:
@@ -281,5 +279,8 @@ def test_no_transition_on_the_branch_is_an_error() -> None:
 def test_problem_is_no_function_of_beta() -> None:
     """Python would say that a Problem is not callable."""
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0))
-    with pytest.raises(TypeError, match="must be a function beta -> Problem, got Problem: write"):
+    with pytest.raises(
+        TypeError,
+        match="problem_at must be a function of beta, such as lambda beta: .*, got Problem",
+    ):
         phase_diagram(problem, [1.0])  # type: ignore[arg-type]

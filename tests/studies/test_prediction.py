@@ -226,15 +226,15 @@ def test_what_cannot_be_predicted_is_refused() -> None:
         predict_clusters(problem("circle", 5.0), 1)
     with pytest.raises(ValueError, match=r"tokens must be at most 1e\+300"):
         predict_clusters(problem("circle", 5.0), 10**301)
-    with pytest.raises(TypeError, match="tokens is 1000.0"):
-        predict_clusters(problem("circle", 5.0), 1e3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="tokens must be an integer, got 2.5"):
+        predict_clusters(problem("circle", 5.0), 2.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="on the circle and the sphere, got sphere:4"):
-        predict_clusters(Problem(mf.Hypersphere(3), mf.exponential(5.0)), 100)
+        predict_clusters(Problem(mf.Sphere(4), mf.exponential(5.0)), 100)
     with pytest.raises(ValueError, match="below the range of numbers: got strength = 1e-300"):
         predict_clusters(problem("circle", 5.0, mf.Flow(strength=1e-300)), 100)
 
 
 def test_sizes_are_not_taken_for_tokens() -> None:
     """A list of sizes, as ensembles take it, would be read as angles."""
-    with pytest.raises(TypeError, match="one number of tokens"):
+    with pytest.raises(ValueError, match="tokens must be one number, or an array of points"):
         mf.predict_clusters(problem("circle", 5.0), [100, 1000])

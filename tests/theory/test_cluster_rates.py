@@ -241,7 +241,7 @@ def test_repr_says_what_matters() -> None:
         (
             lambda: cluster_rates(problem("circle", 1.0, mf.USA), [0.0, 1.0]),
             TypeError,
-            "measure is a list, expected a Measure of clusters",
+            "measure must be weighted points, .*, got .0.0, 1.0. .list",
         ),
         (
             lambda: cluster_rates(problem("sphere", 1.0, mf.USA), CLUSTERS["circle"]),

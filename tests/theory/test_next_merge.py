@@ -179,7 +179,7 @@ def test_repr_says_who_and_when() -> None:
         (
             lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Density(CIRCLE, [1.0])),
             TypeError,
-            "measure is a Density, expected a Measure",
+            "measure must be weighted points, .*, got Density",
         ),
     ],
 )

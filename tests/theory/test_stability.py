@@ -46,7 +46,7 @@ FLOWS = [mf.USA, mf.SA, mf.Flow(strength=-1.0), mf.Flow(True, -0.5), mf.Flow(Tru
 
 def on(dimension: int, kernel: mf.Kernel, flow: mf.Flow = mf.USA) -> mf.Problem:
     """Problem of theory on the sphere of that dimension."""
-    manifold = mf.Circle() if dimension == 1 else mf.Hypersphere(dimension)
+    manifold = mf.Circle() if dimension == 1 else mf.Sphere(dimension + 1)
     return mf.Problem(manifold, kernel, flow)
 
 
@@ -203,7 +203,7 @@ FAR = {2: {20: "210.24910109999"}, 3: {20: "220.49885846545"}}
 def test_threshold_equals_the_table(d: int, verified: Callable) -> None:
     """To the last printed digit, 11 to 14 of them: the root of a ratio of Bessel functions."""
     for degree, text in (dict(enumerate(THRESHOLDS[d].split(), 1)) | FAR.get(d, {})).items():
-        found = mf.switching_threshold(d - 1, degree)
+        found = mf.switching_threshold(mf.Sphere(d), degree)
         decimals = len(text.partition(".")[2])
         # Half a unit of the last digit, and the rounding of found itself.
         slack = 0.51 * 10.0**-decimals + 4e-16 * found
@@ -214,8 +214,8 @@ def test_threshold_equals_the_table(d: int, verified: Callable) -> None:
 @each("d, degree", [(2, 1), (2, 4), (3, 3), (8, 2), (64, 1)], flow=[mf.USA, mf.SA])
 def test_dominant_degree_switches_at_the_threshold(d: int, degree: int, flow: mf.Flow) -> None:
     """Rates and thresholds are computed apart; USA and SA must switch at the same beta."""
-    manifold = mf.Hypersphere(d - 1)
-    beta = mf.switching_threshold(d - 1, degree)
+    manifold = mf.Sphere(d)
+    beta = mf.switching_threshold(mf.Sphere(d), degree)
     for side, expected in ((1 - 1e-9, degree), (1 + 1e-9, degree + 1)):
         problem = mf.Problem(manifold, mf.exponential(side * beta), flow)
         assert mf.dominant_degree(problem) == expected
@@ -233,14 +233,16 @@ def test_dominant_degree_switches_at_the_threshold(d: int, degree: int, flow: mf
 def test_thresholds_follow_their_asymptotics(dimension: int, approximation) -> None:
     """A bracket that found another root would show far out, up to degree 300."""
     for degree in (3, 10, 50, 300):
-        found = mf.switching_threshold(dimension, degree)
+        found = mf.switching_threshold(mf.Sphere(dimension + 1), degree)
         assert found == pytest.approx(approximation(degree), abs=0.01)
 
 
 def test_thresholds_increase_and_stop_at_beta() -> None:
     """The list of a problem: all thresholds up to its beta, in order."""
     found = mf.switching_thresholds(mf.Problem(mf.Circle(), mf.exponential(28.3)))
-    assert found == pytest.approx([mf.switching_threshold(1, k) for k in range(1, 8)], rel=1e-14)
+    assert found == pytest.approx(
+        [mf.switching_threshold(mf.Circle(), k) for k in range(1, 8)], rel=1e-14
+    )
     assert np.all(np.diff(found) > 0)
     assert mf.switching_thresholds(mf.Problem(mf.Circle(), mf.exponential(28.2))) == pytest.approx(
         found[:6], rel=1e-14
@@ -257,7 +259,7 @@ def test_thresholds_are_as_many_as_switches(beta: float, count: int) -> None:
 
 def test_thresholds_are_the_same_for_both_flows() -> None:
     """The normalisation a_0 does not depend on the degree."""
-    usa, sa = (mf.Problem(mf.Hypersphere(2), mf.exponential(50.0), f) for f in (mf.USA, mf.SA))
+    usa, sa = (mf.Problem(mf.Sphere(3), mf.exponential(50.0), f) for f in (mf.USA, mf.SA))
     assert mf.switching_thresholds(usa) == mf.switching_thresholds(sa)
     assert len(mf.switching_thresholds(usa)) == 9
 
@@ -356,7 +358,7 @@ def test_critical_diffusivity_equals_the_noisy_papers(
     dimension: int, beta: float, kappa: float, verified: Callable
 ) -> None:
     """The papers' threshold kappa_# = beta / a_1: noise 1/kappa is diffusivity e^beta (2.7)."""
-    problem = mf.Problem(mf.Hypersphere(dimension), mf.exponential(beta))
+    problem = mf.Problem(mf.Sphere(dimension + 1), mf.exponential(beta))
     found = 1.0 / (mf.critical_diffusivity(problem) * np.exp(beta))
     what = "critical diffusivity as printed, circle and sphere, relative"
     verified("exact solutions", what, found / kappa - 1, 6e-10)

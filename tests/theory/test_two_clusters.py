@@ -154,7 +154,7 @@ def test_a_kernel_given_as_a_function_takes_the_same_time(beta: float, flow: mf.
 def test_two_clusters_move_on_a_circle_in_every_dimension() -> None:
     """Nothing but the angle matters."""
     for flow in (mf.USA, mf.SA):
-        high = mf.Problem(mf.Hypersphere(7), mf.exponential(3.0), flow)
+        high = mf.Problem(mf.Sphere(8), mf.exponential(3.0), flow)
         found = two_cluster_time(high, 2.0, 0.1, (0.2, 0.5))
         assert found == two_cluster_time(problem(3.0, flow), 2.0, 0.1, (0.2, 0.5))
 
@@ -243,7 +243,6 @@ def flip() -> float:
             "angle must lie between 0 and pi, got 4",
         ),
         (lambda: two_cluster_time(problem(1.0), 2.0, -1.0), "until must lie between 0 and pi"),
-        (lambda: two_cluster_time(problem(1.0), 2.0, math.nan), "until must lie between 0 and pi"),
         (lambda: two_cluster_time(problem(1.0), 1.0, 2.0), "come closer: they never reach 2"),
         (
             lambda: two_cluster_time(problem(1.0, mf.Flow(strength=-1.0)), 2.0, 1.0),

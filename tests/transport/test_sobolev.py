@@ -65,7 +65,7 @@ def test_degree_zero_is_refused() -> None:
 def test_what_is_no_measure_is_refused(wrong: Any) -> None:
     """An array of points has no weights and no manifold."""
     uniform = mf.Density(SPHERE, np.array([1.0]))
-    with pytest.raises(TypeError, match="second is a .*, expected a Measure or a Density"):
+    with pytest.raises(TypeError, match="second must be weighted points, .* or a density, "):
         mf.sobolev_distance(uniform, wrong)
 
 

@@ -209,7 +209,7 @@ def test_noisy_kuramoto_settles_at_its_order_parameter(verified: Callable) -> No
 
 def test_weak_attraction_settles_at_uniform() -> None:
     """Above every transition nothing is left of any law."""
-    law = mf.von_mises_fisher(20.0, 1.0)
+    law = mf.von_mises_fisher(20.0, mean=1.0)
     problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.Flow(True, 1.0, 0.3), law)
     end = run(problem, [400.0], 1e-10)[0].measure.coefficients
     assert np.abs(end[1:]).max() < 1e-15

@@ -13,12 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.checks import checked
 from meanfield.manifolds.circle.grid import CircleGrid
-from meanfield.manifolds.manifold import MASS_TOLERANCE
+from meanfield.manifolds.manifold import MASS_TOLERANCE, check_vectors, wrong_points
 
 _MANY_TURNS = 200.0
 
 
+@checked
 @dataclass(frozen=True)
 class Circle:
     """Circle of radius 1; points are angles in radians, coefficients complex (K + 1,).
@@ -38,10 +40,15 @@ class Circle:
     origin: ClassVar[float] = 0.0
 
     def check_points(self, points: FloatArray) -> FloatArray:
-        """Angles as a contiguous float array of shape (n,), n >= 1, finite; reduced if large."""
+        """Angles as a contiguous float array of shape (n,), n >= 1, finite; reduced if large.
+
+        Vectors (n, 2) of any length but zero become their angles.
+        """
         angles = np.ascontiguousarray(points, dtype=np.float64)
+        if angles.ndim == 2 and angles.shape[1] == 2 and len(angles) > 0:
+            angles = self.points_of(check_vectors(angles))
         if angles.ndim != 1 or len(angles) == 0:
-            raise ValueError(f"points have shape {angles.shape}, expected angles of shape (n,).")
+            raise wrong_points(angles.shape, "angles of shape (n,) or vectors (n, 2)")
         if not np.all(np.isfinite(angles)):
             first = int(np.flatnonzero(~np.isfinite(angles))[0])
             raise ValueError(f"point {first} is {angles[first]}, expected finite angles.")

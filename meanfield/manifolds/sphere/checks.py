@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import EPS, ComplexArray, FloatArray
-from meanfield.manifolds.manifold import MASS_TOLERANCE
+from meanfield.manifolds.manifold import MASS_TOLERANCE, check_vectors, wrong_points
 from meanfield.manifolds.sphere import coefficients as packing
 
 # What rounding leaves where a coefficient of order 0 should be real.
@@ -20,20 +20,14 @@ def check_points(points: FloatArray, dimension: int = 3) -> FloatArray:
     """Unit vectors of shape (n, dimension), n >= 1, of vectors of any length but zero."""
     vectors = np.ascontiguousarray(points, dtype=np.float64)
     if vectors.ndim != 2 or vectors.shape[1] != dimension or len(vectors) == 0:
-        raise ValueError(f"points have shape {vectors.shape}, expected vectors (n, {dimension}).")
-    largest = np.abs(vectors).max(axis=1)
-    wrong = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
-    if len(wrong):
-        first = int(wrong[0])
-        raise ValueError(
-            f"point {first} is {vectors[first].tolist()}, expected a finite vector, not zero."
-        )
+        raise wrong_points(vectors.shape, f"vectors (n, {dimension})")
+    check_vectors(vectors)
     with np.errstate(over="ignore"):
         lengths = np.sqrt((vectors * vectors).sum(axis=1))
     if np.all(np.abs(lengths - 1.0) <= _UNIT):
         return vectors
     # Scaled first: neither huge nor tiny vectors overflow or vanish when squared.
-    scaled = vectors / largest[:, None]
+    scaled = vectors / np.abs(vectors).max(axis=1)[:, None]
     scaled /= np.sqrt((scaled * scaled).sum(axis=1))[:, None]
     return np.where((np.abs(lengths - 1.0) <= _UNIT)[:, None], vectors, scaled)
 

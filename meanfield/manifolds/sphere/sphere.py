@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.checks import checked
 from meanfield.manifolds.manifold import theory_only
 from meanfield.manifolds.sphere import checks
 from meanfield.manifolds.sphere import coefficients as packing
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from meanfield.manifolds.sphere.grid import SphereGrid
 
 
+@checked
 @dataclass(frozen=True, repr=False)
 class Sphere:
     """Unit sphere of R^ambient; points are vectors (n, ambient), coefficients packed complex.
@@ -35,7 +37,7 @@ class Sphere:
     Raises
     ------
     ValueError
-        If `ambient` is no integer of at least 2, or harmonics of another sphere than S^2 are
+        If `ambient` is below 2, or harmonics of another sphere than S^2 are
         wanted.
 
     Examples
@@ -55,7 +57,7 @@ class Sphere:
 
     def __post_init__(self) -> None:
         """Check what was given."""
-        if not isinstance(self.ambient, int | np.integer) or self.ambient < 2:
+        if self.ambient < 2:
             raise ValueError(f"a sphere lies in R^D, D an integer >= 2, got D = {self.ambient!r}.")
 
     @property

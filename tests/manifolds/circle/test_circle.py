@@ -28,9 +28,18 @@ def test_random_points_are_uniform() -> None:
     assert np.array_equal(points, CIRCLE.random_points(100_000, np.random.default_rng(7)))
 
 
-@pytest.mark.parametrize("shape", [(0,), (3, 2)])
+def test_vectors_are_points_of_the_circle() -> None:
+    """Whoever has (n, 2) unit vectors would have to know arctan2, and its order."""
+    angles = np.array([0.0, 3.0, -2.0, np.pi])
+    vectors = np.array([[2.0], [1.0], [1e-200], [5.0]]) * CIRCLE.vectors(angles)
+    np.testing.assert_allclose(CIRCLE.check_points(vectors), angles, rtol=0, atol=1e-15)
+    with pytest.raises(ValueError, match="point 1 is .*, expected a finite vector, not zero"):
+        CIRCLE.check_points(np.array([[1.0, 0.0], [0.0, 0.0]]))
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 3), (0, 2)])
 def test_check_points_refuses_wrong_shapes(shape: tuple) -> None:
-    """Vectors belong to the sphere; no tokens belong nowhere."""
+    """Vectors of R^3 belong to the sphere; no tokens belong nowhere."""
     with pytest.raises(ValueError, match=r"points have shape .*, expected angles of shape \(n,\)"):
         CIRCLE.check_points(np.zeros(shape))
 
