@@ -113,6 +113,26 @@ def one_of(value: str, known: Iterable[str]) -> str:
     raise ValueError(f"must be one of {', '.join(map(repr, names))}, got {came(value)}{meant}")
 
 
+def made(what: str, value: Any, *wanted: type) -> Any:
+    """What a user's function gave, if it is of the wanted kind.
+
+    Raises
+    ------
+    TypeError
+        If it is not.
+
+    Examples
+    --------
+    >>> made("the function", 3, dict)
+    Traceback (most recent call last):
+    TypeError: the function must give a dict, got 3 (int).
+    """
+    if isinstance(value, wanted):
+        return value
+    words = " or ".join(kind_of(each).words for each in wanted)
+    raise TypeError(f"{what} must give {words}, got {came(value)}.")
+
+
 def at_least(least: float, **values: float) -> None:
     """Refuse numbers below a bound.
 

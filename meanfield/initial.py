@@ -216,7 +216,15 @@ class Mixture:
         total[0] = 0.0
         parts: list[Component] = []
         for weight, (_, mean, kappa) in zip(weights / weights.sum(), self.components, strict=True):
-            centre = manifold.check_points(np.array([manifold.origin if mean is None else mean]))
+            try:
+                centre = manifold.check_points(
+                    np.array([manifold.origin if mean is None else mean])
+                )
+            except ValueError:
+                wanted = "an angle" if manifold.dimension == 1 else "a vector [x, y, z], not zero,"
+                raise ValueError(
+                    f"mean = {mean} must be {wanted} on the {manifold.name}."
+                ) from None
             spread = np.zeros(degree + 1)
             spread[0] = 1.0
             if kappa > 0:

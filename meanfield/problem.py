@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from meanfield.checks import checked
+from meanfield.checks import checked, made
 from meanfield.flows import SA, USA, Flow
 from meanfield.initial import InitialLaw, uniform
 from meanfield.kernels import Kernel
@@ -153,7 +153,10 @@ class Problem:
 
     @cached_property
     def _initial_measure(self) -> Density | Measure:
-        return self.initial.build(self.space)
+        built = self.initial.build(self.space)
+        return cast(
+            Density | Measure, made(f"the law {self.initial.name!r}", built, Density, Measure)
+        )
 
     def __repr__(self) -> str:
         """What makes it again; the usual flows by their names."""

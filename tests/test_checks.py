@@ -249,6 +249,33 @@ LAW = mf.von_mises_fisher(2.0)
             lambda: mf.stationary_state(mf.Problem(C, K), 2.5),
             "symmetry must be an integer, got 2.5",
         ),
+        (
+            lambda: mf.load("x.h5", "al"),
+            "states must be one of 'all', 'last', 'none', got 'al' .*all'",
+        ),
+        (lambda: mf.ensemble(lambda: 3), r"problem\(\) must give a problem, .*, got 3 \(int"),
+        (lambda: mf.phase_diagram(lambda b: 3, [1]), r"problem_at\(beta\) must give a problem"),
+        (
+            lambda: mf.Problem(C, K, initial=mf.Law("m", lambda m: 3)).initial_measure(),
+            "'m' must give",
+        ),
+        (
+            lambda: mf.growth_rates(mf.Problem(C, K), 10**9),
+            "max_degree must be at most 1048576, got",
+        ),
+        (lambda: mf.mean_clusters(mf.Problem(C, K), 9, time=-1), "time must be at least 0, got -1"),
+        (
+            lambda: mf.von_mises_fisher(9, mean=[0, 0, 1]).build(C),
+            r"mean = \(0.0, .* must be an angle",
+        ),
+        (
+            lambda: mf.von_mises_fisher(9, mean=1.0).build(mf.Sphere()),
+            "must be a vector .* the sphere",
+        ),
+        (
+            lambda: mf.wasserstein(LAW.build(C), LAW.build(C), tolerance=-1),
+            "tolerance must be at least",
+        ),
         (lambda: mf.load(3), r"path must be a string or a path, got 3 \(int\)"),
     ],
 )

@@ -31,7 +31,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -91,7 +91,7 @@ _LARGEST_MOMENT = 1000.0
 
 
 @checked
-def load(path: str | os.PathLike[str], states: str = "all") -> Run:
+def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = "all") -> Run:
     """Load a run file.
 
     Parameters
@@ -104,7 +104,7 @@ def load(path: str | os.PathLike[str], states: str = "all") -> Run:
     Raises
     ------
     ValueError
-        If it is not a run file, or damaged.
+        If it is not a run file, or damaged; or states is another word.
 
     Examples
     --------

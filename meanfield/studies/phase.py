@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from meanfield.checks import checked
+from meanfield.checks import checked, made
 from meanfield.problem import Problem
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
@@ -194,7 +194,7 @@ def phase_diagram(
     """
     if len(betas) == 0:
         raise ValueError("a phase diagram needs at least one beta, got none.")
-    problems = [problem_at(float(beta)) for beta in betas]
+    problems = [made("problem_at(beta)", problem_at(float(beta)), Problem) for beta in betas]
     points = tuple(onset(branch) for branch in watch(map(primary_branch, problems)))
     # The linear kernel is the exponential one of beta = 0.
     kernel = next((each.kernel for each in problems if each.kernel.name != "linear"), None)

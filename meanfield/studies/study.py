@@ -12,11 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from meanfield.checks import made
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.studies.executors import finished
@@ -136,7 +137,9 @@ class Study(ABC, Generic[Table, Results]):
 
 def as_problem(problem: Problem | Callable[[], Problem]) -> Problem:
     """The problem itself, or the one that the function makes."""
-    return problem if isinstance(problem, Problem) else problem()
+    if isinstance(problem, Problem):
+        return problem
+    return cast(Problem, made("problem()", problem(), Problem))
 
 
 def initial_density(problem: Problem) -> Density:

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
+from meanfield.checks import at_least, checked
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.problem import Problem
 from meanfield.theory.stability import growth_rate_max, growth_rates, onset_time
@@ -57,7 +57,7 @@ def potential_variances(problem: Problem, tokens: int, time: float | None = None
     Raises
     ------
     ValueError
-        If tokens < 2, or the time is far beyond the linear phase.
+        If tokens < 2, or the time is negative or far beyond the linear phase.
 
     Examples
     --------
@@ -67,6 +67,7 @@ def potential_variances(problem: Problem, tokens: int, time: float | None = None
     3
     """
     time = onset_time(problem, tokens) if time is None else time
+    at_least(0, time=time)
     if not math.isfinite(time):
         return np.zeros(2)
     potential, growth = _linear_phase(problem, tokens, time)

@@ -23,6 +23,8 @@ from meanfield.problem import Problem
 
 # Multipliers that differ by rounding of a quadrature are equal.
 TIE = 1e-12
+# No kernel is carried beyond; a billion rates would take all memory.
+_LARGEST_DEGREE = 2**20
 
 
 def couplings(problem: Problem, max_degree: int) -> FloatArray:
@@ -73,7 +75,7 @@ def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
     Raises
     ------
     ValueError
-        If max_degree is negative.
+        If max_degree is negative or above 1,048,576.
 
     References
     ----------
@@ -89,6 +91,8 @@ def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
     if max_degree is None:
         max_degree = max(12, 2 * (dominant_degree(problem) or 0) + 4)
     at_least(0, max_degree=max_degree)
+    if max_degree > _LARGEST_DEGREE:
+        raise ValueError(f"max_degree must be at most {_LARGEST_DEGREE}, got {max_degree}.")
     zonal = problem.zonal
     eigenvalues = laplacian_eigenvalues(zonal.dimension, max_degree)
     return eigenvalues * (couplings(problem, max_degree) - zonal.diffusivity)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from meanfield.checks import checked
+from meanfield.checks import at_least, checked
 from meanfield.manifolds.manifold import of_space
 from meanfield.measures import Density, Measure, shared_manifold
 from meanfield.transport.bracket import Bracket
@@ -59,7 +59,7 @@ def wasserstein(
         If one is neither a Measure nor a Density.
     ValueError
         If they live on different manifolds, or on one without a distance, or p is not 1 or 2, or
-        the cost is not known there.
+        the cost is not known there, or tolerance < 0.
 
     See Also
     --------
@@ -76,5 +76,6 @@ def wasserstein(
     >>> round(wasserstein(square, uniform) / (np.pi / 8), 12)
     1.0
     """
+    at_least(0, tolerance=tolerance)
     distance = of_space(WASSERSTEIN, shared_manifold(first, second), "Wasserstein distance")
     return distance(first, second, p, cost=cost, tolerance=tolerance)
