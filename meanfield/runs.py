@@ -19,6 +19,7 @@ from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
+from meanfield.observables.clusters import told_counts
 from meanfield.problem import Problem
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED
@@ -157,6 +158,15 @@ class Run:
         """Size of the moments of each degree, shape (n_saves, degrees); unchanged by rotations."""
         space = self.manifold
         return np.array([space.sizes_by_degree(moments) for moments in self.packed_moments()])
+
+    def cluster_counts(self) -> FloatArray:
+        """Numbers of clusters, shape (n_saves,); NaN where nothing has separated yet.
+
+        The observable `clusters/count` is 1 there, see `told_counts`.
+        """
+        space, counts = self.manifold, self.observables["clusters/count"]
+        order = [space.order_parameter(moments) for moments in self.packed_moments()]
+        return told_counts(counts, np.array(order))
 
     def to_xarray(self) -> xarray.Dataset:
         """Dataset with time, moments, observables and diagnostics; needs xarray installed."""

@@ -33,6 +33,21 @@ def run() -> Run:
     return mf.simulate(PROBLEM, until=2.0, save=5)
 
 
+def test_counts_of_clusters_are_none_before_anything_separates() -> None:
+    """Uniform would be one cluster, or a collapsed run none."""
+    modes = mf.perturbed_uniform([[4, 0.1, 0.0], [1, 0.0, 0.01]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, modes)
+    run = mf.simulate(problem, until=40.0, save=5)
+    counts = run.cluster_counts()
+    assert np.isnan(counts[0]) and run.observables["clusters/count"][0] == 1
+    assert counts[-1] == 4
+    points = mf.from_points(np.array([0.1, 0.1, 0.11]))
+    one = mf.simulate(
+        mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA, points), until=1.0, save=2
+    )
+    assert one.cluster_counts().tolist() == [1.0, 1.0]
+
+
 def test_series_have_one_row_a_time(run: Run) -> None:
     """A figure would plot against the wrong times."""
     assert run.time.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]

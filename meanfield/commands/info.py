@@ -28,6 +28,7 @@ from meanfield.studies.ensemble_results import Ensemble
 from meanfield.theory.time_units import time_name
 
 _SAVES_SHOWN = 12
+_COUNT = "clusters/count"
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -158,9 +159,10 @@ def _run_report(run: Run, digest: str) -> Report:
     blocks = [facts(pairs)]
     if len(run.scaled_time):
         picked = np.unique(np.linspace(0, len(run.scaled_time) - 1, _SAVES_SHOWN).astype(int))
-        rows = [[f"{values[i]:.6g}" for values in columns.values()] for i in picked]
-        names = [name.removesuffix("/count").replace("_time", " time") for name in columns]
-        blocks.append(table(names, rows))
+        told = columns | {_COUNT: run.cluster_counts()}
+        rows = [[_told(values[i]) for values in told.values()] for i in picked]
+        names = [name.removesuffix("/count").replace("_time", " time") for name in told]
+        blocks.append(table(names, rows) + _legend(told))
         blocks += _happened(run)
     data = {
         **run.attributes,
@@ -171,6 +173,19 @@ def _run_report(run: Run, digest: str) -> Report:
         "provenance": provenance_report(run.attributes, digest).data,
     }
     return Report(blocks, data, columns)
+
+
+def _told(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.6g}"
+
+
+def _legend(columns: Mapping[str, Any]) -> str:
+    """What the counts in the table are, and where that is explained."""
+    peaks = "; peaks: maxima of the attention potential" if "peaks" in columns else ""
+    return (
+        f'\nclusters: groups with gaps between them, "-" while nothing has separated{peaks}'
+        "\n(docs/theory.md, What counts as a cluster)"
+    )
 
 
 def _happened(run: Run) -> list[str]:

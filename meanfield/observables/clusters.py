@@ -61,6 +61,33 @@ def cluster_radius(beta: float) -> float:
     return min(_RADIUS / math.sqrt(abs(beta) if beta != 0 else 1.0), math.pi / 2)
 
 
+def told_counts(counts: FloatArray, order_parameters: FloatArray) -> FloatArray:
+    """Numbers of clusters as they are told: NaN where the rule counts one that is none yet.
+
+    Uniform is one group for the rule, and so is all that has no gap. A measure without a gap has
+    a tenth of the uniform mass everywhere, and its order parameter is at most 0.9: a single group
+    counts as a cluster above that.
+
+    Parameters
+    ----------
+    counts, order_parameters : ndarray, shape (n,)
+        Of the cluster rule, and |int x dmu|, at the same times.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    Uniform, three clusters, one:
+
+    >>> told_counts(np.array([1.0, 3.0, 1.0]), np.array([0.0, 0.1, 1.0]))
+    array([nan,  3.,  1.])
+    """
+    none = (counts == 1) & (order_parameters <= 1.0 - _SPARSE)
+    return np.where(none, np.nan, counts)
+
+
 def grid_degree(dimension: int, max_degree: int, radius: float) -> int:
     """Degree of the grid on which a density of some degree is looked at.
 

@@ -38,13 +38,13 @@ class ClustersPicture:
 
 
 def clusters_picture(run: Run) -> ClustersPicture:
-    """Picture of the clusters; on the sphere of those that rise above the rest."""
+    """Picture of the clusters that have separated; on the sphere of those above the rest."""
     kept = shown(run)
     kept = kept[spread_evenly(run.scaled_time[kept], _TIMES, is_logarithmic(run.scaled_time))]
     if run.manifold.dimension == 1:
         centre = run.observables["clusters/centre"][kept]
         mass = run.observables["clusters/mass"][kept]
-        found = np.isfinite(centre)
+        found = np.isfinite(centre) & np.isfinite(run.cluster_counts()[kept])[:, None]
         times = np.broadcast_to(run.scaled_time[kept][:, None], centre.shape)
         times, masses, centres = times[found], mass[found], centre[found]
     else:

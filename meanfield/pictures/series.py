@@ -158,7 +158,7 @@ class EnergyPicture:
     energy : ndarray, shape (n,)
         Given. As a share of that of one cluster; of uniform where the kernel is repulsive.
     count : ndarray, shape (n,), or None
-        Given. Number of clusters, if it was observed.
+        Given. Number of clusters, if it was observed; 0 where nothing has separated.
     levels : dict of int to float
         Given. Energies of so many equal clusters.
     repulsive : bool
@@ -174,7 +174,10 @@ class EnergyPicture:
 
 def energy_picture(run: Run) -> EnergyPicture:
     """Picture of the energy."""
-    kept, count = shown(run), run.observables.get("clusters/count")
+    kept = shown(run)
+    # None yet is drawn as 0.
+    counted = "clusters/count" in run.observables
+    count = np.nan_to_num(run.cluster_counts()) if counted else None
     return EnergyPicture(
         frame(run),
         run.observables["energy"][kept],

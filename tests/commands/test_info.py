@@ -58,7 +58,17 @@ def test_text_holds_facts_and_a_table(output: Path, capsys: pytest.CaptureFixtur
     assert facts["title"] == "small" and facts["status"] == "completed" and facts["beta"] == "4"
     table = [line.split() for line in text.split("\n\n")[1].splitlines()]
     assert table[0] == ["time", "clusters", "energy", "entropy", "order_parameter"]
-    assert len(table) == 13 and [float(x) for x in (table[1][0], table[-1][0])] == [0.0, 2.0]
+    # Header, twelve times, and two lines on what a cluster is.
+    assert len(table) == 15 and [float(x) for x in (table[1][0], table[12][0])] == [0.0, 2.0]
+
+
+def test_nothing_separated_is_no_cluster(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A nearly uniform density would be told as one cluster; programs still get the rule's 1."""
+    text = printed(capsys, str(output)).split("\n\n")[1]
+    assert text.splitlines()[1].split()[:2] == ["0", "-"]
+    assert '"-" while nothing has separated' in text and "What counts as a cluster" in text
+    answer = json.loads(printed(capsys, str(output), "--json"))
+    assert answer["observables"]["clusters/count"][0] == 1.0
 
 
 def test_csv_holds_every_row_with_all_digits(
