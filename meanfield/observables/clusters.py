@@ -19,6 +19,8 @@ from meanfield.measures import Density, Measure
 _RADIUS = 0.25
 _SPARSE = 0.1
 _LEAST_MASS = 0.01
+# Order parameter above which a single group is a cluster: most of the mass is on one side.
+_GATHERED = 0.5
 LEAST_TOKENS = 3
 """Tokens that a cluster has, at least."""
 # Degree of the grid on which a density becomes points, times the radius; a grid has three nodes a
@@ -64,9 +66,9 @@ def cluster_radius(beta: float) -> float:
 def told_counts(counts: FloatArray, order_parameters: FloatArray) -> FloatArray:
     """Numbers of clusters as they are told: NaN where the rule counts one that is none yet.
 
-    Uniform is one group for the rule, and so is all that has no gap. A measure without a gap has
-    a tenth of the uniform mass everywhere, and its order parameter is at most 0.9: a single group
-    counts as a cluster above that.
+    Uniform is one group for the rule, and so are several peaks with a tenth of the uniform mass
+    between them. A single group is told as a cluster if its order parameter is above one half:
+    uniform has 0, and peaks in balance have little.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def told_counts(counts: FloatArray, order_parameters: FloatArray) -> FloatArray:
     >>> told_counts(np.array([1.0, 3.0, 1.0]), np.array([0.0, 0.1, 1.0]))
     array([nan,  3.,  1.])
     """
-    none = (counts == 1) & (order_parameters <= 1.0 - _SPARSE)
+    none = (counts == 1) & (order_parameters <= _GATHERED)
     return np.where(none, np.nan, counts)
 
 
