@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from meanfield.measures import Density, Measure
     from meanfield.observables import observable
     from meanfield.observables.cluster_tree import cluster_tree
-    from meanfield.outputs.run_file import load
+    from meanfield.outputs.result_file import load
     from meanfield.problem import Problem
     from meanfield.runs import Run
     from meanfield.sampling import sample_tokens
@@ -130,7 +130,7 @@ _MODULES = {
     "measures": "Density Measure",
     "observables": "observable",
     "observables.cluster_tree": "cluster_tree",
-    "outputs.run_file": "load",
+    "outputs.result_file": "load",
     "problem": "Problem",
     "runs": "Run",
     "sampling": "sample_tokens",

@@ -98,7 +98,7 @@ def _plot(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-o", "--output", metavar="FIGURE", help=".png, .pdf or .svg; a film: .mp4 or .gif"
     )
-    command.add_argument("--kind", metavar="KIND", help="see --list; default: overview")
+    command.add_argument("--kind", metavar="KIND", help="of a run, see --list; default: overview")
     command.add_argument("--list", action="store_true", help="kinds of figures")
 
 
@@ -235,7 +235,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
         _compare,
     ),
     "ensemble": ("many runs from sampled tokens, and how many clusters they make", _ensemble),
-    "plot": ("figures and films from a run file", _plot),
+    "plot": ("figures and films from what run, compare or ensemble wrote", _plot),
     "compile": ("compile all kernels now, for images of containers and for CI", _compile),
     "info": ("what a file holds and where it comes from, as text, JSON or CSV", _info),
 }

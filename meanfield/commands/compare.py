@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from meanfield.commands.memory import check_comparison_memory
 from meanfield.commands.streams import say
@@ -50,9 +49,9 @@ def execute(options: argparse.Namespace) -> int:
             say(f"{path} holds all the systems asked for: nothing to do.")
     study = load_comparison(path)
     if options.plot is not None:
-        from meanfield.outputs.plots.comparison import save_comparison_plot
+        from meanfield.outputs.plots import save_plot
 
-        save_comparison_plot(study, Path(options.plot))
+        save_plot(study, options.plot)
     comparison_report(study, path).show(options)
     return 0
 

@@ -41,9 +41,9 @@ def execute(options: argparse.Namespace) -> int:
             say(f"{path} holds all the runs asked for: nothing to do.")
     made = load_ensemble(path)
     if options.plot is not None:
-        from meanfield.outputs.plots.ensemble import save_ensemble_plot
+        from meanfield.outputs.plots import save_plot
 
-        save_ensemble_plot(made, Path(options.plot))
+        save_plot(made, options.plot)
     ensemble_report(made, path).show(options)
     return 0
 

@@ -14,13 +14,9 @@ from meanfield.commands.report import Report, facts, table
 from meanfield.commands.streams import say
 from meanfield.commands.studies import runs_of_each
 from meanfield.commands.study_reports import comparison_report, ensemble_report
-from meanfield.outputs.comparison_file import load_comparison
-from meanfield.outputs.ensemble_file import load_ensemble
 from meanfield.outputs.provenance import parsed_versions, read_provenance
-from meanfield.outputs.reading import FormatError, opened
+from meanfield.outputs.result_file import load
 from meanfield.outputs.result_hash import result_hash, run_results
-from meanfield.outputs.run_file import load
-from meanfield.outputs.study_file import study_kind
 from meanfield.outputs.wall_time import seconds_by_phase
 from meanfield.runs import Run
 from meanfield.studies.convergence_results import ConvergenceStudy
@@ -53,17 +49,10 @@ def execute(options: argparse.Namespace) -> int:
 
 def _read(path: str) -> tuple[Report, dict[str, Any], str]:
     """Report of a file, its attributes, and the hash of the results that it holds."""
-    try:
-        run = load(path, states="none")
-    except FormatError:
-        # Runs first, which are read once: they may be large, studies are not.
-        with opened(path) as file:
-            kind = study_kind(file)
-        if kind is None:
-            raise
-        study = load_comparison(path) if kind == "comparison" else load_ensemble(path)
+    run = load(path, states="none")
+    if not isinstance(run, Run):
         attributes, digest = read_provenance(path)
-        return _study_report(study, path, attributes, digest), attributes, digest
+        return _study_report(run, path, attributes, digest), attributes, digest
     digest = result_hash(run_results(run.scaled_time, run.moments, run.observables))
     return _run_report(run, digest), run.attributes, digest
 

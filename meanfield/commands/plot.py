@@ -1,4 +1,4 @@
-"""`meanfield plot`: figures and films from a run file."""
+"""`meanfield plot`: figures and films from what a command wrote."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from meanfield.commands.progress import shown
-from meanfield.outputs.run_file import load
+from meanfield.outputs.result_file import load
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -17,26 +17,30 @@ def execute(options: argparse.Namespace) -> int:
         print("\n".join(kind_lines()))
         return 0
     if options.file is None:
-        raise ValueError("plot needs a run file: meanfield plot OUT.h5.")
-    run = load(options.file)
+        raise ValueError("plot needs a file of results: meanfield plot OUT.h5.")
+    result = load(options.file)
     output = Path(options.output or Path(options.file).with_suffix(".png"))
-    save_plot(run, output, options.kind, lambda frames, count: shown(frames, count, "frames"))
+    save_plot(result, output, options.kind, lambda frames, count: shown(frames, count, "frames"))
     print(f"{output}")
     return 0
 
 
 def kind_lines() -> list[str]:
-    """Kinds and what they show: first those for every manifold, then those for one."""
-    from meanfield.outputs.plots import PLOTS
+    """Kinds of each kind of file, and what they show: those for every manifold, those for one."""
+    from meanfield.outputs.plots import PLOTS, STUDIES
+    from meanfield.outputs.study_file import STUDY_COMMANDS
 
     width = max(len(name) for name in PLOTS)
     lines: list[str] = []
     for manifolds in dict.fromkeys(kind.manifolds for kind in PLOTS.values()):
-        if len(manifolds) == 1:
-            lines.append(f"on the {manifolds[0]} only")
+        only = f", on the {manifolds[0]} only" if len(manifolds) == 1 else ""
+        lines.append(f"of a file of meanfield run{only}")
         lines += [
-            f"{name.ljust(width)}  {kind.title}"
+            f"  {name.ljust(width)}  {kind.title}"
             for name, kind in PLOTS.items()
             if kind.manifolds == manifolds
         ]
-    return [*lines, "a FIGURE that ends in .mp4 or .gif is a film of the density"]
+    lines.append("  a FIGURE that ends in .mp4 or .gif is a film of the density")
+    for name, command in STUDY_COMMANDS.items():
+        lines += [f"of a file of meanfield {command}: one kind", f"  {STUDIES[name]}"]
+    return lines

@@ -75,10 +75,33 @@ def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
         ) from None
     except Exception:
         # h5py passes on whatever HDF5 stumbled over.
-        raise FormatError(f"{name} is not a readable HDF5 file. {ADVICE}") from None
+        raise FormatError(f"{name} is not a readable HDF5 file{_what_else(name)}") from None
     with file, damage_told(name):
         check_bounded(file)
         yield file
+
+
+# First bytes of what is given instead of a file of results, and what it is.
+_OTHERS = {
+    b"\x89PNG": "a figure",
+    b"%PDF": "a figure",
+    b"<?xml": "a figure",
+    b"GIF8": "a film",
+    b"\x93NUMPY": "an array of NumPy, as tokens are kept",
+    b"PK\x03\x04": "an archive, as NumPy's .npz",
+}
+
+
+def _what_else(name: str) -> str:
+    """What a file is that is not HDF5, as far as its name and first bytes tell, and what to do."""
+    if name.endswith(".toml"):
+        return f", but a run file: make its results with meanfield run {name}."
+    with open(name, "rb") as file:
+        begin = file.read(8)
+    for signature, kind in _OTHERS.items():
+        if begin.startswith(signature):
+            return f", but {kind}. Expected what meanfield run, compare or ensemble wrote."
+    return f". {ADVICE}"
 
 
 @contextmanager

@@ -114,8 +114,7 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
     meanfield.outputs.reading.FormatError: nothing.h5: no such file.
     """
     with opened(path) as file:
-        check_format(path, file)
-        return _read(file, states)
+        return read_run(path, file, states)
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
@@ -192,13 +191,16 @@ def check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
     if kind is not None:
         command = STUDY_COMMANDS[kind]
         raise FormatError(
-            f"{os.fspath(path)} is a file of meanfield {command}, no run: look at it with "
-            f"meanfield info, or load_{kind}."
+            f"{os.fspath(path)} is a file of meanfield {command}, no run: open it with "
+            "meanfield.load, or look at it with meanfield info."
         )
     if version != FORMAT_VERSION or "time" not in file:
+        advice = "Run its configuration again with this version."
+        if version is None:
+            advice = "Expected what meanfield run, compare or ensemble wrote."
         raise FormatError(
             f"{os.fspath(path)} is not a run file of format {FORMAT_VERSION} "
-            f"(format_version is {version}). Run its configuration again with this version."
+            f"(format_version is {version}). {advice}"
         )
 
 
@@ -226,7 +228,15 @@ def _check_memory(file: h5py.File, states: str) -> None:
         )
 
 
-def _read(file: h5py.File, states: str) -> Run:
+def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all") -> Run:
+    """Run of an open file, see `load`.
+
+    Raises
+    ------
+    ValueError
+        If it is not a run file, or damaged.
+    """
+    check_format(path, file)
     _check_memory(file, states)
     attributes = plain_attributes(file, *_FACTS)
     if attributes["manifold"] not in MANIFOLDS:

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.commands.plot import kind_lines
-from meanfield.outputs.plots import PLOTS
+from meanfield.outputs.ensemble_file import write_ensemble
+from meanfield.outputs.plots import PLOTS, STUDIES
+from meanfield.outputs.study_file import STUDY_COMMANDS
 
 TEXT = """\
 [problem]
@@ -33,12 +36,15 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_list_has_every_kind_and_its_manifold() -> None:
-    """A kind would be unknown, or seem to be for every manifold."""
+    """A kind would be unknown, or seem to be for every manifold, or a study to have none."""
     lines = kind_lines()
-    heading = lines.index("on the sphere only")
+    heading = lines.index("of a file of meanfield run, on the sphere only")
     for name, kind in PLOTS.items():
-        (place,) = [i for i, line in enumerate(lines) if line.startswith(f"{name} ")]
+        (place,) = [i for i, line in enumerate(lines) if line.startswith(f"  {name} ")]
         assert (place > heading) == (kind.manifolds == ("sphere",))
+    for name, command in STUDY_COMMANDS.items():
+        place = lines.index(f"of a file of meanfield {command}: one kind")
+        assert lines[place + 1] == f"  {STUDIES[name]}"
 
 
 @pytest.mark.parametrize(("name", "begin"), [("f.png", b"\x89PNG"), ("f.gif", b"GIF89a")])
@@ -72,4 +78,31 @@ def test_mistakes_are_one_line(
 def test_file_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     """`meanfield plot` alone would end in a traceback."""
     assert main(["plot"]) == 2
-    assert "plot needs a run file" in capsys.readouterr().err
+    assert "plot needs a file of results" in capsys.readouterr().err
+
+
+def test_study_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the command that made an ensemble could draw it."""
+    found = mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0)), tokens=60, runs=2)
+    write_ensemble(tmp_path / "e.h5", found)
+    assert main(["plot", str(tmp_path / "e.h5")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'e.png'}\n"
+    assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("a.toml", b"[problem]", "but a run file: make its results with meanfield run"),
+        ("a.png", b"\x89PNG\r\n", "but a figure. Expected what meanfield run, compare or ensemble"),
+        ("a.npy", b"\x93NUMPY\x01", "but an array of NumPy"),
+        ("a.h5", b"hello", "is not a readable HDF5 file. Restore a copy"),
+    ],
+)
+def test_other_files_are_told(
+    name: str, content: bytes, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run file or a figure would be called a damaged file of results."""
+    (tmp_path / name).write_bytes(content)
+    assert main(["plot", str(tmp_path / name)]) == 2
+    assert line in capsys.readouterr().err

@@ -15,6 +15,7 @@ from meanfield.outputs.comparison_file import (
     load_comparison,
     write_comparison,
 )
+from meanfield.outputs.run_file import load
 from meanfield.outputs.study_file import record_study
 from meanfield.outputs.wall_time import WallTime
 from meanfield.studies.convergence import Comparison, StudyOptions, comparison
@@ -137,10 +138,13 @@ def test_damaged_file_is_refused(study: ConvergenceStudy, tmp_path: Path) -> Non
 
 
 def test_comparison_is_told_from_a_run(study: ConvergenceStudy, tmp_path: Path) -> None:
-    """`meanfield info` would say that a file of its own is of no known format."""
+    """Whoever needs a run would read a comparison; `mf.load` would refuse it."""
     write_comparison(tmp_path / "c.h5", study)
-    with pytest.raises(ValueError, match="c.h5 is a file of meanfield compare, no run: look at it"):
-        mf.load(tmp_path / "c.h5")
+    with pytest.raises(ValueError, match="c.h5 is a file of meanfield compare, no run: open it"):
+        load(tmp_path / "c.h5")
+    back = mf.load(tmp_path / "c.h5")
+    assert isinstance(back, ConvergenceStudy)
+    np.testing.assert_array_equal(back.distances, study.distances)
 
 
 def test_negative_distances_are_refused(study: ConvergenceStudy, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import meanfield as mf
 from meanfield.errors import SimulationError
 from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
+from meanfield.outputs.run_file import load
 from meanfield.outputs.study_file import record_study
 from meanfield.studies.ensemble import EnsembleOptions, EnsemblePlan, ensemble_plan
 from meanfield.studies.ensemble_results import ClusterTable, Ensemble
@@ -103,8 +104,11 @@ def test_what_is_finished_is_kept(
 def test_other_files_are_no_ensembles(made: Ensemble, tmp_path: Path) -> None:
     """A run would be read as an ensemble, or an ensemble as a run."""
     write_ensemble(tmp_path / "e.h5", made)
-    with pytest.raises(ValueError, match="e.h5 is a file of meanfield ensemble, no run: look at"):
-        mf.load(tmp_path / "e.h5")
+    with pytest.raises(ValueError, match="e.h5 is a file of meanfield ensemble, no run: open it"):
+        load(tmp_path / "e.h5")
+    back = mf.load(tmp_path / "e.h5")
+    assert isinstance(back, Ensemble)
+    np.testing.assert_array_equal(back.counts, made.counts)
     import h5py
 
     with h5py.File(tmp_path / "other.h5", "w"):

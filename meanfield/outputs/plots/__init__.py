@@ -1,4 +1,4 @@
-"""Figures of runs: one file a kind, listed in `PLOTS`; and films, by `animate`.
+"""Figures of runs: one file a kind, listed in `PLOTS`; and films, by `animate`. Studies have one.
 
 A figure is made from a `Run`, hence from a file as well as from memory. Nothing here touches
 pyplot or any other global state, and matplotlib is imported when a figure is drawn.
@@ -16,9 +16,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from meanfield.outputs.plots.film import Progress
+    from meanfield.outputs.result_file import Result
     from meanfield.runs import Run
 
 DEFAULT_KIND = "overview"
+STUDIES = {
+    "comparison": "distances to the density against time, and against the number of tokens",
+    "ensemble": "mean number of clusters against the number of tokens, and its distributions",
+}
+"""The one figure of each kind of study."""
 BOTH = ("circle", "sphere")
 
 
@@ -194,21 +200,22 @@ def animate(run: Run, path: str | os.PathLike[str], progress: Progress | None = 
 
 
 def save_plot(
-    run: Run,
+    result: Result,
     path: str | os.PathLike[str],
     kind: str | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Draw a run into a file.
+    """Draw a run, a comparison or an ensemble into a file.
 
     Parameters
     ----------
-    run : Run
-        With at least one saved time.
+    result : Run, ConvergenceStudy or Ensemble
+        A run with at least one saved time.
     path : path
-        Ends in .png, .pdf or .svg; or in .mp4 or .gif for a film.
+        Ends in .png, .pdf or .svg; of a run also in .mp4 or .gif for a film.
     kind : str, optional
-        A name in `PLOTS`; "overview" by default. None for a film, which has one kind.
+        Of a run, a name in `PLOTS`; "overview" by default. None for a film or a study, which have
+        one kind.
     progress : callable, optional
         Of a film, see `animate`.
 
@@ -225,16 +232,24 @@ def save_plot(
     ValueError: run.bmp: figures end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'.
     """
     from meanfield.outputs.plots.figures import FILM_SUFFIXES, SUFFIXES, check_suffix, write_figure
+    from meanfield.runs import Run
 
-    if check_suffix(path, SUFFIXES + FILM_SUFFIXES) in FILM_SUFFIXES:
+    film = check_suffix(path, SUFFIXES + FILM_SUFFIXES) in FILM_SUFFIXES
+    if not isinstance(result, Run):
+        if film:
+            raise ValueError(f"{os.fspath(path)}: films are of runs. End in .png, .pdf or .svg.")
+        if kind is not None:
+            raise ValueError(f"kinds are of runs, a study has one figure: leave out {kind!r}.")
+        write_figure(result.plot(), path)
+    elif film:
         if kind is not None:
             raise ValueError(
                 f"{os.fspath(path)}: films show the density and have no kinds. Leave out "
                 f"{kind!r}, or end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
             )
-        animate(run, path, progress)
+        animate(result, path, progress)
     else:
-        write_figure(plot(run, kind or DEFAULT_KIND), path)
+        write_figure(plot(result, kind or DEFAULT_KIND), path)
 
 
 def _check_saved(run: Run) -> None:

@@ -8,7 +8,6 @@ the fitted power laws and the slope -1/2; on the sphere, dotted, the distance of
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from meanfield.outputs.plots.axes import label_ends
-from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
+from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.style import (
     MUTED,
     facts_title,
@@ -47,18 +46,6 @@ def comparison_figure(study: ConvergenceStudy) -> Figure:
         figure = new_figure(_SIZE)
         draw_comparison(picture, figure)
     return figure
-
-
-def save_comparison_plot(study: ConvergenceStudy, path: str | os.PathLike[str]) -> None:
-    """Draw a study into a file; the suffix chooses the format.
-
-    Raises
-    ------
-    ValueError
-        If the suffix is not known or the file cannot be written.
-    """
-    check_suffix(path)
-    write_figure(comparison_figure(study), path)
 
 
 def draw_comparison(picture: ComparisonPicture, figure: Figure) -> None:

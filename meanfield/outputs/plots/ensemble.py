@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
+from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.style import MUTED, facts_title, shades, style, title_above
 from meanfield.pictures.studies import EnsemblePicture, ensemble_picture
 from meanfield.studies.ensemble_results import Ensemble
@@ -27,18 +25,6 @@ def ensemble_figure(made: Ensemble) -> Figure:
         figure = new_figure(_SIZE)
         draw_ensemble(picture, figure)
     return figure
-
-
-def save_ensemble_plot(made: Ensemble, path: str | os.PathLike[str]) -> None:
-    """Draw an ensemble into a file; the suffix chooses the format.
-
-    Raises
-    ------
-    ValueError
-        If the suffix is not known or the file cannot be written.
-    """
-    check_suffix(path)
-    write_figure(ensemble_figure(made), path)
 
 
 def draw_ensemble(picture: EnsemblePicture, figure: Figure) -> None:

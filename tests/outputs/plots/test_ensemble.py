@@ -9,7 +9,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
 
-from meanfield.outputs.plots.ensemble import ensemble_figure, save_ensemble_plot
+from meanfield.outputs.plots import save_plot
+from meanfield.outputs.plots.ensemble import ensemble_figure
 from meanfield.studies.ensemble_results import Ensemble
 
 
@@ -70,11 +71,16 @@ def test_law_is_drawn_only_where_there_is_one() -> None:
 
 def test_figure_is_saved(tmp_path: Path) -> None:
     """No file, or one that nothing opens."""
-    save_ensemble_plot(ensemble(), tmp_path / "e.png")
+    save_plot(ensemble(), tmp_path / "e.png")
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_unknown_suffix_is_refused(tmp_path: Path) -> None:
-    """The figure would be drawn and then lost."""
-    with pytest.raises(ValueError, match=r"figures end in \.png"):
-        save_ensemble_plot(ensemble(), tmp_path / "e.xyz")
+def test_wrong_suffix_or_kind_is_refused(tmp_path: Path) -> None:
+    """The figure would be drawn and then lost, or a kind of runs ignored."""
+    for name, kind, message in (
+        ("e.xyz", None, r"figures end in \.png"),
+        ("e.gif", None, r"films are of runs\. End in \.png"),
+        ("e.png", "energy", "a study has one figure: leave out 'energy'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            save_plot(ensemble(), tmp_path / name, kind)

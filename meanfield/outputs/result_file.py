@@ -1,0 +1,55 @@
+"""Any file of results: what it says it is decides what it is read as.
+
+`meanfield run` writes a `Run`, `compare` a `ConvergenceStudy`, `ensemble` an `Ensemble`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from meanfield.outputs.comparison_file import load_comparison
+from meanfield.outputs.ensemble_file import load_ensemble
+from meanfield.outputs.reading import opened
+from meanfield.outputs.run_file import read_run
+from meanfield.outputs.study_file import study_kind
+from meanfield.runs import Run
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.ensemble_results import Ensemble
+
+Result = Run | ConvergenceStudy | Ensemble
+
+
+def load(path: str | os.PathLike[str], states: str = "all") -> Result:
+    """Load what `meanfield run`, `compare` or `ensemble` wrote, finished or not.
+
+    Parameters
+    ----------
+    path : path
+        The file; what it says it is counts, not its name.
+    states : str
+        "all", "last" or "none": which states of a run to read; the others become None.
+
+    Returns
+    -------
+    Run, ConvergenceStudy or Ensemble
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, it is none of these, or damaged; or `states` is another word.
+
+    Examples
+    --------
+    >>> load("nothing.h5")
+    Traceback (most recent call last):
+    ...
+    meanfield.outputs.reading.FormatError: nothing.h5: no such file.
+    """
+    if states not in ("all", "last", "none"):
+        raise ValueError(f'states must be "all", "last" or "none", got {states!r}.')
+    with opened(path) as file:
+        kind = study_kind(file)
+        if kind is None:
+            # At once: its checksum is over the whole file, which may be large.
+            return read_run(path, file, states)
+    return load_comparison(path) if kind == "comparison" else load_ensemble(path)
