@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -23,6 +22,7 @@ from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, chosen_observables
 from meanfield.outputs.run_file import load
 from meanfield.problem import Problem
+from meanfield.progress import followed
 from meanfield.representations import Options
 from meanfield.representations.effects import check_options, is_stationary
 from meanfield.representations.options import MOST_NODES
@@ -328,33 +328,18 @@ def _watched(
 ) -> Iterator[Snapshot]:
     """Pass snapshots through; log what happened, and show how far it is."""
     length = evolution.unit_length
-    bar = _bar(len(evolution.times)) if progress else None
-    try:
-        for snapshot in stream:
-            for event in snapshot.events:
-                if event.text:
-                    _log.info("t = %.6g: %s", event.time / length, event.text)
-            if bar is not None:
-                bar.set_postfix_str(f"t = {snapshot.time / length:.4g}", refresh=False)
-                bar.update()
-            yield snapshot
-    finally:
-        if bar is not None:
-            bar.close()
-
-
-def _bar(total: int) -> Any:
-    """The bar of a notebook where it can be shown, of a terminal else."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from tqdm.auto import tqdm
-
-        try:
-            return tqdm(total=total, desc="simulate")
-        except ImportError:  # a notebook without ipywidgets
-            from tqdm import tqdm as plain
-
-            return plain(total=total, desc="simulate")
+    if progress:
+        stream = followed(
+            stream,
+            len(evolution.times),
+            "simulate",
+            note=lambda snapshot: f"t = {snapshot.time / length:.4g}",
+        )
+    for snapshot in stream:
+        for event in snapshot.events:
+            if event.text:
+                _log.info("t = %.6g: %s", event.time / length, event.text)
+        yield snapshot
 
 
 def _call(callback: Callback | None, evolution: Evolution, snapshot: Snapshot) -> None:

@@ -17,7 +17,18 @@ import meanfield
 PACKAGE = Path(meanfield.__file__).parent
 # From the ground up; modules of one line may import each other.
 FLOORS = [
-    ["arrays", "checks", "compute", "errors", "events", "files", "flows", "status", "version"],
+    [
+        "arrays",
+        "checks",
+        "compute",
+        "errors",
+        "events",
+        "files",
+        "flows",
+        "progress",
+        "status",
+        "version",
+    ],
     ["views"],
     ["kernels", "integrators"],
     ["manifolds"],

@@ -13,7 +13,6 @@ import pytest
 import meanfield as mf
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError
-from tests.parameters import each
 
 LAW = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.05]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, LAW)
@@ -62,14 +61,10 @@ def test_file_of_something_else_is_not_gone_on_with(tmp_path: Path) -> None:
     """Two problems would stand in one file, or a result be lost."""
     path = tmp_path / "run.h5"
     mf.simulate(PROBLEM, 2.0, save=2, output=path)
-    with pytest.raises(
-        OutputError, match=r"run.h5 exists: use overwrite=True to"
-    ):
+    with pytest.raises(OutputError, match=r"run.h5 exists: use overwrite=True to"):
         mf.simulate(PROBLEM, 2.0, save=2, output=path)
     warmer = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
-    with pytest.raises(
-        ValueError, match=r"\[problem\] beta differs from that of .*run.h5"
-    ):
+    with pytest.raises(ValueError, match=r"\[problem\] beta differs from that of .*run.h5"):
         mf.simulate(warmer, 4.0, save=2, output=path, resume=True)
     moved = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, mf.from_points([0.0, 1.0, 2.5]))
     with pytest.raises(ValueError, match="simulate: .*differs from that of .* overwrite=True"):
@@ -82,7 +77,7 @@ def test_file_of_something_else_is_not_gone_on_with(tmp_path: Path) -> None:
     assert mf.load(path).problem == warmer
 
 
-@each("keep", ["memory", "file"])
+@pytest.mark.parametrize("keep", ["memory", "file"])
 def test_what_ends_a_run_early_hands_over_the_run_so_far(keep: str, tmp_path: Path) -> None:
     """Hours would be lost with an interrupt."""
     where: dict[str, Any] = {"output": tmp_path / "run.h5"} if keep == "file" else {}
@@ -167,7 +162,7 @@ def test_what_a_call_asked_for_can_be_run_as_a_file(tmp_path: Path) -> None:
     laws = [
         LAW,
         mf.uniform(),
-        mf.von_mises_fisher(2.0, 0.5),
+        mf.von_mises_fisher(2.0, mean=0.5),
         mf.mixture([(0.25, 0.0, 3.0), (0.75, 2.0, 5.0)]),
         mf.sampled(500, seed=2, max_degree=6),
     ]
@@ -199,7 +194,7 @@ def test_uniform_is_told_to_be_stationary(caplog: pytest.LogCaptureFixture) -> N
     assert "uniform is stationary: nothing will happen" in caplog.text
 
 
-@each(
+@pytest.mark.parametrize(
     "wrong, message",
     [
         ({"until": -1.0}, "until must be positive and finite, got -1"),
@@ -217,3 +212,15 @@ def test_wrong_call_is_told(wrong: dict[str, Any], message: str) -> None:
     """Each in the words of the call."""
     with pytest.raises((ValueError, TypeError), match=message):
         mf.simulate(PROBLEM, **{"until": 1.0, "save": 3, **wrong})
+
+
+def test_studies_show_how_far_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """A cell of a notebook would be silent for a minute."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0))
+    mf.ensemble(problem, tokens=30, runs=2, progress=True)
+    assert "100%" in capsys.readouterr().err
+    mf.convergence_study(problem, 0.5, save=2, tokens=(10, 20), repetitions=2, progress=True)
+    assert "100%" in capsys.readouterr().err
+    mf.predict_clusters(problem, 100, samples=50, corrected_samples=2, progress=True)
+    told = capsys.readouterr().err
+    assert told.count("100%") == 2 and "linear law" in told and "corrected law" in told

@@ -112,6 +112,7 @@ def convergence_study(
     unit: str = "scaled",
     step: float | None = None,
     executor: Executor | None = None,
+    progress: bool = False,
 ) -> ConvergenceStudy:
     """Particle systems of growing size against the density run from the same law.
 
@@ -136,6 +137,8 @@ def convergence_study(
         Time step of noisy particle systems, in `unit`; they need one.
     executor : concurrent.futures.Executor, optional
         Where to run the particle systems; in this process by default. The result is the same.
+    progress : bool
+        Show a bar, in a notebook or on a terminal.
 
     Returns
     -------
@@ -170,7 +173,7 @@ def convergence_study(
         tolerance=tolerance,
         max_degree=max_degree,
         step=scaled_step,
-    ).completed(executor)
+    ).completed(executor, progress)
 
 
 @dataclass(frozen=True, eq=False)

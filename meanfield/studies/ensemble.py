@@ -127,6 +127,7 @@ def ensemble(
     seed: int = 0,
     tolerance: float = ENSEMBLE_TOLERANCE,
     executor: Executor | None = None,
+    progress: bool = False,
 ) -> Ensemble:
     """Clusters of many runs from tokens drawn from the initial law.
 
@@ -150,6 +151,8 @@ def ensemble(
         Of the time steps.
     executor : concurrent.futures.Executor, optional
         Where to run; in this process by default. The result is the same.
+    progress : bool
+        Show a bar, in a notebook or on a terminal.
 
     Returns
     -------
@@ -181,7 +184,9 @@ def ensemble(
     options = EnsembleOptions(
         tuple(int(n) for n in sizes), runs, tuple(float(t) for t in times), carrier, seed
     )
-    return ensemble_plan(as_problem(problem), options, tolerance=tolerance).completed(executor)
+    return ensemble_plan(as_problem(problem), options, tolerance=tolerance).completed(
+        executor, progress
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from meanfield.initial import in_radians
 from meanfield.manifolds import MANIFOLDS
 from meanfield.observables.clusters import LEAST_TOKENS
 from meanfield.problem import Problem
+from meanfield.progress import followed
 from meanfield.representations.step_limits import check_movable, check_no_diffusion
 from meanfield.studies.corrected_law import corrected_counts, default_corrected_samples
 from meanfield.studies.count_law import CountLaw, law_of
@@ -160,7 +161,7 @@ def predict_clusters(
     corrected: bool = True,
     corrected_samples: int | None = None,
     executor: Executor | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress = False,
 ) -> ClusterPrediction:
     """How many clusters tokens will form, with its distribution; for given tokens also where.
 
@@ -182,8 +183,9 @@ def predict_clusters(
         How many runs, 0 for none; see `default_corrected_samples`.
     executor : concurrent.futures.Executor, optional
         Where to do these runs; in this process by default. The result is the same.
-    progress : callable (chunks, samples, name) -> chunks, optional
-        Passes an iterable of arrays of counts through, and shows how many of the samples are done.
+    progress : bool or callable (chunks, samples, name) -> chunks
+        Show a bar, in a notebook or on a terminal; or what passes an iterable of arrays of counts
+        through and shows how many of the samples are done.
 
     Returns
     -------
@@ -243,7 +245,7 @@ def predict_clusters(
     runs = default_corrected_samples(dimension, degree)
     runs = runs if corrected_samples is None else corrected_samples
     note = _no_runs(own, runs) if corrected else ""
-    show: Progress = progress if progress is not None else lambda chunks, *_: chunks
+    show: Progress = progress if callable(progress) else _shown if progress else _unseen
     chunks = show(linear_counts(own, count, samples, seed), samples, "linear law")
     linear, better = law_of(np.concatenate(list(chunks))), None
     if corrected and _only_degree_one_grows(own):
@@ -262,6 +264,14 @@ def predict_clusters(
         unknown = "where these tokens meet also depends on their noise until then, not known here"
         note = "; ".join(filter(None, [note, unknown]))
     return ClusterPrediction(own, count, linear, better, seed, positions, note)
+
+
+def _shown(chunks: Iterable[IntArray], total: int, label: str) -> Iterable[IntArray]:
+    return followed(chunks, total, label, weight=len)
+
+
+def _unseen(chunks: Iterable[IntArray], total: int, label: str) -> Iterable[IntArray]:
+    return chunks
 
 
 def _only_degree_one_grows(problem: Problem) -> bool:

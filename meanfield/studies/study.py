@@ -20,6 +20,7 @@ import numpy.typing as npt
 from meanfield.checks import made
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
+from meanfield.progress import followed
 from meanfield.studies.executors import finished
 
 MOST_TOKENS = 10**10
@@ -113,10 +114,16 @@ class Study(ABC, Generic[Table, Results]):
         ]
         return sorted(parts, key=lambda runs: (runs.numbers.start, -runs.tokens))
 
-    def completed(self, executor: Executor | None = None) -> Results:
-        """Results of all runs, made here or by an executor."""
+    def completed(self, executor: Executor | None = None, progress: bool = False) -> Results:
+        """Results of all runs, made here or by an executor; progress is a bar of the work done."""
         table = self.empty()
-        for runs, part in finished(self.run, self.missing(table), executor):
+        missing = self.missing(table)
+        done = finished(self.run, missing, executor)
+        if progress:
+            # Hundredths, for work is in tokens.
+            work = sum(map(self.work, missing)) / 100.0
+            done = followed(done, 100, self.unit, weight=lambda pair: self.work(pair[0]) / work)
+        for runs, part in done:
             table = self.placed(table, runs, part)
         return self.results(table)
 

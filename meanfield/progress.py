@@ -1,0 +1,63 @@
+"""Progress of long work that was asked for from Python: a bar in a notebook or on a terminal."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def followed(
+    items: Iterable[T],
+    total: float,
+    label: str,
+    *,
+    weight: Callable[[T], float] | None = None,
+    note: Callable[[T], str] | None = None,
+) -> Iterator[T]:
+    """Pass items through and show how many of them have come.
+
+    Parameters
+    ----------
+    items : iterable
+        What is counted.
+    total : float
+        How many there will be, or the sum of their weights.
+    label : str
+        What is going on.
+    weight : callable (item) -> float, optional
+        What an item counts, if not one; the bar then shows per cent.
+    note : callable (item) -> str, optional
+        A few words on the last item.
+
+    Examples
+    --------
+    >>> list(followed([1, 2], 2, "two"))
+    [1, 2]
+    """
+    form = None if weight is None else "{l_bar}{bar}| [{elapsed}<{remaining}{postfix}]"
+    bar = _bar(total=total, desc=label, bar_format=form)
+    try:
+        for item in items:
+            if note is not None:
+                bar.set_postfix_str(note(item), refresh=False)
+            bar.update(1 if weight is None else weight(item))
+            yield item
+    finally:
+        bar.close()
+
+
+def _bar(**options: Any) -> Any:
+    """The bar of a notebook where one can be shown, of a terminal else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
+
+        try:
+            return tqdm(**options)
+        except ImportError:  # a notebook without ipywidgets
+            from tqdm import tqdm as plain
+
+            return plain(**options)
