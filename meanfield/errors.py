@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+# Other words for what has a name here.
+_OTHER_WORDS = {
+    "s1": "circle",
+    "s^1": "circle",
+    "s2": "sphere",
+    "s^2": "sphere",
+    "gaussian": "von_mises_fisher",
+    "normal": "von_mises_fisher",
+    "vmf": "von_mises_fisher",
+    "kuramoto": "linear",
+    "softmax": "exponential",
+    "points": "tokens",
+    "until": "end",
+    "dt": "step",
+}
+
+_LONGEST_SLIP = 60
+
 
 class SimulationError(RuntimeError):
     """A run that cannot go on.
@@ -24,6 +44,41 @@ class SimulationError(RuntimeError):
     def __reduce__(self) -> tuple[type, tuple[float, int, str]]:
         """Survive the way from a worker process."""
         return type(self), (self.time, self.step, self.reason)
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Which of some names was meant, if one is near; case does not count.
+
+    Examples
+    --------
+    >>> nearest("tolerence", ["max_degree", "tolerance"]), nearest("S1", ["circle", "sphere"])
+    ('tolerance', 'circle')
+    """
+    # Only errors need it.
+    from difflib import get_close_matches
+
+    by_case = {each.lower(): each for each in names}
+    # A slip of the pen is short.
+    word = name[:_LONGEST_SLIP].lower()
+    other = _OTHER_WORDS.get(word)
+    if other in by_case.values():
+        return other
+    near = get_close_matches(word, by_case, 1)
+    return by_case[near[0]] if near else None
+
+
+def known_names(name: object, names: Iterable[str]) -> str:
+    """End of the sentence on a name that is not known: which was meant, and all that are.
+
+    Examples
+    --------
+    >>> known_names("Circle", ["sphere", "circle"]), known_names(3, ["sphere", "circle"])
+    ('Did you mean circle? Known: circle, sphere.', 'Known: circle, sphere.')
+    """
+    ordered = sorted(names)
+    near = nearest(name, ordered) if isinstance(name, str) else None
+    meant = "" if near is None else f"Did you mean {near}? "
+    return f"{meant}Known: {', '.join(ordered)}."
 
 
 def one_line(text: str) -> str:

@@ -58,7 +58,7 @@ def execute(options: argparse.Namespace) -> int:
 
 def _plan(config: Config) -> Comparison:
     """What to run; the density is run on the way."""
-    with located(f"{config.source.name}:"):
+    with located(f"{config.source}:"):
         return comparison(
             config.problem,
             config.times,

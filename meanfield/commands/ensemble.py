@@ -52,7 +52,7 @@ def _plan(config: Config) -> EnsemblePlan:
     """What to run."""
     # Counts need less than the densities and tokens of a run, unless the run file says more.
     given = config.tables.get("representation", {}).get("tolerance", ENSEMBLE_TOLERANCE)
-    with located(f"{config.source.name}:"):
+    with located(f"{config.source}:"):
         return ensemble_plan(config.problem, config.ensemble, tolerance=float(given))
 
 
@@ -63,7 +63,7 @@ def _stored(config: Config, plan: EnsemblePlan, path: Path) -> Ensemble:
     if made.attributes["tolerance"] != plan.tolerance:
         # The defaults of a run and of an ensemble differ: the texts may agree and mean other steps.
         raise ConfigError(
-            f"{config.source.name}: [representation] tolerance differs from that of {path}, which "
+            f"{config.source}: [representation] tolerance differs from that of {path}, which "
             "--resume continues. Use --overwrite to start again."
         )
     return made

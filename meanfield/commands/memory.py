@@ -126,7 +126,7 @@ def check_memory(config: Config) -> None:
     available, largest = available_memory(), largest_need(config)
     if largest.size <= available:
         return
-    where = f"{config.source.name}: [representation]"
+    where = f"{config.source}: [representation]"
     _refuse(where, starting_need(config), available)
     say(
         f"meanfield: {where} {largest.what} would take about {_gib(largest.size)} of memory, this "
@@ -159,16 +159,16 @@ def check_comparison_memory(config: Config, options: argparse.Namespace) -> None
         return  # refused for another reason
     asked, available = config.compare, available_memory()
     density = replace(config.options, name="density", tokens=None)
-    with located(f"{config.source.name}:"):
+    with located(f"{config.source}:"):
         begun = represent(config.problem, density)
     start = starting_need(config, begun, observed=False)
-    _refuse(f"{config.source.name}: [representation]", start, available)
+    _refuse(f"{config.source}: [representation]", start, available)
     # Every worker has the densities of all times.
     shared = float(len(config.times) * begun.state.nbytes)
     systems = len(asked.tokens) * asked.repetitions
     results = systems * (_SYSTEM_BYTES + _RESULTS * 16.0 * len(config.times))
     need = Need(results, f"results of {systems} systems", "Take fewer repetitions or times")
-    _refuse(f"{config.source.name}: [compare]", need, available - _BASE)
+    _refuse(f"{config.source}: [compare]", need, available - _BASE)
     _check_workers(config, "compare", asked.repetitions, options, shared, results)
 
 
@@ -221,7 +221,7 @@ def _check_workers(
     if options.scheduler is None:
         workers, tokens = worker_count(options, runs), max(getattr(config, section).tokens)
         need = study_need(config, section, tokens, workers, shared, results)
-        _refuse(f"{config.source.name}: [{section}]", need, available_memory())
+        _refuse(f"{config.source}: [{section}]", need, available_memory())
 
 
 def _need(config: Config, name: str, state: float, count: int, *, observed: bool = True) -> Need:

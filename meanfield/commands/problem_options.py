@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from meanfield.errors import known_names
 from meanfield.flows import Flow
 from meanfield.kernels import KERNELS, Kernel
 from meanfield.manifolds import manifold_of
@@ -31,5 +32,5 @@ def kernel_of(name: str, beta: float) -> Kernel:
         If there is none of this name.
     """
     if name not in KERNELS:
-        raise ValueError(f"--kernel {name} is not known. Known: {', '.join(sorted(KERNELS))}.")
+        raise ValueError(f"--kernel {name} is not known. {known_names(name, KERNELS)}")
     return KERNELS[name](beta)

@@ -96,7 +96,7 @@ def check_resumes(
     if lost or runs_of_each(stored) > asked:
         what = f"tokens lacks {lost[0]}, which" if lost else f"{key} = {asked} is fewer than"
         raise ConfigError(
-            f"{config.source.name}: [{section}] {what} {path} holds: --resume may only add. "
+            f"{config.source}: [{section}] {what} {path} holds: --resume may only add. "
             "Use --overwrite to start again."
         )
 

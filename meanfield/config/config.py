@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.config.document import override, parsed, read_document
+from meanfield.config.document import parsed, read_document
 from meanfield.config.keys import (
     REQUIRED,
     ConfigError,
@@ -27,8 +27,10 @@ from meanfield.config.keys import (
     shortened,
 )
 from meanfield.config.output import Output, output_of
+from meanfield.config.overrides import USUAL_LAW, homes, override
 from meanfield.config.python_file import Folder
 from meanfield.config.sections import INITIAL, PROBLEM_KEYS, read_problem
+from meanfield.errors import known_names
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
@@ -71,6 +73,9 @@ SECTION_KEYS = {
 """Sections with the same keys in every run file; those of [initial] depend on its name."""
 # The step of noisy particles is a time: it stands in [time], in its unit.
 del SECTION_KEYS["representation"]["step"]
+_ALL_KEYS: dict[str, set[str]] = {section: set(keys) for section, keys in SECTION_KEYS.items()} | {
+    "initial": {"name"}.union(*(keys_of(law) for law in INITIAL.values()))
+}
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ class Config:
     @property
     def label(self) -> str:
         """Name of the file, which errors begin with."""
-        return self.source.name
+        return str(self.source)
 
     @property
     def text(self) -> str:
@@ -143,7 +148,7 @@ def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
     'scaled'
     """
     initial = tables.get("initial", {"name": "uniform"})
-    name = initial.get("name", "perturbed_uniform")
+    name = initial.get("name", USUAL_LAW)
     # Laws of other kinds, from Python, have no keys of which defaults are known.
     keys = keys_of(INITIAL[name]) if name in INITIAL else {}
     sections = SECTION_KEYS | {"initial": {"name": Key(line, name), **keys}}
@@ -170,7 +175,7 @@ def load_config(
     path : path
         TOML file.
     overrides : sequence of str
-        "section.key=value" with TOML values; what does not parse is a string.
+        "section.key=value": see `meanfield.config.overrides`.
     output : path, optional
         Wins over [output] path; relative to the working directory, while paths inside a run
         file are relative to that file.
@@ -188,8 +193,7 @@ def load_config(
     """
     source = Path(path)
     tables = read_document(source)
-    for argument in overrides:
-        override(tables, argument)
+    override(tables, overrides, _ALL_KEYS)
     for name, given in (sections or {}).items():
         whole = name == "initial" and "name" in given
         tables[name] = dict(given) if whole else tables.get(name, {}) | dict(given)
@@ -204,12 +208,14 @@ def load_config(
 def _config(
     source: Path, tables: dict[str, Any], given: Path | None, study: str | None, folder: Folder
 ) -> Config:
-    where = source.name
+    where = str(source)
     for name in tables:
-        if name not in (*SECTION_KEYS, "initial", "title"):
-            known = ", ".join(sorted([*SECTION_KEYS, "initial"]))
+        if name not in (*_ALL_KEYS, "title"):
+            if not isinstance(tables[name], dict):
+                meant = homes(name, _ALL_KEYS) or "Expected title, or a section."
+                raise ConfigError(f"{where}: {shortened(name)} belongs into a section. {meant}")
             section = f"{where}: [{shortened(name)}]"
-            raise ConfigError(f"{section} is not a known section. Known: {known}.")
+            raise ConfigError(f"{section} is not a known section. {known_names(name, _ALL_KEYS)}")
     for name in ("problem", "time"):
         if name not in tables:
             raise ConfigError(f"{where}: [{name}] is missing.")

@@ -1,4 +1,4 @@
-"""The TOML document of a run file: read, parsed, and overridden from the command line."""
+"""The TOML document of a run file: read and parsed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from meanfield.config.keys import ConfigError, shown
+from meanfield.config.keys import ConfigError
 
 # A run file is written by hand; whole clouds of tokens belong into .npy files. Parsing takes a
 # second a MiB.
@@ -40,57 +40,9 @@ def read_document(source: Path) -> dict[str, Any]:
     try:
         return parsed(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise ConfigError(f"{source.name} is not a text file in UTF-8.") from None
+        raise ConfigError(f"{source} is not a text file in UTF-8.") from None
     except ValueError as error:
-        raise ConfigError(f"{source.name} is not valid TOML: {error}.") from None
-
-
-def override(tables: dict[str, Any], argument: str) -> None:
-    """Apply one "section.key=value" to a document, in place.
-
-    Parameters
-    ----------
-    tables : dict
-        The document.
-    argument : str
-        The value is TOML; what does not parse is a string.
-
-    Raises
-    ------
-    ConfigError
-        If it is malformed or names a key inside something that is no section.
-
-    Examples
-    --------
-    >>> tables = {"time": {"end": 1.0}}
-    >>> override(tables, "time.end = 2.5")
-    >>> override(tables, "output.path=other.h5")
-    >>> tables
-    {'time': {'end': 2.5}, 'output': {'path': 'other.h5'}}
-    """
-    name, equals, value = argument.partition("=")
-    keys = [part.strip() for part in name.split(".")]
-    if not equals or not all(keys) or len(keys) > 2:
-        raise ConfigError(f"--set {shown(argument)} must be SECTION.KEY=VALUE.")
-    if not _encodable(argument):
-        raise ConfigError(f"--set {shown(argument)} is not text in UTF-8.")
-    changed = _value(value)
-    if len(keys) == 1:
-        tables[keys[0]] = changed
-        return
-    section = tables.setdefault(keys[0], {})
-    if not isinstance(section, dict):
-        raise ConfigError(f"--set {shown(argument)}: {keys[0]} is not a section.")
-    section[keys[1]] = changed
-
-
-def _value(text: str) -> Any:
-    try:
-        document = parsed(f"value = {text}")
-    except ValueError:
-        return text
-    # "1 <newline> other = 2" would be two keys: no value, a string.
-    return document["value"] if len(document) == 1 else text
+        raise ConfigError(f"{source} is not valid TOML: {error}.") from None
 
 
 def parsed(text: str) -> dict[str, Any]:
@@ -107,11 +59,3 @@ def parsed(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise ValueError("it nests too deeply") from None
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -15,7 +15,7 @@ from inspect import Parameter, signature
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from meanfield.errors import one_line
+from meanfield.errors import known_names, one_line
 
 Kind = Callable[[Any], Any]
 
@@ -106,10 +106,8 @@ def read_table(where: str, table: Any, keys: dict[str, Key]) -> dict[str, Any]:
         raise ConfigError(f"{where} must be a table, got {shown(table)}.")
     for name in table:
         if name not in keys:
-            known = ", ".join(sorted(keys))
-            raise ConfigError(
-                f"{where} {shortened(repr(name))} is not a key of this section. Known: {known}."
-            )
+            unknown = f"{where} {shortened(repr(name))} is not a key of this section."
+            raise ConfigError(f"{unknown} {known_names(name, keys)}")
     values = {}
     for name, key in keys.items():
         if name not in table and key.default is REQUIRED:
@@ -205,7 +203,7 @@ def one_of(*allowed: str) -> Kind:
 
     def kind(value: Any) -> str:
         if not isinstance(value, str) or value not in allowed:
-            raise TypeError(f"is not known. Known: {', '.join(sorted(allowed))}")
+            raise TypeError(f"is not known. {known_names(value, allowed).rstrip('.')}")
         return value
 
     return kind

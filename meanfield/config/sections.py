@@ -22,7 +22,9 @@ from meanfield.config.keys import (
     shown,
     string,
 )
+from meanfield.config.overrides import USUAL_LAW
 from meanfield.config.python_file import Folder, file_function
+from meanfield.errors import known_names
 from meanfield.flows import Flow
 from meanfield.initial import (
     InitialLaw,
@@ -106,7 +108,10 @@ def _problem(
     given = [key for key, value in own.items() if value is not None]
     if kernel != "zonal":
         if given:
-            raise ConfigError(f'{section} {given[0]} needs kernel = "zonal".')
+            # Where others write what the normalisation is called.
+            softmax = attention is not None and ":" not in attention
+            usual = " Attention by softmax (SA) is normalized = true." if softmax else ""
+            raise ConfigError(f'{section} {given[0]} needs kernel = "zonal".{usual}')
         if beta is None and kernel == "exponential":
             raise ConfigError(f"{section} beta is missing.")
         return Problem(MANIFOLDS[manifold](), KERNELS[kernel](beta or 0.0), flow)
@@ -139,10 +144,11 @@ def initial_law(section: str, folder: Folder, table: Any, bare: Problem) -> Init
     """Law of the section [initial], not yet built."""
     if not isinstance(table, dict):
         raise ConfigError(f"{section} must be a table, got {shown(table)}.")
-    name = table.get("name", "perturbed_uniform")
+    name = table.get("name", USUAL_LAW)
     if not isinstance(name, str) or name not in INITIAL:
-        known = ", ".join(sorted(INITIAL))
-        raise ConfigError(f"{section} name = {shown(name)} is not known. Known: {known}.")
+        raise ConfigError(
+            f"{section} name = {shown(name)} is not known. {known_names(name, INITIAL)}"
+        )
     values = read_table(section, table, {"name": Key(string, name), **keys_of(INITIAL[name])})
     del values["name"]
     return INITIAL[name](folder, bare, **values)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from meanfield.errors import nearest
 from meanfield.manifolds.circle.circle import Circle
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Basis, Manifold, Space
@@ -45,7 +46,9 @@ def manifold_of(name: str) -> Circle | Sphere:
     digits = prefix == "sphere" and ambient.isascii() and ambient.isdigit()
     if digits and 2 <= int(ambient) <= _LARGEST_AMBIENT_DIMENSION:
         return Sphere(int(ambient))
+    near = nearest(name, ["circle", "sphere"])
+    meant = f"Did you mean {near}? " if near else ""
     raise ValueError(
-        f"manifold {name} is not known. Known: circle, sphere, sphere:D with 2 <= D <= "
+        f"manifold {name} is not known. {meant}Known: circle, sphere, sphere:D with 2 <= D <= "
         f"{_LARGEST_AMBIENT_DIMENSION}."
     )

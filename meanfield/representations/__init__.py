@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from meanfield.arrays import FixedArrays, State
+from meanfield.errors import known_names
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.atoms import AtomRepresentation, atoms
@@ -139,8 +140,8 @@ def represent(problem: Problem, options: Options) -> Representation:
     measure = problem.initial_measure()
     name = carriers(problem, options)[0]
     if name not in REPRESENTATIONS:
-        known = ", ".join(sorted([*REPRESENTATIONS, "auto"]))
-        raise ValueError(f"representation {name!r} is not known. Known: {known}.")
+        allowed = known_names(name, [*REPRESENTATIONS, "auto"])
+        raise ValueError(f"representation {name!r} is not known. {allowed}")
     if hands_over(problem, options) and isinstance(measure, Density):
         first = first_carrier(problem, measure, options)
         if first is not None:

@@ -23,7 +23,7 @@ def test_manifold_has_its_dimension(name: str, dimension: int) -> None:
 @pytest.mark.parametrize("name", ["torus", "sphere:", "sphere:1", "sphere:\u00b2", ""])
 def test_unknown_manifold_is_refused(name: str) -> None:
     """A slip would be another manifold, or a traceback."""
-    with pytest.raises(ValueError, match="is not known. Known: circle, sphere, sphere:D"):
+    with pytest.raises(ValueError, match=r"is not known\. .*Known: circle, sphere, sphere:D"):
         manifold_of(name)
 
 

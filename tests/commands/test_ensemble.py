@@ -180,7 +180,7 @@ def test_an_ensemble_is_not_replaced_or_mixed(
         ("ensemble.carrier=atoms", '[ensemble] carrier = "atoms" is not known'),
         ("ensemble.carrier=density", "tokens is negative"),
         ("ensemble.tokens=[10000000000]", "[ensemble] 10000000000 tokens"),
-        ("ensemble.size=3", "[ensemble] 'size' is not a key of this section"),
+        ("ensemble.size=3", "size is not a key of [ensemble]. Known: carrier, runs, "),
     ],
 )
 def test_mistakes_are_one_line(

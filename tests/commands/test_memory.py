@@ -162,7 +162,7 @@ def test_run_that_cannot_begin_is_refused(
     for command in ("run", "check"):
         assert main([command, str(config), *options]) == 2
         said = capsys.readouterr().err
-        assert said.startswith("meanfield: small.toml: [representation] ")
+        assert said.startswith(f"meanfield: {config}: [representation] ")
         assert line in said
         assert said.count("\n") == 1
     assert not config.with_suffix(".h5").exists()
@@ -174,7 +174,7 @@ def test_run_that_may_outgrow_the_machine_is_told(
     """A density that hardly grows would be refused, or one that does die without a warning."""
     check_memory(asked(config, *SPHERE, DENSITY, "representation.max_degree=1023"))
     assert capsys.readouterr().err == (
-        "meanfield: small.toml: [representation] degree 1023 would take about 1.29 GiB of memory, "
+        f"meanfield: {config}: [representation] degree 1023 would take about 1.29 GiB of memory, "
         "this process may use 0.293 GiB: a run that grows as far would fail.\n"
     )
     check_memory(asked(config, DENSITY))
@@ -200,7 +200,7 @@ def test_workers_are_counted(
     """Each worker would fit, and all of them not."""
     assert main([command, str(config), "--workers", workers]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"meanfield: small.toml: [{command}] {line}")
+    assert said.startswith(f"meanfield: {config}: [{command}] {line}")
     assert said.count("\n") == 1
 
 
@@ -228,8 +228,8 @@ def test_check_tells_what_studies_lack(
     """`check` would call valid what `compare` and `ensemble` refuse."""
     assert main(["check", str(config)]) == 0
     told = capsys.readouterr().err
-    assert "meanfield: small.toml: [compare] 1000000 tokens" in told
-    assert "meanfield: small.toml: [ensemble] 1000000 tokens" in told
+    assert f"meanfield: {config}: [compare] 1000000 tokens" in told
+    assert f"meanfield: {config}: [ensemble] 1000000 tokens" in told
 
 
 def test_ensemble_of_densities_moves_few_nodes(config: Path) -> None:

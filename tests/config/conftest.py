@@ -37,8 +37,9 @@ seed = 5
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A run file with every section."""
-    file = tmp_path / "run.toml"
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run file with every section, in the folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    file = Path("run.toml")
     file.write_text(TEXT)
     return file

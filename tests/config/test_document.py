@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from meanfield.config import ConfigError
-from meanfield.config.document import override, parsed, read_document
+from meanfield.config.document import parsed, read_document
 
 
 def written(folder: Path, content: bytes) -> Path:
@@ -71,56 +71,6 @@ def test_endless_device_is_refused() -> None:
     """The program would fill the memory."""
     with pytest.raises(ConfigError, match="/dev/zero is larger than 4 MiB"):
         read_document(Path("/dev/zero"))
-
-
-@pytest.mark.parametrize(
-    ("argument", "expected"),
-    [
-        ("s.k=2", 2),
-        (" s . k = 2.5", 2.5),
-        ("s.k=[1, 2]", [1, 2]),
-        ('s.k="x"', "x"),
-        ("s.k=x", "x"),
-        ("s.k=a=b", "a=b"),
-        ("s.k=", ""),
-        ("s.k=true", True),
-        ("s.k=1\nother = 2", "1\nother = 2"),
-        ("s.k=[1", "[1"),
-        ("s.k=" + "[" * 5000, "[" * 5000),
-    ],
-)
-def test_override_takes_toml_or_a_string(argument: str, expected: object) -> None:
-    """--set would set another value than the user typed."""
-    tables = {"s": {"k": 0, "other": 1}}
-    override(tables, argument)
-    assert tables == {"s": {"k": expected, "other": 1}}
-
-
-def test_override_makes_a_section_and_sets_the_title() -> None:
-    """--set could not add what the file leaves out."""
-    tables: dict[str, object] = {}
-    override(tables, "output.path=x.h5")
-    override(tables, "title=My run")
-    assert tables == {"output": {"path": "x.h5"}, "title": "My run"}
-
-
-@pytest.mark.parametrize("argument", ["s", "s.k", "=1", ".k=1", "s.=1", "s.k.l=1", ""])
-def test_malformed_override_is_refused(argument: str) -> None:
-    """A slip in --set would be ignored."""
-    with pytest.raises(ConfigError, match=r"--set .* must be SECTION\.KEY=VALUE"):
-        override({}, argument)
-
-
-def test_override_inside_a_value_is_refused() -> None:
-    """--set would replace a value by a section."""
-    with pytest.raises(ConfigError, match="title is not a section"):
-        override({"title": "x"}, "title.k=1")
-
-
-def test_override_that_is_no_text_is_refused() -> None:
-    """Bytes that are no text would break the file that keeps the run file's text."""
-    with pytest.raises(ConfigError, match="not text in UTF-8"):
-        override({}, "title=\udcff")
 
 
 def test_dots_in_text_are_no_parts_of_a_key() -> None:

@@ -81,7 +81,7 @@ def test_bad_token_file_is_one_line(tmp_path: Path, content: bytes, message: str
     (tmp_path / "tokens.npy").write_bytes(content)
     with pytest.raises(ConfigError, match=message) as caught:
         load_config(written(tmp_path, TOKENS))
-    assert str(caught.value).startswith("run.toml: [initial] ")
+    assert "run.toml: [initial] " in str(caught.value)
 
 
 def test_mangled_token_files_are_one_line(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_mangled_token_files_are_one_line(tmp_path: Path) -> None:
             load_config(config)
         except ConfigError as error:
             refused += 1
-            assert str(error).startswith("run.toml: [initial] ")
+            assert "run.toml: [initial] " in str(error)
     assert refused > 200
 
 

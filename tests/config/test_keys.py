@@ -90,7 +90,10 @@ def test_table_fills_in_defaults() -> None:
     [
         (3, r"f: \[time\] must be a table, got 3\."),
         ({}, r"f: \[time\] end is missing\."),
-        ({"End": 1}, r"f: \[time\] 'End' is not a key of this section\. Known: end\."),
+        (
+            {"End": 1},
+            r"\[time\] 'End' is not a key of this section\. Did you mean end\? Known: end",
+        ),
         ({"a\nb" * 100: 1}, r"'a\\nba\\nb.*\.\.\. is not a key"),
         ({"end": "soon"}, r'f: \[time\] end = "soon" must be a number\.'),
     ],

@@ -59,7 +59,7 @@ def test_mistake_has_its_line(path: Path, override: str, message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)) as raised:
         load_config(path, [override])
     assert "\n" not in str(raised.value)
-    assert str(raised.value).startswith("run.toml: [")
+    assert "run.toml: [" in str(raised.value)
 
 
 def test_modes_are_real_harmonics(path: Path) -> None:

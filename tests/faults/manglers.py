@@ -25,7 +25,6 @@ modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
 name = "auto"
 tolerance = 1e-8
 max_degree = 256
-seed = 1
 [time]
 end = 1.0
 unit = "scaled"

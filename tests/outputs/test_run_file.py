@@ -42,7 +42,11 @@ observables = ["order_parameter", "energy", "clusters", "peaks", "resolution", "
 """
 OVERRIDES: dict[str, list[str]] = {
     "density": [],
-    "particles": ["representation.name=particles", "representation.tokens=40"],
+    "particles": [
+        "representation.name=particles",
+        "representation.tokens=40",
+        "representation.seed=3",
+    ],
     "atoms": ["initial={name='atoms', angles=[0, 1, 2.5], weights=[0.5, 0.25, 0.25]}"],
 }
 
@@ -141,7 +145,7 @@ def test_attributes_are_the_promised_ones(file: Path) -> None:
     assert attributes["meanfield_version"] == mf.__version__
     assert attributes["status"] == "completed"
     assert attributes["title"] == "Gr\u00f6\u00dfe"
-    assert attributes["seed"] == 0
+    assert attributes["seed"] == (3 if "particles" in attributes["config"] else 0)
     assert attributes["created"].endswith("+00:00")
     assert tomllib.loads(attributes["config"])["problem"] == {"manifold": "circle", "beta": 4.0}
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0))

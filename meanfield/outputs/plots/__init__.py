@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from meanfield.errors import known_names
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -141,7 +143,7 @@ def plot(run: Run, kind: str = DEFAULT_KIND, **options: Any) -> Figure:
     ['order parameter $R$']
     """
     if kind not in PLOTS:
-        raise ValueError(f"kind of figure {kind!r} is not known. Known: {', '.join(PLOTS)}.")
+        raise ValueError(f"kind of figure {kind!r} is not known. {known_names(kind, PLOTS)}")
     _check_saved(run)
     manifold = str(run.attributes.get("manifold", "circle"))
     if manifold not in PLOTS[kind].manifolds:
