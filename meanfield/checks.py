@@ -12,7 +12,6 @@ for 1e4 tokens are as good as 10000; 10.5 is none. What values mean together is 
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import reprlib
@@ -35,6 +34,7 @@ from typing import (
 
 import numpy as np
 
+from meanfield.errors import nearest as nearest_name
 from meanfield.errors import one_line
 
 _Checked = TypeVar("_Checked", bound=Callable[..., Any])
@@ -108,8 +108,8 @@ def one_of(value: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if value in names:
         return value
-    near = difflib.get_close_matches(str(value), names, 1)
-    meant = f"; did you mean {near[0]!r}?" if near else "."
+    near = nearest_name(str(value), names)
+    meant = f"; did you mean {near!r}?" if near else "."
     raise ValueError(f"must be one of {', '.join(map(repr, names))}, got {came(value)}{meant}")
 
 
@@ -220,8 +220,8 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             if each in named and each not in known:
                 raise TypeError(f"{name}: {each} is given twice; {order()}.")
             if each not in named and not open_ended:
-                near = difflib.get_close_matches(each, list(named), 1)
-                meant = f"; did you mean {near[0]}?" if near else "."
+                near = nearest_name(each, named)
+                meant = f"; did you mean {near}?" if near else "."
                 raise TypeError(f"{name}: {each} is not known{meant} Known: {', '.join(named)}.")
         if len(given) > len(ordered):
             extra = came(given[len(ordered)])
