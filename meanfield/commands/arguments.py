@@ -139,8 +139,13 @@ def _add_problem(command: argparse.ArgumentParser) -> None:
     command.add_argument("--diffusivity", type=finite, default=0.0, metavar="D")
 
 
-def _add_config(command: argparse.ArgumentParser) -> None:
-    """Run file, and what may be said about it."""
+def _check(command: argparse.ArgumentParser) -> None:
+    # Somebody else's file is checked to see what is in it: nothing of it runs.
+    _add_config(command, unasked="later")
+
+
+def _add_config(command: argparse.ArgumentParser, unasked: str = "inside") -> None:
+    """Run file, and what may be said about it; whose Python is executed `unasked`."""
     command.add_argument("config", metavar="CONFIG.toml")
     command.add_argument(
         "--set",
@@ -149,10 +154,21 @@ def _add_config(command: argparse.ArgumentParser) -> None:
         metavar="SECTION.KEY=VALUE",
         help="override a key of the run file; may be repeated",
     )
-    command.add_argument(
+    code = command.add_mutually_exclusive_group()
+    code.add_argument(
         "--allow-code",
-        action="store_true",
-        help="execute the Python that [problem] attention names, wherever it lies",
+        dest="code",
+        action="store_const",
+        const="anywhere",
+        default=unasked,
+        help="execute the Python that the run file names, wherever it lies",
+    )
+    code.add_argument(
+        "--no-code",
+        dest="code",
+        action="store_const",
+        const="never",
+        help="refuse a run file that names Python",
     )
 
 
@@ -225,7 +241,7 @@ def not_negative(text: str) -> int:
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "run": ("evolve a measure as a run file says, into an HDF5 file", _run),
-    "check": ("dry run: what would be computed, estimated memory and time", _add_config),
+    "check": ("dry run: what would be computed, estimated memory and time", _check),
     "init": ("a commented run file to start from", _init),
     "stability": ("growth rates of the uniform state, dominant degree, thresholds", _stability),
     "predict": ("how many clusters tokens will form, and where given tokens will", _predict),

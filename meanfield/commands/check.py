@@ -43,7 +43,10 @@ _SHARES = (0.0, 0.5e-6, *(4.0**k for k in range(-10, 1)))
 
 def execute(options: argparse.Namespace) -> int:
     """Print what a run would do."""
-    config = load_config(options.config, options.set, allow_code=options.allow_code)
+    config = load_config(options.config, options.set, code=options.code)
+    if config.unexecuted:
+        print(facts(_unexecuted(config)))
+        return 0
     check_memory(config)
     tell_study_memory(config)
     problem = config.problem
@@ -72,6 +75,17 @@ def execute(options: argparse.Namespace) -> int:
         pairs.append(("time", _estimated_time(config, representation)))
     print(facts(pairs))
     return 0
+
+
+def _unexecuted(config: Config) -> list[tuple[str, Any]]:
+    """What is known of a run file without its Python: no rates, no sizes, no times."""
+    named = ", ".join(config.unexecuted)
+    return [
+        ("run file", f"{config.source}: valid, but for its Python"),
+        ("not executed", f"{named}: read it, then --allow-code executes it and checks the rest"),
+        ("saves", len(config.times)),
+        ("output", f"{config.output.path} (state: {config.output.state})"),
+    ]
 
 
 def _memory(config: Config, representation: Representation) -> str:

@@ -21,9 +21,7 @@ _FREE_KEYS = {"compare": ("tokens", "repetitions"), "ensemble": None, "output": 
 
 def execute(options: argparse.Namespace) -> int:
     """Compare."""
-    config = load_config(
-        options.config, options.set, study="compare", allow_code=options.allow_code
-    )
+    config = load_config(options.config, options.set, study="compare", code=options.code)
     check_comparison_memory(config, options)
     spent = WallTime()
     with study_file(options, config, "compare") as output:

@@ -23,9 +23,7 @@ _FREE_KEYS = {"ensemble": ("tokens", "runs"), "time": None, "compare": None, "ou
 def execute(options: argparse.Namespace) -> int:
     """Run the ensemble."""
     runs = [] if options.runs is None else [f"ensemble.runs={options.runs}"]
-    config = load_config(
-        options.config, [*options.set, *runs], study="ensemble", allow_code=options.allow_code
-    )
+    config = load_config(options.config, [*options.set, *runs], study="ensemble", code=options.code)
     check_ensemble_memory(config, options)
     spent = WallTime()
     with study_file(options, config, "ensemble") as output:

@@ -27,7 +27,7 @@ STATIONARY = (
 
 def execute(options: argparse.Namespace) -> int:
     """Run."""
-    config = load_config(options.config, options.set, options.output, allow_code=options.allow_code)
+    config = load_config(options.config, options.set, options.output, code=options.code)
     check_memory(config)
     if is_stationary(config.problem, config.options) and not options.quiet:
         say(f"meanfield: {config.source}: {STATIONARY}")

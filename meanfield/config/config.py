@@ -25,10 +25,11 @@ from meanfield.config.keys import (
     one_of,
     read_table,
     shortened,
+    shown,
 )
 from meanfield.config.output import Output, output_of
 from meanfield.config.overrides import USUAL_LAW, homes, override
-from meanfield.config.python_file import Folder
+from meanfield.config.python_file import Folder, Permission, permitted_file, without_code
 from meanfield.config.sections import INITIAL, PROBLEM_KEYS, read_problem
 from meanfield.errors import known_names
 from meanfield.measures import Measure
@@ -110,6 +111,8 @@ class Config:
         Given. The TOML document with all overrides applied.
     idle : mapping
         Derived. Section -> keys that cannot act on this run; the file has none of them.
+    unexecuted : tuple of str
+        Derived. References to Python for which something plain stands in all of the above.
     """
 
     source: Path
@@ -125,6 +128,7 @@ class Config:
     ensemble: EnsembleOptions
     tables: dict[str, Any]
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unexecuted: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -166,7 +170,7 @@ def load_config(
     *,
     study: str | None = None,
     sections: Mapping[str, Mapping[str, Any]] | None = None,
-    allow_code: bool = False,
+    code: Permission = "inside",
 ) -> Config:
     """Read, override and validate a run file.
 
@@ -183,8 +187,9 @@ def load_config(
         "compare" or "ensemble" if that is what it is read for: an ensemble needs no [time].
     sections : mapping, optional
         Section -> keys that win over those of the file; a law that is named replaces the file's.
-    allow_code : bool
-        Whether [problem] attention may name Python outside the folder of the run file.
+    code : str
+        Whose Python may be executed: see `meanfield.config.python_file.Permission`. Under "later"
+        something plain stands for all that it says.
 
     Raises
     ------
@@ -200,9 +205,15 @@ def load_config(
     if study == "ensemble":
         tables.setdefault("time", {"end": 1.0})
     # Values at the edge of the range of doubles overflow on the way to their error.
+    folder, given = Folder(source.parent, code), None if output is None else Path(output)
     with np.errstate(all="ignore"):
-        folder = Folder(source.parent, anywhere=allow_code)
-        return _config(source, tables, None if output is None else Path(output), study, folder)
+        if code != "later":
+            return _config(source, tables, given, study, folder)
+        plain, unexecuted = without_code(tables)
+        for reference in unexecuted:
+            permitted_file(f"{source}: {shown(reference)}", folder, reference)
+        checked = _config(source, plain, given, study, folder)
+        return replace(checked, tables=tables, unexecuted=unexecuted)
 
 
 def _config(

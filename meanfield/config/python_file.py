@@ -3,8 +3,8 @@
 Kernels, laws and observables of the user's own come this way, and no other. A run file may come
 from somebody else, and its Python can do whatever its reader can. So the file is named before it is
 executed, and it must lie in the folder of the run file, which is what was looked at, unless the
-user says otherwise. Whatever the code does, the answer is a function of the right kind or one line
-that says what it did.
+user says otherwise; who only checks a run file executes nothing unasked. Whatever the code does,
+the answer is a function of the right kind or one line that says what it did.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,6 +32,11 @@ from meanfield.errors import one_line
 _SHARED = (np, math, builtins)
 
 
+Permission = Literal["never", "later", "inside", "anywhere"]
+"""Whose Python may be executed: nobody's; nobody's now, and what needs it is not looked at; that in
+the folder of the run file; anybody's."""
+
+
 @dataclass(frozen=True)
 class Folder:
     """The folder of a run file, and whose Python may be executed for it.
@@ -40,12 +45,12 @@ class Folder:
     ----------
     path : Path
         Given. Paths inside the run file are relative to it.
-    anywhere : bool
-        Given. Whether the Python may lie outside the folder.
+    code : str
+        Given. A `Permission`.
     """
 
     path: Path
-    anywhere: bool = False
+    code: Permission = "inside"
 
 
 def file_function(label: str, folder: Folder, reference: str, of: str = "") -> FileFunction:
@@ -72,22 +77,64 @@ def file_function(label: str, folder: Folder, reference: str, of: str = "") -> F
         If the file lies elsewhere, and now or when it is called: if the file or the function
         fails, or gives anything but what it must.
     """
-    file, _, name = reference.rpartition(":")
-    path = folder.path / file
-    if not file or not name or not path.is_file():
-        raise ConfigError(f'{label} must be "file.py:function" of an existing file.')
-    # Links count as what they lead to.
-    if not folder.anywhere and not path.resolve().is_relative_to(folder.path.resolve()):
-        raise ConfigError(
-            f"{label} is Python outside the folder of the run file. Read it; then copy it there, "
-            "or take --allow-code."
-        )
+    path, name = permitted_file(label, folder, reference)
     print(one_line(f"meanfield: executing the Python of {path}"), file=sys.stderr, flush=True)
     with _guarded(label):
         function = FileFunction(path.absolute(), name, path.read_bytes(), label, of)
     if not callable(_loaded(function)):
         raise ConfigError(f"{label} is no function.")
     return function
+
+
+def permitted_file(label: str, folder: Folder, reference: str) -> tuple[Path, str]:
+    """File and function that a reference names.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such file, or it may not be executed.
+    """
+    file, _, name = reference.rpartition(":")
+    path = folder.path / file
+    if not file or not name or not path.is_file():
+        raise ConfigError(f'{label} must be "file.py:function" of an existing file.')
+    if folder.code == "never":
+        raise ConfigError(f"{label} is Python, which --no-code refuses to execute.")
+    # Links count as what they lead to.
+    if folder.code != "anywhere" and not path.resolve().is_relative_to(folder.path.resolve()):
+        raise ConfigError(
+            f"{label} is Python outside the folder of the run file. Read it; then copy it there, "
+            "or take --allow-code."
+        )
+    return path, name
+
+
+def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A run file with something plain in place of all that its Python says, and what that was.
+
+    The kernel is the exponential one of the same beta, the law uniform. What is malformed stays.
+
+    Examples
+    --------
+    >>> tables = {"problem": {"kernel": "zonal", "attention": "k.py:f", "normalized": True}}
+    >>> without_code(tables)
+    ({'problem': {'kernel': 'exponential', 'normalized': True, 'beta': 1.0}}, ('k.py:f',))
+    """
+    plain, found = dict(tables), []
+    problem, initial, output = (tables.get(name) for name in ("problem", "initial", "output"))
+    if isinstance(problem, dict) and problem.get("kernel") == "zonal" and "attention" in problem:
+        kept = {key: value for key, value in problem.items() if key != "attention"}
+        plain["problem"] = kept | {"kernel": "exponential", "beta": problem.get("beta", 1.0)}
+        found.append(problem["attention"])
+    if isinstance(initial, dict) and "function" in initial:
+        plain["initial"] = {"name": "uniform"}
+        found.append(initial["function"])
+    if isinstance(output, dict) and isinstance(output.get("observables"), list):
+        own = [name for name in output["observables"] if ":" in str(name)]
+        left = [name for name in output["observables"] if name not in own]
+        plain["output"] = output | {"observables": left}
+        found += own
+    return plain, tuple(map(str, found))
 
 
 @dataclass(frozen=True)

@@ -143,3 +143,50 @@ def test_logarithmic_run_is_tried_to_its_end(
     """The pace of the first decade would promise a hundredth of a second, or a year."""
     options = ["--set", "time.spacing=log", "--set", "time.first=1", "--set", "time.end=1e12"]
     assert facts(capsys, config, *options)["time"].startswith(("about ", "more than "))
+
+
+@pytest.fixture
+def own(config: Path) -> Path:
+    """A run file with a kernel of its own that says when it is executed."""
+    config.with_name("k.py").write_text("print('executed')\ndef f(s): return 0 * s + 1 + s\n")
+    kernel = 'kernel = "zonal"\nattention = "k.py:f"\n'
+    config.write_text(config.read_text().replace("[initial]", kernel + "[initial]"))
+    return config
+
+
+def test_check_executes_nothing_unasked(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who looks at a run file from somebody else would run what it brings."""
+    told = facts(capsys, own)
+    assert told["run file"] == f"{own}: valid, but for its Python"
+    assert told["not executed"].startswith("k.py:f: read it, then --allow-code executes it")
+    assert main(["check", str(own), "--allow-code"]) == 0
+    captured = capsys.readouterr()
+    assert f"executing the Python of {own.with_name('k.py')}\nexecuted\n" in captured.err
+    assert f"{own}: valid\n" in captured.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--set", "time.end=-1"], "[time] end must be positive"),
+        (["--set", "problem.attention=none.py:f"], 'must be "file.py:function" of an existing'),
+        (["--set", "problem.attention=../k.py:f"], "is Python outside the folder of the run file"),
+        (["--no-code"], 'k.py:f" is Python, which --no-code refuses to execute.'),
+    ],
+)
+def test_check_looks_at_the_rest(
+    own: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistake beside the Python would pass."""
+    (own.parent.parent / "k.py").write_text("print('executed')")
+    assert main(["check", str(own), *options]) == 2
+    assert message in (said := capsys.readouterr().err) and "executed" not in said
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "ensemble"])
+def test_code_can_be_refused_everywhere(
+    own: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A script that runs the files of others would execute what they bring."""
+    assert main([command, str(own), "--no-code"]) == 2
+    assert "which --no-code refuses" in (said := capsys.readouterr().err) and "executed" not in said

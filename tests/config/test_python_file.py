@@ -145,7 +145,7 @@ def test_code_elsewhere_needs_a_word(
     with pytest.raises(ConfigError, match="is Python outside the folder of the run file. Read it"):
         named(Folder(folder), f"{file}:f")
     assert "running" not in capsys.readouterr().err
-    kernel = named(Folder(folder, anywhere=True), f"{file}:f")
+    kernel = named(Folder(folder, "anywhere"), f"{file}:f")
     assert kernel(np.ones(1)).tolist() == [1.0]
 
 
