@@ -9,23 +9,31 @@ import argparse
 import math
 import re
 import sys
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from meanfield.commands.streams import say
-from meanfield.errors import one_line
+from meanfield.errors import nearest, one_line
 from meanfield.version import __version__
 
 
 def _run(command: argparse.ArgumentParser) -> None:
     _add_config(command)
-    command.add_argument("-o", "--output", metavar="OUT.h5")
+    command.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT.h5",
+        help="default: [output] path, else the run file's name with .h5",
+    )
     _add_existing(command, "go on with an existing output")
     command.add_argument("--quiet", action="store_true", help="no progress, no summary")
 
 
 def _init(command: argparse.ArgumentParser) -> None:
-    command.add_argument("name", metavar="NAME", nargs="?", default="run.toml")
+    command.add_argument(
+        "name", metavar="NAME", nargs="?", default="run.toml", help="default: run.toml"
+    )
 
 
 def _compile(command: argparse.ArgumentParser) -> None:
@@ -34,7 +42,12 @@ def _compile(command: argparse.ArgumentParser) -> None:
 
 def _stability(command: argparse.ArgumentParser) -> None:
     _add_problem(command)
-    command.add_argument("--max-degree", type=positive, metavar="L")
+    command.add_argument(
+        "--max-degree",
+        type=positive,
+        metavar="L",
+        help="largest degree of the growth rates; default: as far as the kernel goes",
+    )
     command.add_argument("--tokens", type=positive, metavar="N", help="gives the onset time")
     command.add_argument("--plot", metavar="FIG", help="dispersion relation as .png, .pdf or .svg")
     _add_json(command)
@@ -94,7 +107,7 @@ def _ensemble(command: argparse.ArgumentParser) -> None:
 
 
 def _plot(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", metavar="OUT.h5", nargs="?")
+    command.add_argument("file", metavar="OUT.h5", nargs="?", help="what `meanfield run` wrote")
     command.add_argument(
         "-o", "--output", metavar="FIGURE", help=".png, .pdf or .svg; a film: .mp4 or .gif"
     )
@@ -103,7 +116,7 @@ def _plot(command: argparse.ArgumentParser) -> None:
 
 
 def _info(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", metavar="OUT.h5")
+    command.add_argument("file", metavar="OUT.h5", help="a file of results")
     form = command.add_mutually_exclusive_group()
     _add_json(form)
     form.add_argument("--csv", action="store_true", help="observables against time")
@@ -135,8 +148,16 @@ def _add_problem(command: argparse.ArgumentParser) -> None:
         "--beta", required=True, type=finite, metavar="B", help="inverse temperature; 0 is Kuramoto"
     )
     _add_kernel(command)
-    command.add_argument("--strength", type=finite, default=1.0, metavar="S", help="-1 repels")
-    command.add_argument("--diffusivity", type=finite, default=0.0, metavar="D")
+    command.add_argument(
+        "--strength", type=finite, default=1.0, metavar="S", help="default: 1; -1 repels"
+    )
+    command.add_argument(
+        "--diffusivity",
+        type=finite,
+        default=0.0,
+        metavar="D",
+        help="noise: D times the Laplacian, in scaled time; default: 0",
+    )
 
 
 def _check(command: argparse.ArgumentParser) -> None:
@@ -146,13 +167,15 @@ def _check(command: argparse.ArgumentParser) -> None:
 
 def _add_config(command: argparse.ArgumentParser, unasked: str = "inside") -> None:
     """Run file, and what may be said about it; whose Python is executed `unasked`."""
-    command.add_argument("config", metavar="CONFIG.toml")
+    command.add_argument(
+        "config", metavar="CONFIG.toml", help="a run file, such as `meanfield init` writes"
+    )
     command.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="SECTION.KEY=VALUE",
-        help="override a key of the run file; may be repeated",
+        help="override a key of the run file; no VALUE takes it out; may be repeated",
     )
     code = command.add_mutually_exclusive_group()
     code.add_argument(
@@ -183,7 +206,9 @@ def _add_study(command: argparse.ArgumentParser, name: str) -> None:
     """Arguments of commands of many runs; `name` is the ending of their outputs."""
     _add_config(command)
     command.add_argument("-o", "--output", metavar="OUT.h5", help=f"default: CONFIG-{name}.h5")
-    command.add_argument("--plot", metavar="FIGURE", help=".png, .pdf or .svg")
+    command.add_argument(
+        "--plot", metavar="FIGURE", help="a figure of the result: .png, .pdf or .svg"
+    )
     add_pool_arguments(command)
     _add_existing(command, "run only what the output lacks")
     command.add_argument("--quiet", action="store_true", help="no progress")
@@ -222,14 +247,23 @@ def finite(text: str) -> float:
 
 
 def positive(text: str) -> int:
-    """Positive integer from the command line."""
+    """Positive integer from the command line, also as 1e6."""
     try:
         value = int(text)
     except ValueError:
-        value = 0
+        value = _whole(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return value
+
+
+def _whole(text: str) -> int:
+    """Integer that is written as 1e6 or 2.5e3; 0 if it is none, or doubles do not hold it."""
+    try:
+        value = float(text)
+    except ValueError:
+        return 0
+    return int(value) if "e" in text.lower() and value.is_integer() and value < 2**53 else 0
 
 
 def not_negative(text: str) -> int:
@@ -257,35 +291,139 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
 }
 """What each command does, and what it takes; a module of this package executes it."""
 
+EXAMPLES = {
+    "run": ("run mine.toml", "run mine.toml -o beta5.h5 --set problem.beta=5"),
+    "check": ("check mine.toml", "check mine.toml --set problem.beta=5 --set time.end=10"),
+    "init": ("init", "init mine.toml"),
+    "stability": (
+        "stability --manifold circle --beta 9 --tokens 1000",
+        "stability --manifold sphere:768 --beta 3 --normalized --json",
+    ),
+    "predict": (
+        "predict --manifold circle --beta 9 --tokens 1000",
+        "predict --manifold sphere --beta 4 --input tokens.npy --plot laws.png",
+    ),
+    "phase": (
+        "phase --manifold circle --beta 3",
+        "phase --manifold sphere --beta 1 6 21 --plot phase.png",
+    ),
+    "compare": (
+        "compare mine.toml --plot distances.png",
+        "compare mine.toml --set 'compare.tokens=[100, 300]' --resume",
+    ),
+    "ensemble": (
+        "ensemble mine.toml --runs 100 --plot clusters.png",
+        "ensemble mine.toml --runs 400 --resume",
+    ),
+    "plot": ("plot mine.h5", "plot mine.h5 --kind energy -o energy.pdf"),
+    "compile": ("compile", "compile --quiet"),
+    "info": ("info mine.h5", "info mine.h5 --csv"),
+}
+"""Two uses of each command."""
+
+# Of a terminal that nobody has widened.
+_WIDTH = 79
+# Processor time on one core of a server, kernels compiled; `tests/benchmarks` has more of it.
+_TAKES_LONG = {
+    "predict": "seconds on the circle, ten on the sphere (beta = 9); --corrected-samples 0: one.",
+    "phase": "a second for beta up to 10, seconds at 1000, minutes at 10000.",
+    "compare": "some ten seconds by default; in proportion to the tokens and repetitions.",
+    "ensemble": "some ten seconds by default; in proportion to the tokens and runs.",
+    "compile": "a minute or so, once on a machine.",
+}
+
+_DOCUMENTATION = "Documentation: docs/commands.md of the source; `make docs` makes pages of it."
 _COMPUTE_NOTHING = ("init", "info")
 
 
 def parser() -> argparse.ArgumentParser:
     """Parser of the command line."""
-    top = _Parser(prog="meanfield", description="Mean-field limit of self-attention.")
+    top = _Parser(
+        prog="meanfield",
+        description="Mean-field limit of self-attention.",
+        epilog=_ending("COMMAND --help", "init mine.toml", "run mine.toml", "plot mine.h5"),
+    )
     top.add_argument("--version", action="version", version=f"meanfield {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (summary, add_arguments) in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=summary)
+        long = f". It takes processor time: {_TAKES_LONG[name]}" if name in _TAKES_LONG else ""
+        description = textwrap.fill(summary + long, _WIDTH)
+        command = commands.add_parser(
+            name, help=summary, description=description, epilog=_ending(*EXAMPLES[name])
+        )
         add_arguments(command)
         if name not in _COMPUTE_NOTHING:
             command.add_argument(
-                "--threads", type=positive, metavar="N", help="default: the cores available"
+                "--threads",
+                type=positive,
+                metavar="N",
+                help="threads; default: the cores available",
             )
     return top
+
+
+def _ending(*examples: str) -> str:
+    lines = [f"  meanfield {example}" for example in examples]
+    return "\n".join(["examples:", *lines, "", _DOCUMENTATION])
+
+
+def as_help(arguments: Sequence[str]) -> Sequence[str]:
+    """Arguments, where nothing at all and `help COMMAND` ask for help.
+
+    Examples
+    --------
+    >>> as_help([]), as_help(["help", "run"]), as_help(["run", "help"])
+    (['--help'], ['run', '--help'], ['run', 'help'])
+    """
+    if not arguments:
+        return ["--help"]
+    return [*arguments[1:2], "--help"] if arguments[0] == "help" else arguments
+
+
+# As argparse says it.
+_INVALID_COMMAND = re.compile(r"argument COMMAND: invalid choice: ('.*?'|\".*?\") \(choose from")
+
+
+def _command_meant(word: str) -> str | None:
+    """Command for a word, or for the file that it names."""
+    for ending, command in ((".toml", "run"), (".h5", "info")):
+        if word.endswith(ending):
+            return f"meanfield {command} {word}"
+    return nearest(word, COMMANDS)
 
 
 class _Parser(argparse.ArgumentParser):
     """Parser whose complaint is one line."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options, allow_abbrev=False)
+        super().__init__(
+            **options, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
         # argparse takes -3 for a number but -1e-3 for an option.
         self._negative_number_matcher = re.compile(r"-\.?\d")
 
-    def error(self, message: str) -> NoReturn:
-        """Print one line and exit with status 2."""
-        say(one_line(f"{self.prog}: {message}. See {self.prog} --help."))
+    def parse_known_args(  # type: ignore[override]
+        self, args: Any = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse, and refuse what is left over: only the parser of a command knows its options."""
+        options, left = super().parse_known_args(args, namespace)
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}", left)
+        return options, left
+
+    def error(self, message: str, left: Sequence[str] = ()) -> NoReturn:
+        """Print one line, with what may have been meant, and exit with status 2."""
+        unknown = _INVALID_COMMAND.search(message)
+        meant = None
+        if unknown is not None:
+            message = f"{unknown[1]} is not a command"
+            meant = _command_meant(unknown[1][1:-1])
+        elif left:
+            meant = nearest(left[0].partition("=")[0], self._option_string_actions)
+        if meant is not None:
+            message += f". Did you mean {meant}?"
+        end = "" if message.endswith("?") else "."
+        say(one_line(f"{self.prog}: {message}{end} See {self.prog} --help."))
         raise SystemExit(2)
 
     def _print_message(self, message: str, file: Any = None) -> None:

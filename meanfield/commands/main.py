@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from meanfield.commands.arguments import parser
+from meanfield.commands.arguments import as_help, parser
 from meanfield.commands.interrupts import (
     interrupt_requested,
     listen,
@@ -106,7 +106,7 @@ def _working_folder_exists() -> bool:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        options = parser().parse_args(arguments)
+        options = parser().parse_args(as_help(arguments))
     except SystemExit as end:
         # After --help, --version or a complaint.
         return int(end.code or 0)

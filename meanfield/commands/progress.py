@@ -6,9 +6,10 @@ import sys
 import threading
 import time as clock
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from meanfield.commands.streams import Forgiving, say
+from meanfield.commands.streams import BARS, Forgiving, say
 
 T = TypeVar("T")
 _SECONDS_BETWEEN_LINES = 5.0
@@ -47,7 +48,8 @@ def shown(
     before : callable (item) -> float, optional
         What had been done, in units of the total, before the first item; default: nothing.
     first_line : float, optional
-        Seconds until the first line of plain text may come; then it comes even before an item.
+        Seconds until the first line of plain text may come, five by default; then it comes even
+        before an item.
     """
     if quiet:
         yield from stream
@@ -57,11 +59,13 @@ def shown(
 
         form = "{l_bar}{bar}| [{elapsed}<{remaining}{postfix}]" if weight is not None else None
         screen: Any = Forgiving(sys.stderr)
-        with tqdm(total=total, desc=label, file=screen, leave=False, bar_format=form) as bar:
+        with _listed(
+            tqdm(total=total, desc=label, file=screen, leave=False, bar_format=form)
+        ) as bar:
             for i, item in enumerate(stream):
                 if i == 0 and before is not None:
                     # Not as an update, which would count for the pace.
-                    bar.initial = bar.n = before(item)
+                    bar.initial = bar.n = before(item) if weight is not None else int(before(item))
                 for line in lines(item) if lines is not None else ():
                     bar.write(line, file=screen)
                 if note is not None:
@@ -70,21 +74,46 @@ def shown(
                 yield item
         return
     began = clock.monotonic()
-    due = began + (_SECONDS_BETWEEN_LINES if first_line is None else first_line)
-    done = 0.0
-    for i, item in enumerate(_announced(stream, label, first_line)):
+    wait = _SECONDS_BETWEEN_LINES if first_line is None else first_line
+    due = began + wait
+    done = found = 0.0
+    for i, item in enumerate(_announced(stream, label, wait)):
         if i == 0 and before is not None:
-            done = before(item)
+            done = found = before(item)
         done += 1 if weight is None else weight(item)
         for line in lines(item) if lines is not None else ():
             say(f"{label}: {line}")
         now = clock.monotonic()
-        if now >= due and done < total:
+        if now >= due and found < done < total:
             words = f", {note(item)}" if note is not None else ""
             part = f"{done:.0f}/{total:.0f}" if weight is None else f"{100 * done / total:.0f} %"
-            say(f"{label}: {part}{words}, {now - began:.0f} s")
+            spent = now - began
+            left = _rounded((total - done) * spent / (done - found))
+            say(f"{label}: {part}{words}, {spent:.0f} s, about {left} s left")
             due = now + _SECONDS_BETWEEN_LINES
         yield item
+
+
+@contextmanager
+def _listed(bar: Any) -> Iterator[Any]:
+    """A bar that lines do not stand behind, closed in the end."""
+    BARS.append(bar)
+    try:
+        with bar:
+            yield bar
+    finally:
+        BARS.remove(bar)
+
+
+def _rounded(seconds: float) -> str:
+    """Two digits, and none of them behind the point.
+
+    Examples
+    --------
+    >>> _rounded(0.2), _rounded(73.4), _rounded(12345.0)
+    ('0', '73', '12000')
+    """
+    return f"{round(seconds, 2 - max(2, len(str(int(seconds))))):.0f}"
 
 
 def _announced(stream: Iterable[T], label: str, wait: float | None) -> Iterator[T]:

@@ -6,7 +6,10 @@ import io
 import os
 import sys
 from contextlib import suppress
-from typing import Any, TextIO, cast
+from typing import Any
+
+BARS: list[Any] = []
+"""Progress bars on the terminal; a line wipes them before it is written."""
 
 
 def open_streams() -> None:
@@ -38,7 +41,13 @@ def drop(stream: Any) -> None:
 
 def say(text: str) -> None:
     """Write a line to standard error; if nobody takes it, never mind."""
-    print(text, file=cast(TextIO, Forgiving(sys.stderr)), flush=True)
+    # A bar that nobody has closed yet would stand before the text.
+    for bar in BARS:
+        bar.clear()
+    # In one piece: the line of another thread would come between the text and its end.
+    screen = Forgiving(sys.stderr)
+    screen.write(f"{text}\n")
+    screen.flush()
 
 
 class Forgiving:

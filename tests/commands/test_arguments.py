@@ -34,11 +34,16 @@ def test_what_is_no_finite_number_is_refused(text: str) -> None:
         finite(text)
 
 
-@pytest.mark.parametrize("text", ["0", "1.5", "", "9" * 5000])
+@pytest.mark.parametrize("text", ["0", "1.5", "", "1.5e0", "1e16", "-1e3", "1e999", "9" * 5000])
 def test_what_is_no_positive_integer_is_refused(text: str) -> None:
     """Nonsense would be computed with."""
     with pytest.raises(argparse.ArgumentTypeError, match="is not a positive integer"):
         positive(text)
+
+
+def test_whole_numbers_may_be_written_as_powers() -> None:
+    """1e6 tokens would be a mistake."""
+    assert [positive(text) for text in ("1e6", "2.5E3", "7")] == [1_000_000, 2500, 7]
 
 
 @pytest.mark.parametrize("beta", ["-3", "-1e-3", "-.5"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 import meanfield
 from meanfield.commands import main as command_line
-from meanfield.commands.arguments import COMMANDS
+from meanfield.commands.arguments import COMMANDS, EXAMPLES, parser
 from meanfield.commands.main import main
 from meanfield.errors import SimulationError
 
@@ -92,10 +93,19 @@ def test_a_mistake_of_ours_is_not_hidden(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ([], "meanfield: the following arguments are required: COMMAND. See meanfield --help."),
-        (["fly"], "meanfield: argument COMMAND: invalid choice: 'fly'"),
+        (["fly"], "meanfield: 'fly' is not a command. See meanfield --help."),
+        (["rum"], "meanfield: 'rum' is not a command. Did you mean run? See meanfield --help."),
+        (["a.toml"], "'a.toml' is not a command. Did you mean meanfield run a.toml? See"),
+        (
+            ["run", "a.toml", "--tolerence"],
+            "run: unrecognized arguments: --tolerence. See",
+        ),
+        (["run", "a.toml", "--outptu=x.h5"], "--outptu=x.h5. Did you mean --output? See"),
         (["run"], "meanfield run: the following arguments are required: CONFIG.toml."),
-        (["run", "x.toml", "--over"], "meanfield: unrecognized arguments: --over."),
+        (
+            ["run", "x.toml", "--over"],
+            "meanfield run: unrecognized arguments: --over. Did you mean --overwrite? See",
+        ),
         (
             ["run", "x", "--resume", "--overwrite"],
             "meanfield run: argument --overwrite: not allowed",
@@ -129,6 +139,30 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     helped = capsys.readouterr().out
     words = " ".join(helped.split())
     assert all(name in words and summary in words for name, (summary, _) in COMMANDS.items())
+
+
+@pytest.mark.parametrize(
+    ("words", "same"), [([], ["--help"]), (["help"], ["--help"]), (["help", "run"], ["run", "-h"])]
+)
+def test_help_comes_however_it_is_asked_for(
+    words: list[str], same: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first thing that a user tries would be a mistake."""
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert main(same) == 0
+    assert told == capsys.readouterr().out and "Documentation: docs/commands.md" in told
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_everything_is_explained(name: str) -> None:
+    """An option would be a name without a word, or an example one that is refused."""
+    top = parser()
+    (commands,) = (action for action in top._actions if action.choices)
+    for action in commands.choices[name]._actions:
+        assert action.help, action.dest
+    for example in EXAMPLES[name]:
+        assert top.parse_args(shlex.split(example)).command == name
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -26,7 +26,10 @@ def test_items_are_counted(
 ) -> None:
     """The user would not know how far a run is."""
     shown = lines(capsys, monkeypatch, note=lambda item: f"item {item:g}")
-    assert shown == ["work: 1/3, item 1, 0 s", "work: 2/3, item 7, 0 s"]
+    assert shown == [
+        "work: 1/3, item 1, 0 s, about 0 s left",
+        "work: 2/3, item 7, 0 s, about 0 s left",
+    ]
 
 
 def test_weighted_items_are_shares_of_the_work(
@@ -34,7 +37,7 @@ def test_weighted_items_are_shares_of_the_work(
 ) -> None:
     """A hundred small systems would count as much as a hundred large ones."""
     shown = lines(capsys, monkeypatch, weight=lambda item: item)
-    assert shown == ["work: 10 %, 0 s", "work: 80 %, 0 s"]
+    assert shown == ["work: 10 %, 0 s, about 0 s left", "work: 80 %, 0 s, about 0 s left"]
 
 
 def test_what_was_done_before_counts(
@@ -43,7 +46,7 @@ def test_what_was_done_before_counts(
     """A resumed run would never come to its total."""
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
     assert list(progress.shown([7, 8], 43, "work", before=lambda item: 41.0)) == [7, 8]
-    assert capsys.readouterr().err.splitlines() == ["work: 42/43, 0 s"]
+    assert capsys.readouterr().err.splitlines() == ["work: 42/43, 0 s, about 0 s left"]
 
 
 def test_first_line_may_come_sooner(
@@ -52,7 +55,7 @@ def test_first_line_may_come_sooner(
     """A sign of life, and then no line for each item."""
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 100.0)
     assert list(progress.shown([1, 2, 3], 3, "work", first_line=0.0)) == [1, 2, 3]
-    assert capsys.readouterr().err.splitlines() == ["work: 1/3, 0 s"]
+    assert capsys.readouterr().err.splitlines() == ["work: 1/3, 0 s, about 0 s left"]
 
 
 def test_long_first_item_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,3 +97,31 @@ def test_lines_stand_above_the_bar(
     list(progress.shown([1.0, 7.0], 2, "work", lines=lambda item: [f"item {item:g}"]))
     # The bar is wiped, the line is written from the left edge, and the bar comes again below.
     assert capsys.readouterr().err.count("\ritem 1\n") == 1
+
+
+def test_what_is_left_follows_from_the_pace_of_this_session(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an earlier session did would count as done in no time."""
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    clock = iter([0.0, 30.0, 60.0])
+    monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(progress, "_announced", lambda stream, *_: stream)
+    list(progress.shown([1, 2], 46, "work", before=lambda item: 40.0))
+    assert capsys.readouterr().err.splitlines() == [
+        "work: 41/46, 30 s, about 150 s left",
+        "work: 42/46, 60 s, about 120 s left",
+    ]
+
+
+def test_line_does_not_stand_behind_a_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason why a run ends would be glued to a bar that nobody has closed yet."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    stream = progress.shown([1.0, 7.0], 2, "work", before=lambda item: 0.0)
+    next(stream)
+    progress.say("meanfield: interrupted")
+    assert capsys.readouterr().err.endswith("\rmeanfield: interrupted\n")
+    stream.close()
+    assert progress.BARS == []
