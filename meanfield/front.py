@@ -14,6 +14,7 @@ from meanfield.arrays import FloatArray
 from meanfield.checks import checked
 from meanfield.config import ConfigError, load_config
 from meanfield.config.output import check_path
+from meanfield.config.python_file import Permission
 from meanfield.config.written import written
 from meanfield.errors import SimulationError
 from meanfield.execute import Record, evolution_of, origin, recorded
@@ -230,7 +231,8 @@ def run(
     """
     given = {"problem": problem, "initial": initial, "representation": representation, "time": time}
     sections = {name: dict(keys) for name, keys in given.items() if keys is not None}
-    config = load_config(Path(path), output=_path(output), sections=sections, allow_code=allow_code)
+    code: Permission = "anywhere" if allow_code else "inside"
+    config = load_config(Path(path), output=_path(output), sections=sections, code=code)
     evolution = evolution_of(config)
     if observables is not None:
         evolution = replace(evolution, observables=chosen_observables(observables))

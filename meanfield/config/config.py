@@ -199,9 +199,9 @@ def load_config(
     source = Path(path)
     tables = read_document(source)
     override(tables, overrides, _ALL_KEYS)
-    for name, given in (sections or {}).items():
-        whole = name == "initial" and "name" in given
-        tables[name] = dict(given) if whole else tables.get(name, {}) | dict(given)
+    for name, keys in (sections or {}).items():
+        whole = name == "initial" and "name" in keys
+        tables[name] = dict(keys) if whole else tables.get(name, {}) | dict(keys)
     if study == "ensemble":
         tables.setdefault("time", {"end": 1.0})
     # Values at the edge of the range of doubles overflow on the way to their error.
