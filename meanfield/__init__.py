@@ -190,5 +190,5 @@ if not TYPE_CHECKING:  # Checkers would take any name for one of ours.
 
 
 def __dir__() -> list[str]:
-    """All names, loaded or not."""
-    return sorted({*globals(), *__all__})
+    """Public names, loaded or not."""
+    return sorted(["__version__", *__all__])
