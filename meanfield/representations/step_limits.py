@@ -33,7 +33,7 @@ NOISY_POINTS = 'Use representation "particles", with a step.'
 """What carries diffusion: of any measure, and of points."""
 
 BY_LAW = (
-    'take name = "auto" from a law of von Mises-Fisher densities with a tolerance that '
+    'take "auto" from a law of von Mises-Fisher densities with a tolerance that '
     f"{MOST_PAIRED_NODES} nodes reach, or particles"
 )
 """What knows a density to relative accuracy."""
@@ -107,7 +107,7 @@ def lost_digits(lost: float, allowed: float, remedy: str = BY_LAW) -> str:
 def under_resolved(what: str, degree: int, diffusivity: float) -> str:
     """Reason to end where a density of this degree does not show the measure."""
     # With diffusion nobody can take over.
-    other = 'take name = "auto" with enough max_nodes'
+    other = 'take "auto" with enough max_nodes'
     if diffusivity:
         other = "raise the diffusivity"
     return f"under-resolved: {what} at degree {degree}; raise max_degree, or {other}"
