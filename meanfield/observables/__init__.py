@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.checks import checked
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError, one_line
 from meanfield.measures import Density, Measure
@@ -128,6 +129,7 @@ _RESERVED = {
 _RESERVED_PREFIXES = ("clusters_", "diagnostics_")
 
 
+@checked
 def observable(name: str, function: Own, long_name: str | None = None) -> Observable:
     """Observable of your own: `function` of the `Density` or `Measure` at every saved time.
 
@@ -160,6 +162,10 @@ def observable(name: str, function: Own, long_name: str | None = None) -> Observ
     >>> float(found["spread"].round(6))
     0.302225
     """
+    return _own(name, function, long_name)
+
+
+def _own(name: str, function: Own, long_name: str | None = None) -> Observable:
     if not callable(function):
         raise TypeError(
             f"observable {name!r} must be a function of the measure, got {_short(function)}."
@@ -256,7 +262,7 @@ def _observable_of(given: Any) -> Observable:
             "as (name, function)."
         )
     if isinstance(given, tuple) and len(given) == 2:
-        return observable(*given)
+        return _own(*given)
     raise TypeError(
         f"observables holds {_short(given)}, expected a name of ours, (name, function) or "
         "mf.observable(...)."

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+from typing import Literal
 
+from meanfield.checks import checked
 from meanfield.outputs.comparison_file import load_comparison
 from meanfield.outputs.ensemble_file import load_ensemble
 from meanfield.outputs.reading import opened
@@ -19,7 +21,8 @@ from meanfield.studies.ensemble_results import Ensemble
 Result = Run | ConvergenceStudy | Ensemble
 
 
-def load(path: str | os.PathLike[str], states: str = "all") -> Result:
+@checked
+def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = "all") -> Result:
     """Load what `meanfield run`, `compare` or `ensemble` wrote, finished or not.
 
     Parameters
@@ -45,8 +48,6 @@ def load(path: str | os.PathLike[str], states: str = "all") -> Result:
     ...
     meanfield.outputs.reading.FormatError: nothing.h5: no such file.
     """
-    if states not in ("all", "last", "none"):
-        raise ValueError(f'states must be "all", "last" or "none", got {states!r}.')
     with opened(path) as file:
         kind = study_kind(file)
         if kind is None:

@@ -31,13 +31,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ModalArray
-from meanfield.checks import checked
 from meanfield.compute.limits import available_memory
 from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
@@ -90,8 +89,7 @@ _TEXTS = 256
 _LARGEST_MOMENT = 1000.0
 
 
-@checked
-def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = "all") -> Run:
+def load(path: str | os.PathLike[str], states: str = "all") -> Run:
     """Load a run file.
 
     Parameters
@@ -104,7 +102,7 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
     Raises
     ------
     ValueError
-        If it is not a run file, or damaged; or states is another word.
+        If it is not a run file, or damaged.
 
     Examples
     --------

@@ -37,7 +37,10 @@ MISTAKES = [
     ),
     (VMF.format(3, 0.3), "mean = 0.3 must be a vector [x, y, z] on the sphere."),
     (VMF.format(3, [0, 1]), "must be a vector of three numbers"),
-    (VMF.format(3, [0, 0, 0]), "point 0 is [0.0, 0.0, 0.0], expected a finite vector, not zero."),
+    (
+        VMF.format(3, [0, 0, 0]),
+        "mean = (0.0, 0.0, 0.0) must be a vector [x, y, z], not zero",
+    ),
     (VMF.format(1e8, [0, 0, 1]), "concentration = 1e+08 needs degree"),
     (ATOMS.format("angles=[0.1]"), "atoms on the sphere are given by points = [...] alone."),
     (ATOMS.format("points=[[0, 0, 0]]"), "point 0 is [0.0, 0.0, 0.0], expected a finite vector"),
