@@ -285,7 +285,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
         _compare,
     ),
     "ensemble": ("many runs from sampled tokens, and how many clusters they make", _ensemble),
-    "plot": ("figures and films from what run, compare or ensemble wrote", _plot),
+    "plot": ("figures and films from what a command wrote", _plot),
     "compile": ("compile all kernels now, for images of containers and for CI", _compile),
     "info": ("what a file holds and where it comes from, as text, JSON or CSV", _info),
 }

@@ -21,7 +21,10 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str]) -> 
     """Distances at the headline time, the exponent, amplification; data by size, then time."""
     when = f"t = {study.exponent_time:.6g}"
     if np.isfinite(study.onset_times[0]):
-        when += f", half-way to the onset time of n = {study.tokens[0]}"
+        onset = study.onset_times[0]
+        when += f", the saved time nearest to half the onset time of n = {study.tokens[0]}"
+        if study.times[-1] < 0.5 * onset:
+            when += f", {0.5 * onset:.6g}: it ends before"
     repetitions, prefactor = study.distances.shape[1], study.prefactors[study.headline]
     pairs: list[tuple[str, Any]] = [("time", when), ("repetitions", repetitions)]
     if np.isfinite(study.exponent):

@@ -19,6 +19,8 @@ _STRING_OR_COMMENT = re.compile(
     r'''"""(?:\\.|[^\\])*?"""|\'{3}.*?\'{3}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*''', re.DOTALL
 )
 
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+
 
 def read_document(source: Path) -> dict[str, Any]:
     """Parse a TOML file.
@@ -26,17 +28,24 @@ def read_document(source: Path) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        If it cannot be read, is larger than 4 MiB, not UTF-8, or not TOML.
+        If it cannot be read, is a folder or a file of results, larger than 4 MiB, not UTF-8,
+        or not TOML.
     """
     try:
         with source.open("rb") as file:
             # Devices have no end: never read more than a run file may hold.
             content = file.read(_LARGEST_FILE + 1)
+    except IsADirectoryError:
+        raise ConfigError(f"{source} is a folder, expected a run file (.toml).") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{source}: {reason}.") from None
     if len(content) > _LARGEST_FILE:
         raise ConfigError(f"{source} is larger than {_LARGEST_FILE >> 20} MiB: no run file.")
+    if content.startswith(_HDF5):
+        raise ConfigError(
+            f"{source} holds results, expected a run file (.toml): `meanfield info` shows them."
+        )
     try:
         return parsed(content.decode("utf-8-sig"))
     except UnicodeDecodeError:

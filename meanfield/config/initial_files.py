@@ -37,6 +37,11 @@ def tokens_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
                 need = 0.0
     except MemoryError:
         raise ValueError(f"{label} needs more memory than there is, or is damaged.") from None
+    except _OtherFile:
+        raise ValueError(
+            f"{label} is no .npy file: expected what np.save(file, points) writes, for points of "
+            "real numbers."
+        ) from None
     except Exception as error:
         # NumPy parses what the file says of itself: nonsense raises all kinds of errors.
         # It may quote as much of the file as it likes.
@@ -60,8 +65,16 @@ def tokens_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
         raise ValueError(f"{label}: {error}") from None
 
 
+class _OtherFile(Exception):
+    """A file that does not even begin as a .npy file."""
+
+
 def _bytes_to_read(file: BinaryIO) -> float:
     """Memory that an open .npy file takes, as it is and as doubles, by its header alone."""
+    begin = file.read(len(np.lib.format.MAGIC_PREFIX))
+    file.seek(0)
+    if begin != np.lib.format.MAGIC_PREFIX:
+        raise _OtherFile
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0
     if version > (1, 0):

@@ -70,6 +70,11 @@ def test_table_shows_the_headline(config: Path, capsys: pytest.CaptureFixture[st
     assert f"{study.mean_distance[1, study.headline]:.5g}" in shown
     assert f"exponent     {study.exponent:.4f}, 95 % confidence" in shown
     assert "mean W1 over that at t = 0" in shown
+    nearest = "the saved time nearest to half the onset time of n = 5"
+    assert f"time         t = 4, {nearest}\n" in shown
+    assert compare(config, "--overwrite", "--set", "time.end=2") == 0
+    half = 0.5 * study.onset_times[0]
+    assert f"t = 2, {nearest}, {half:.6g}: it ends before\n" in capsys.readouterr().out
 
 
 def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> None:

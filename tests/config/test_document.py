@@ -42,6 +42,10 @@ def test_pipe_is_read(tmp_path: Path) -> None:
     [
         (b"a = \xff", "not a text file in UTF-8"),
         (b"\x00\x01", "not valid TOML"),
+        (
+            b"\x89HDF\r\n\x1a\n...",
+            "holds results, expected a run file",
+        ),
         (b"a = ", "not valid TOML: Invalid value"),
         (b"a = 1\na = 2\n", "not valid TOML: Cannot overwrite"),
         (b"a = " + b"9" * 5000, "not valid TOML: Exceeds the limit"),
@@ -50,7 +54,18 @@ def test_pipe_is_read(tmp_path: Path) -> None:
         (b"a" + b".a" * 20000 + b" = 1", "not valid TOML: it holds a key of more than 32 parts"),
         (b"x = {" + b"'a b' ." * 40 + b"a = 1}", "a key of more than 32 parts"),
     ],
-    ids=["bytes", "nulls", "novalue", "twice", "digits", "nested", "huge", "dotted", "quoted"],
+    ids=[
+        "bytes",
+        "nulls",
+        "results",
+        "novalue",
+        "twice",
+        "digits",
+        "nested",
+        "huge",
+        "dotted",
+        "quoted",
+    ],
 )
 def test_what_is_no_document_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     """The user would see a traceback of the parser, or wait for ever."""
@@ -62,7 +77,7 @@ def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
     """A wrong path would show a traceback."""
     with pytest.raises(ConfigError, match=r"nothing\.toml: No such file or directory\."):
         read_document(tmp_path / "nothing.toml")
-    with pytest.raises(ConfigError, match="Is a directory"):
+    with pytest.raises(ConfigError, match=r"is a folder, expected a run file \(\.toml\)\."):
         read_document(tmp_path)
 
 

@@ -55,8 +55,8 @@ def test_tokens_are_taken_as_they_are(tmp_path: Path, dtype: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"is no readable \.npy file"),
-        (b"garbage, not numpy", r"is no readable \.npy file"),
+        (b"", r"is no \.npy file: expected what np\.save\(file, p"),
+        (b"garbage, not numpy", r"is no \.npy file: expected what np\.save\(file, p"),
         (b"\x93NUMPY\x01\x00\xff\xff{'descr'", r"is no readable \.npy file"),
         (npy([1.0, 2.0])[:-3], r"is no readable \.npy file"),
         (npy([1.0]).replace(b"(1,), ", b"(9999999999999,), ")[:128], r"\.npy|memory"),
@@ -72,7 +72,10 @@ def test_tokens_are_taken_as_they_are(tmp_path: Path, dtype: str) -> None:
         (npy(1.0), r"holds float64 of shape \(\), expected"),
         (npy([0.0, np.nan]), "point 1 is nan"),
         (npy([np.inf]), "point 0 is inf"),
-        (b"PK\x03\x04" + b"\0" * 40, r"is no readable \.npy file"),
+        (
+            b"PK\x03\x04" + b"\0" * 40,
+            r"is no \.npy file: expected what np\.save\(file, p",
+        ),
     ],
     ids=range(18),
 )
