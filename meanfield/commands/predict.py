@@ -111,12 +111,13 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
     pairs: list[tuple[str, Any]] = [
         ("problem", f"{problem.manifold.name}, {problem.kernel!r}"),
         ("flow", flow),
-        ("tokens", prediction.tokens),
+        ("tokens", f"{prediction.tokens}, independent and uniform"),
     ]
     if prediction.message:
         blocks = [facts([*pairs, ("clusters", prediction.message)])]
     else:
-        blocks = [facts([*pairs, *_linear_theory(prediction), *_means(prediction)])]
+        blocks = [str(prediction)]
+        blocks.append(facts([*pairs, *_linear_theory(prediction), *_means(prediction)]))
         blocks.append(_distribution(prediction.linear, prediction.corrected))
     if prediction.note:
         blocks.append(f"note: {prediction.note}.")
@@ -133,8 +134,10 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
         "rate_ratio": prediction.rate_ratio,
         "tokens_for_dominance": prediction.tokens_for_dominance,
         "onset_time": prediction.onset_time,
-        "mean_clusters": prediction.mean_clusters,
-        "distribution": prediction.distribution,
+        "formation_time": prediction.formation_time,
+        "answer": str(prediction),
+        "mean_clusters": prediction.mean_clusters_linear,
+        "distribution": prediction.linear.distribution,
         "most_likely": prediction.linear.most_likely,
         "monte_carlo_mean": prediction.linear.mean,
         "standard_error": prediction.linear.standard_error,
@@ -164,21 +167,22 @@ def _linear_theory(prediction: ClusterPrediction) -> list[tuple[str, Any]]:
         needed = prediction.tokens_for_dominance
         text = f"{needed:.3g} tokens" if np.isfinite(needed) else "more than 1e308 tokens"
         pairs.append(("10 to 1 dominance", f"needs {text}"))
-    onset = f"{time:.6g} scaled time"
-    if factor not in (0.0, 1.0):
-        onset += f", {time * factor:.6g} paper time"
-    return [*pairs, ("onset time", onset)]
+    for name, value in (("onset time", time), ("formed by", prediction.formation_time)):
+        text = f"{value:.6g} scaled time"
+        if factor not in (0.0, 1.0):
+            text += f", {value * factor:.6g} paper time"
+        pairs.append((name, text))
+    return pairs
 
 
 def _means(prediction: ClusterPrediction) -> list[tuple[str, Any]]:
     law, corrected = prediction.linear, prediction.corrected
-    pairs: list[tuple[str, Any]] = [
-        ("mean clusters", f"{prediction.mean_clusters:.4f} at the onset time, closed form"),
-        ("Monte Carlo", f"{_mean(law)}, {law.samples} samples, seed {prediction.seed}"),
-    ]
+    pairs: list[tuple[str, Any]] = []
     if corrected is not None:
-        pairs.append(("corrected law", f"{_mean(corrected)}, {corrected.samples} short runs"))
-    return pairs
+        pairs.append(("corrected law", f"mean {_mean(corrected)}, {corrected.samples} short runs"))
+    closed = f"mean {prediction.mean_clusters_linear:.4f} at the onset time, closed form"
+    counted = f"mean {_mean(law)}, {law.samples} samples, seed {prediction.seed}"
+    return [*pairs, ("linear law", closed), ("the same, sampled", counted)]
 
 
 def _mean(law: CountLaw) -> str:
@@ -188,14 +192,16 @@ def _mean(law: CountLaw) -> str:
 
 
 def _distribution(linear: CountLaw, corrected: CountLaw | None) -> str:
-    """Rows of probabilities with a bar each; the rarest numbers are left out."""
-    laws = [linear] if corrected is None else [linear, corrected]
-    most = {k: max(law.distribution.get(k, 0.0) for law in laws) for k in _numbers(laws)}
+    """Rows of probabilities with a bar each, the better law first, without the rarest numbers."""
+    named = {"corrected law": corrected, "linear law": linear}
+    laws = {name: law for name, law in named.items() if law is not None}
+    numbers = {k for law in laws.values() for k in law.distribution}
+    most = {k: max(law.distribution.get(k, 0.0) for law in laws.values()) for k in numbers}
     chosen = sorted(sorted(most, key=most.__getitem__, reverse=True)[:_MOST_ROWS])
     chosen = [k for k in chosen if most[k] >= _LEAST_PROBABILITY]
     header, rows = ["clusters"], [[str(k)] for k in chosen]
     largest = max(most.values())
-    for name, law in zip(("linear law", "corrected law"), laws, strict=False):
+    for name, law in laws.items():
         header += [name, "".ljust(_BAR)]
         for k, row in zip(chosen, rows, strict=True):
             share = law.distribution.get(k, 0.0)
@@ -203,10 +209,6 @@ def _distribution(linear: CountLaw, corrected: CountLaw | None) -> str:
     text = table(header, rows)
     left = len(most) - len(chosen)
     return text + (f"\n... {left} rarer numbers: --json has them all." if left else "")
-
-
-def _numbers(laws: list[CountLaw]) -> set[int]:
-    return {k for law in laws for k in law.distribution}
 
 
 def _positions(where: TokenPrediction) -> str:

@@ -214,6 +214,6 @@ def prediction_picture(prediction: ClusterPrediction) -> PredictionPicture:
         prediction.dominant_degree,
         prediction.second_degree,
         prediction.rate_ratio,
-        prediction.mean_clusters,
+        prediction.mean_clusters_linear,
         None if where is None else potential_picture(problem.space, where),
     )

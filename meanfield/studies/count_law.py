@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from meanfield.arrays import IntArray
+
+# What a sentence tells of a law: numbers until they hold this share, and how many at most.
+_ENOUGH_TOLD, _MOST_TOLD = 0.95, 3
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,37 @@ class CountLaw:
     def most_likely(self) -> int:
         """Number of clusters of the largest probability."""
         return max(self.distribution, key=self.distribution.__getitem__)
+
+    def told(self) -> str:
+        """The likely numbers in words: the likeliest first, up to 95 % of the law, three at most.
+
+        Behind the share p of n samples stands its standard error sqrt(p (1 - p) / n).
+
+        Examples
+        --------
+        >>> CountLaw({4: 0.44, 5: 0.55, 6: 0.01}, 4.57, 0.03, 400).told()
+        '5 clusters (55 +- 2 %) or 4 (44 +- 2 %)'
+        """
+        likely = sorted(self.distribution, key=self.distribution.__getitem__, reverse=True)
+        told = 0.0
+        parts: list[str] = []
+        for number in likely[:_MOST_TOLD]:
+            if told > _ENOUGH_TOLD:
+                break
+            share = self.distribution[number]
+            told += share
+            plural = "" if parts else " cluster" if number == 1 else " clusters"
+            parts.append(f"{number}{plural} ({self._share(share)})")
+        return ", ".join(parts[:-1]) + " or " * (len(parts) > 1) + parts[-1]
+
+    def _share(self, share: float) -> str:
+        if not self.samples:
+            return "certain" if share == 1.0 else f"{100 * share:.1f} %"
+        if share == 1.0:
+            return f"all of {self.samples} samples"
+        error = 100.0 * math.sqrt(share * (1.0 - share) / self.samples)
+        digits = 1 if error < 1.0 else 0
+        return f"{100 * share:.{digits}f} +- {error:.{digits}f} %"
 
     def __repr__(self) -> str:
         """Mean and most likely number."""

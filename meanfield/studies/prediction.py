@@ -20,6 +20,7 @@ from meanfield.checks import came, checked
 from meanfield.errors import SimulationError
 from meanfield.initial import in_radians
 from meanfield.manifolds import MANIFOLDS
+from meanfield.measures import Measure
 from meanfield.observables.clusters import LEAST_TOKENS
 from meanfield.problem import Problem
 from meanfield.progress import followed
@@ -32,7 +33,12 @@ from meanfield.theory.cluster_counts import (
     potential_variances,
     tokens_for_dominance,
 )
-from meanfield.theory.stability import dominant_degree, growth_rates, onset_time
+from meanfield.theory.stability import (
+    dominant_degree,
+    formation_time,
+    growth_rates,
+    onset_time,
+)
 from meanfield.theory.token_prediction import TokenPrediction, predict_positions
 from meanfield.views import VIEWS
 
@@ -53,6 +59,9 @@ _COEFFICIENTS_AT_ONCE = 500_000
 _SAMPLES, _LEAST_SAMPLES = 10_000, 20
 _SPHERE_WORK = 1e8
 LARGEST_SPHERE_DEGREE = 200
+# Moments of an initial law over the noise of uniform tokens: below the first it is hidden by them,
+# above the second it decides. Among twenty degrees of uniform tokens one in 1e9 is above that.
+_HIDDEN, _FAR = 1.0, 5.0
 NOTHING_GROWS = "none: uniform is stable, no degree grows"
 ONE_CLUSTER = "one cluster in the end: nothing grows beyond degree 1"
 
@@ -64,7 +73,7 @@ class ClusterPrediction:
     Attributes
     ----------
     problem : Problem
-        Given. Its initial measure is not used.
+        Given. Its initial law is nearly uniform, or not used: tokens are independent and uniform.
     tokens : int
         Given. Their number N.
     linear : CountLaw
@@ -77,7 +86,14 @@ class ClusterPrediction:
     positions : TokenPrediction or None
         Given. Where clusters will form, if the tokens were given.
     note : str
-        Given. Why there is no corrected law, else empty.
+        Given. Why there is no corrected law, and what else to know, else empty.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=7.0))
+    >>> print(mf.predict_clusters(problem, 1000, corrected=False))
+    4 clusters (56.1 +- 0.5 %) or 3 (42.7 +- 0.5 %), formed by about t = 70.1 (scaled time)
     """
 
     problem: Problem
@@ -89,12 +105,22 @@ class ClusterPrediction:
     note: str = ""
 
     @property
+    def law(self) -> CountLaw:
+        """The corrected law; the linear one where there is none."""
+        return self.linear if self.corrected is None else self.corrected
+
+    @property
     def distribution(self) -> dict[int, float]:
-        """Distribution of the linear law."""
-        return self.linear.distribution
+        """Distribution of `law`."""
+        return self.law.distribution
 
     @property
     def mean_clusters(self) -> float:
+        """Mean number of `law`, of the linear law in closed form; 0 where nothing grows."""
+        return self.mean_clusters_linear if self.corrected is None else self.corrected.mean
+
+    @property
+    def mean_clusters_linear(self) -> float:
         """Mean number of the linear law, in closed form; 0 where nothing grows."""
         return mean_clusters(self.problem, self.tokens)
 
@@ -122,6 +148,11 @@ class ClusterPrediction:
         return onset_time(self.problem, self.tokens)
 
     @property
+    def formation_time(self) -> float:
+        """Time by which clusters have formed, in scaled time; infinite if nothing grows."""
+        return formation_time(self.problem, self.tokens)
+
+    @property
     def tokens_for_dominance(self) -> float:
         """Number of tokens from which on the dominant degree is ten times the second at the end."""
         return tokens_for_dominance(self.problem)
@@ -138,17 +169,16 @@ class ClusterPrediction:
         figure: Figure = VIEWS["ClusterPrediction.plot"](self)
         return figure
 
-    def __repr__(self) -> str:
-        """One line: what is predicted for what."""
-        what = f"{self.problem.manifold.name}, {self.problem.kernel!r}, {self.tokens} tokens"
+    def __str__(self) -> str:
+        """The answer in one sentence: how many, how likely, by when."""
         if self.message:
-            return f"ClusterPrediction({what}: {self.message})"
-        law = self.linear if self.corrected is None else self.corrected
-        name = "linear" if self.corrected is None else "corrected"
-        return (
-            f"ClusterPrediction({what}: {law.mean:.3g} clusters by the {name} law, most likely "
-            f"{law.most_likely}; dominant degree {self.dominant_degree})"
-        )
+            return self.message
+        return f"{self.law.told()}, formed by about t = {self.formation_time:.3g} (scaled time)"
+
+    def __repr__(self) -> str:
+        """One line: the answer, and to what."""
+        where = f"the {self.problem.manifold.name}, {self.problem.kernel!r}"
+        return f"ClusterPrediction({self}; {self.tokens} iid uniform tokens on {where})"
 
 
 @checked
@@ -168,7 +198,8 @@ def predict_clusters(
     Parameters
     ----------
     problem : Problem or callable () -> Problem
-        On the circle or the sphere, or what makes it; its initial measure is not used.
+        On the circle or the sphere, or what makes it. Its initial law must be nearly uniform, since
+        the laws are those of uniform tokens; it is not used where tokens are given.
     tokens : int or array
         The number N of independent uniform tokens, at least 2; or the tokens themselves, angles
         (n,) or vectors (n, 3).
@@ -196,9 +227,10 @@ def predict_clusters(
     TypeError
         If tokens is neither an integer nor points.
     ValueError
-        If a value is out of range, or on another manifold: in higher dimensions there is neither
-        closed form nor sampler. On the sphere if the potential has degrees above 200, for beta
-        above about 1500.
+        If the initial law is far from uniform: a moment of it is above five times the noise of so
+        many uniform tokens, 1 / sqrt(N). If a value is out of range, or on another manifold: in
+        higher dimensions there is neither closed form nor sampler. On the sphere
+        if the potential has degrees above 200, for beta above about 1500.
 
     Examples
     --------
@@ -240,6 +272,7 @@ def predict_clusters(
             f"tokens grow so slowly, with onset time {time:.3g}, that their potential is below the "
             f"range of numbers: got strength = {own.flow.strength:g}. Use one nearer to 1."
         )
+    unlike = _unlike_uniform(own, count, points)
     positions = None if points is None else predict_positions(own, points)
     samples = default_samples(dimension, degree) if samples is None else samples
     runs = default_corrected_samples(dimension, degree)
@@ -257,6 +290,7 @@ def predict_clusters(
             better = law_of(np.concatenate(list(chunks)))
         except SimulationError as error:
             note = f"no corrected law: {error.reason}"
+    note = "; ".join(filter(None, [note, unlike]))
     if LEAST_TOKENS * linear.mean > count:
         few = f"{count} tokens have {linear.mean:.3g} wells to choose from"
         note = "; ".join(filter(None, [note, f"{few}: too few for the cluster rule"]))
@@ -272,6 +306,39 @@ def _shown(chunks: Iterable[IntArray], total: int, label: str) -> Iterable[IntAr
 
 def _unseen(chunks: Iterable[IntArray], total: int, label: str) -> Iterable[IntArray]:
     return chunks
+
+
+def _unlike_uniform(problem: Problem, tokens: int, points: FloatArray | None) -> str:
+    """What sets the start apart from uniform tokens, else empty.
+
+    Uniform tokens have moments of about 1 / sqrt(N), in each of the 2l + 1 coefficients of degree l
+    on the sphere. A law with moments below that is hidden by them.
+
+    Raises
+    ------
+    ValueError
+        If the law is far from uniform.
+    """
+    space, rates = problem.space, growth_rates(problem)
+    start = problem.initial_measure() if points is None else Measure(space, points)
+    sizes = space.sizes_by_degree(start.moments(len(rates) - 1))
+    degrees = np.arange(len(sizes))
+    noise = np.sqrt((1.0 if space.dimension == 1 else 2.0 * degrees + 1.0) / tokens)
+    excess = np.where((rates > 0) & (degrees > 0), sizes / noise, 0.0)
+    degree = int(np.argmax(excess))
+    if excess[degree] <= (_HIDDEN if points is None else _FAR):
+        return ""
+    size = f"{sizes[degree]:.3g} in degree {degree}"
+    times = f"{excess[degree]:.3g} times that of {tokens} uniform tokens"
+    if points is not None:
+        return f"these tokens are not uniform: their moment is {size}, {times}"
+    if excess[degree] <= _FAR:
+        return f"the initial law shifts these shares: its moment is {size}, {times}"
+    raise ValueError(
+        f"clusters are predicted for nearly uniform tokens, and the initial law "
+        f"{problem.initial!r} has a moment of {size}, {times}. Leave it out to ask for uniform "
+        f"tokens, or count the clusters of runs from it: mf.ensemble(problem, tokens={tokens})."
+    )
 
 
 def _only_degree_one_grows(problem: Problem) -> bool:

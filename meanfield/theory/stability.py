@@ -25,6 +25,9 @@ from meanfield.problem import Problem
 TIE = 1e-12
 # No kernel is carried beyond; a billion rates would take all memory.
 _LARGEST_DEGREE = 2**20
+# Growth times from the end of the linear phase until clusters have formed, measured on runs:
+# tests/verification/test_cluster_law.py.
+_FORMATION = 4.0
 
 
 def couplings(problem: Problem, max_degree: int) -> FloatArray:
@@ -179,6 +182,29 @@ def onset_time(problem: Problem, tokens: int) -> float:
     at_least(2, tokens=tokens)
     rate = growth_rate_max(problem)
     return math.log(tokens) / (2.0 * rate) if rate > 0 else math.inf
+
+
+def formation_time(problem: Problem, tokens: int) -> float:
+    """Time (ln N / 2 + 4) / lambda_max by which N iid uniform tokens have formed their clusters.
+
+    Four growth times after the onset time: about nine runs in ten then have the number of clusters
+    that they keep, see docs/theory.md, Beyond linear theory. Infinite if no degree grows. In
+    scaled time.
+
+    Raises
+    ------
+    ValueError
+        If tokens < 2.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> round(formation_time(problem, 20_000) * math.exp(-5.0), 4)  # in the papers' time
+    0.4814
+    """
+    onset = onset_time(problem, tokens)
+    return onset + _FORMATION / growth_rate_max(problem) if math.isfinite(onset) else onset
 
 
 @checked

@@ -46,9 +46,11 @@ def test_json_holds_both_laws(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["dominant_degree"] == 3 and found["second_degree"] == 4
     assert found["onset_time"] == pytest.approx(mf.onset_time(problem, 1000), rel=1e-12)
     assert found["mean_clusters"] == pytest.approx(mf.mean_clusters(problem, 1000), rel=1e-12)
-    assert {int(k): p for k, p in found["distribution"].items()} == prediction.distribution
+    assert {int(k): p for k, p in found["distribution"].items()} == prediction.linear.distribution
     assert found["standard_error"] == prediction.linear.standard_error
-    assert found["corrected"]["mean"] == 2.75
+    assert found["corrected"]["mean"] == 2.75 == prediction.mean_clusters
+    assert found["answer"] == str(prediction)
+    assert found["formation_time"] == prediction.formation_time > found["onset_time"]
     assert found["corrected"]["distribution"] == {"2": 0.25, "3": 0.75}
     assert found["samples"] == 500 and found["seed"] == 4 and found["tokens"] == 1000
     assert "message" not in found and "positions" not in found
@@ -77,13 +79,15 @@ def test_table_has_the_facts_and_the_rows(capsys: pytest.CaptureFixture[str]) ->
     """A reader would miss the rival degree, or one of the laws."""
     assert main(["predict", *f"{CIRCLE} --tokens 1000".split(), *FEW]) == 0
     out = capsys.readouterr().out
+    sentence = "3 clusters (75 +- 22 %) or 2 (25 +- 22 %), formed by about t = 59.5 (scaled time)"
+    assert out.splitlines()[0] == sentence
     for line in (
         "dominant degree    3",
         "second degree      4, grows at 0.879022 of the rate",
         "10 to 1 dominance  needs 3.4e+16 tokens",
         "onset time         27.565 scaled time, 0.185732 paper time",
-        "mean clusters      3.0281 at the onset time, closed form",
-        "corrected law      2.7500 +- 0.25, 4 short runs",
+        "linear law         mean 3.0281 at the onset time, closed form",
+        "corrected law      mean 2.7500 +- 0.25, 4 short runs",
     ):
         assert line in out
     row = next(line for line in out.splitlines() if line.startswith("       3 "))

@@ -144,7 +144,38 @@ def test_corrected_law_is_that_of_its_counts(monkeypatch: pytest.MonkeyPatch) ->
     assert found.corrected.distribution == {2: 0.25, 3: 0.75}
     assert found.corrected.mean == 2.75 and found.corrected.most_likely == 3
     assert found.corrected.samples == 4 and found.linear.samples == 10
-    assert "2.75 clusters by the corrected law, most likely 3" in repr(found)
+    # The better law answers.
+    assert found.mean_clusters == 2.75 and found.distribution == found.corrected.distribution
+    assert found.mean_clusters_linear == mf.mean_clusters(five, 20)
+    answer = "3 clusters (75 +- 22 %) or 2 (25 +- 22 %), formed by about t = 43.9 (scaled time)"
+    assert str(found) == answer
+    assert answer in repr(found) and "20 iid uniform tokens on the circle" in repr(found)
+
+
+def test_law_far_from_uniform_is_refused() -> None:
+    """A narrow law makes one cluster, and would be told to make four."""
+    narrow = Problem(mf.Circle(), mf.exponential(9.0), mf.USA, mf.von_mises_fisher(20.0))
+    with pytest.raises(ValueError, match=r"nearly uniform tokens.*von_mises_fisher.*mf\.ensemble"):
+        predict_clusters(narrow, 1000, samples=10, corrected=False)
+
+
+def test_law_that_noise_does_not_hide_has_a_note() -> None:
+    """0.03 of 1,000 tokens is hidden by their noise, 0.015 in a moment; of 20,000 it is not."""
+    law = mf.perturbed_uniform([[3, 0.03, 0.0]])
+    slight = Problem(mf.Circle(), mf.exponential(9.0), mf.USA, law)
+    assert predict_clusters(slight, 1000, samples=10, corrected=False).note == ""
+    found = predict_clusters(slight, 20_000, samples=10, corrected=False)
+    assert "0.015 in degree 3, 2.12 times that of 20000 uniform tokens" in found.note
+
+
+def test_given_tokens_far_from_uniform_have_a_note() -> None:
+    """The laws of uniform tokens would be told beside tokens of one bump; the law is not used."""
+    narrow = Problem(mf.Circle(), mf.exponential(9.0), mf.USA, mf.von_mises_fisher(20.0))
+    rng = np.random.default_rng(0)
+    bump, even = 0.3 * rng.standard_normal(400), rng.uniform(0.0, 2 * np.pi, 400)
+    found = predict_clusters(narrow, bump, samples=10, corrected=False)
+    assert "these tokens are not uniform" in found.note
+    assert predict_clusters(narrow, even, samples=10, corrected=False).note == ""
 
 
 def test_corrected_law_lies_below_the_linear_one() -> None:
