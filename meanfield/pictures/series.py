@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.observables.cluster_tree import ClusterTree, Plateau, cluster_tree, plateaus
@@ -29,6 +30,9 @@ _SOLIDS = {
 }
 _FIRST_DEGREES = 8
 NEGLIGIBLE = 1e-16
+# Root mean square of f - 1 up to which linear theory is drawn: there it is 5 to 10 % off for smooth
+# starts on either manifold, and a quarter at twice that.
+_LINEAR = 0.5
 # Plateaus of which nothing could be seen, as a share of the width.
 NARROWEST = 0.008
 # Share of the height that branches fill; the rest is between them, evenly.
@@ -73,16 +77,39 @@ def shown_degrees(run: Run) -> tuple[list[int], int | None]:
 def linear_prediction(run: Run, degree: int) -> FloatArray:
     """|m_l| at the saved times if it grew from the first one on at the rate lambda_l.
 
-    NaN where the rate is not stored or the degree starts at zero.
+    NaN where the rate is not stored, the degree starts at zero, or linear theory has ended.
     """
-    space = run.manifold
-    start = space.sizes_by_degree(space.packed(run.moments[0]))[degree]
-    if degree >= len(run.growth_rates) or not start > NEGLIGIBLE:
+    predicted = _linear_sizes(run)
+    if degree >= predicted.shape[1] or not predicted[0, degree] > NEGLIGIBLE:
         return np.full(len(run.scaled_time), np.nan)
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(
-            start * np.exp(run.growth_rates[degree] * (run.scaled_time - run.scaled_time[0]))
-        )
+    return np.where(linear_regime(run), predicted[:, degree], np.nan)
+
+
+def linear_regime(run: Run) -> NDArray[np.bool_]:
+    """Whether linear theory from the first saved time on holds at the saved times, (n_saves,).
+
+    It does while the density that it predicts, of the degrees that grow (of all, where none does),
+    is within a root mean square of `_LINEAR` of uniform: nowhere after the first time that it is
+    not, and nowhere at all from a start that is farther away.
+    """
+    predicted = _linear_sizes(run)
+    rates = run.growth_rates[: predicted.shape[1]]
+    felt = rates > 0 if np.any(rates > 0) else np.full(len(rates), True)
+    felt[0] = False
+    # Both signs of k on the circle; the size of a degree of the sphere has all its orders.
+    signs = 2.0 if run.manifold.dimension == 1 else 1.0
+    with np.errstate(over="ignore"):
+        square = signs * np.sum(predicted[:, felt] ** 2, axis=1)
+    return np.asarray(np.logical_and.accumulate(square <= _LINEAR**2))
+
+
+def _linear_sizes(run: Run) -> FloatArray:
+    """Sizes of the moments by degree if each grew at its rate, shape (n_saves, degrees)."""
+    space = run.manifold
+    start = space.sizes_by_degree(space.packed(run.moments[0]))[: len(run.growth_rates)]
+    elapsed = run.scaled_time - run.scaled_time[0]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return np.asarray(start * np.exp(np.outer(elapsed, run.growth_rates[: len(start)])))
 
 
 def plateaus_of(run: Run) -> tuple[Plateau, ...]:
@@ -227,7 +254,7 @@ class SpectrumPicture:
         Given. The one that grows fastest.
     sizes, predicted : ndarray, shape (n, degrees)
         Given. |m_l|, and what it would be had it grown at its rate from the first saved time on;
-        NaN where that is not known.
+        NaN where that is not known, or linear theory does not hold.
     """
 
     frame: Frame

@@ -253,8 +253,9 @@ def spectrum_on_axes(picture: SpectrumPicture, axes: Axes, *, height: float) -> 
     power = r"power$^{1/2}$, $(\sum_m |m_{\ell m}|^2)^{1/2}$"
     axes.set_ylabel(r"moments $|m_\ell|$" if picture.frame.on_circle else power)
     label_ends(axes, ends, height=height)
-    axes.plot([], [], color=MUTED, linewidth=1.0, dashes=(4, 2.5), label="linear prediction")
-    axes.legend(loc="lower right")
+    if np.isfinite(picture.predicted).any():
+        axes.plot([], [], color=MUTED, linewidth=1.0, dashes=(4, 2.5), label="linear prediction")
+        axes.legend(loc="lower right")
 
 
 def _name(axes: Axes, plateau: Plateau, times: FloatArray, energy: FloatArray) -> None:
