@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import meanfield
 from meanfield.commands.main import main
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -27,7 +28,7 @@ BLOCK = re.compile(r"^```(toml|console|pycon)\n(.*?)^```$", re.M | re.S)
 # What differs from run to run or from machine to machine.
 VOLATILE = [
     (r"^meanfield: compiling kernels.*\n", ""),
-    (r"^\w+ law: +\d+ %.*\n", ""),  # progress, if it takes more than a second
+    (r"^\w+ law: +(begun|\d+ %).*\n", ""),  # progress, if it takes more than a second
     (r"\d{4}-\d\d-\d\dT\S+", "DATE"),
     (r"^time +about.*$", "SECONDS"),
     (r"\b[\d.]+ s\b", "SECONDS"),
@@ -119,3 +120,32 @@ def same_word(expected: str, got: str) -> bool:
         return False
     # Spectral tails below 1e-9 are rounding, or on their way up by orders a time unit.
     return abs(a - b) <= 1e-4 * abs(a) + 1e-9
+
+
+def test_first_example_of_the_readme_prints_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first thing that a reader tries would answer something else, or not at all."""
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    snippet = re.search(r"^```python\n(.*?)^```\n\nprints `(.*?)`", text, re.M | re.S)
+    assert snippet is not None
+    exec(snippet.group(1), {})
+    assert capsys.readouterr().out == f"{snippet.group(2)}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "answer"),
+    [
+        (1, "[nan nan  4.] [nan  4.  4.]"),
+        (2, "3 clusters (61 +- 2 %) or 4 (39 +- 2 %), formed by about t = 84.2 (scaled time)"),
+        (3, ""),
+    ],
+)
+def test_other_examples_of_the_readme_print_theirs(
+    number: int, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A reader would meet an exception, or other numbers of clusters."""
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    snippets = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert len(snippets) == 4
+    exec(snippets[number], {"mf": meanfield})
+    assert answer in capsys.readouterr().out

@@ -35,13 +35,18 @@ def main() -> int:
     for k in (1, 3, 4, 5):
         print(f"{k:6d}  {grown[k]:13.6f}  {run.growth_rates[k]:8.6f}")
     energy = run.observables["energy"]
-    balance = np.abs(run.diagnostics["energy_rate"] - run.diagnostics["energy_dissipation"]).max()
+    excess = np.abs(run.diagnostics["energy_rate"] - run.diagnostics["energy_dissipation"])
+    balance = excess[np.array(run.representation) == "density"].max()
+    peaks, clusters = run.observables["peaks"], run.cluster_counts()
+    counts = peaks[0], peaks[-1], clusters[-1]
+    print("peaks at the start and at the end, clusters at the end:", *map(int, counts))
     checks = {
         "mass drift": (float(np.abs(run.moments[:, 0] - 1.0).max()), 1e-14),
         "largest fall of the energy": (float(np.max(-np.diff(energy), initial=0.0)), 1e-13),
         "energy balance dE/dt - int |v|^2 dmu": (float(balance), 1e-13),
         "largest spectral tail": (float(np.nanmax(run.observables["resolution"])), 1e-10),
         "rate of degree 4, relative error": (abs(grown[4] / run.growth_rates[4] - 1.0), 0.02),
+        "counts other than 3, 4 and 4": (float(counts != (3, 4, 4)), 0.0),
     }
     for name, (found, allowed) in checks.items():
         print(f"{name}: {found:.2e} (allowed {allowed:.0e})")

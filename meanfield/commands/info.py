@@ -170,10 +170,10 @@ def _told(value: float) -> str:
 
 def _legend(columns: Mapping[str, Any]) -> str:
     """What the counts in the table are, and where that is explained."""
-    peaks = "; peaks: maxima of the attention potential" if "peaks" in columns else ""
+    peaks = "peaks: maxima of the attention potential; " if "peaks" in columns else ""
     return (
-        f'\nclusters: groups with gaps between them, "-" while nothing has separated{peaks}'
-        "\n(docs/theory.md, What counts as a cluster)"
+        '\nclusters: groups with gaps between them, "-" while nothing has separated'
+        f"\n{peaks}see docs/theory.md, What counts as a cluster"
     )
 
 

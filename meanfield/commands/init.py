@@ -34,9 +34,9 @@ name = "auto"                 # "auto" | "density" | "characteristics" | "atoms"
 # seed = 0
 
 [time]
-end = 5.0
+end = 8.0
 unit = "growth"               # "scaled" | "paper" | "growth" (1 / largest growth rate)
-save = 61                     # equally spaced, or a list of times
+save = 81                     # equally spaced, or a list of times
 # spacing = "log"             # from first to end instead: for the times of merging clusters
 # first = 0.1
 # stop = "one_cluster"        # end there, if earlier
