@@ -7,17 +7,27 @@ moves them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked
 from meanfield.kernels.exponential import exponential
-from meanfield.manifolds.manifold import Manifold
+from meanfield.manifolds.carried_density import (
+    PanelImages,
+    RectangleImages,
+    images_of_cells,
+)
+from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 
 _WEIGHT_SUM_TOLERANCE = 1e-9
+# Degree times width at which heat has died out, e^{-37} = 1e-16.
+_NEGLIGIBLE = 8.6
 
 Component = tuple[float, Any, float]
 """Weight, centre and concentration of a von Mises-Fisher density in a mixture."""
@@ -36,6 +46,9 @@ class Measure:
         Given. Angles in radians, or unit vectors.
     weights : ndarray, shape (n,), or None
         Given. Non-negative, summing to 1 within 1e-9 and then normalised; None means 1/n each.
+    cell_order : int
+        Given. Of the quadrature nodes of characteristics, which stand for a density: nodes along
+        each direction of a label cell, cell by cell. 0 for points that are nothing else.
 
     Raises
     ------
@@ -52,6 +65,7 @@ class Measure:
     manifold: Manifold
     points: FloatArray
     weights: FloatArray | None = None
+    cell_order: int = 0
 
     def __post_init__(self) -> None:
         """Check and normalise what was given."""
@@ -66,14 +80,84 @@ class Measure:
         n = len(self.points)
         return np.full(n, 1.0 / n) if self.weights is None else self.weights
 
+    @cached_property
+    def cells(self) -> PanelImages | RectangleImages:
+        """Images of the label cells of characteristics.
+
+        Raises
+        ------
+        ValueError
+            Of points that are nothing else.
+        """
+        if not self.cell_order:
+            raise ValueError(
+                f"{len(self.points)} points have no density. Give width=, the angle in radians "
+                "over which to smooth them; or take them as they are, in .points and .mass."
+            )
+        return images_of_cells(self.manifold, self.points, self.mass, self.cell_order)
+
+    def __call__(self, points: ArrayLike, *, width: float | None = None) -> FloatArray:
+        """Density relative to uniform: of characteristics, or smoothed over an angle.
+
+        Parameters
+        ----------
+        points : array_like, shape (...) on the circle, (..., 3) on the sphere
+            Angles in radians, or vectors.
+        width : float, optional
+            Of the heat kernel, see `smoothed`; points that are nothing else need one, for a sum of
+            Dirac measures has no density.
+
+        Returns
+        -------
+        ndarray, shape (...)
+            NaN on the sphere where no cell resolves a place.
+
+        Raises
+        ------
+        ValueError
+            If points have no density, or the width is not possible.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> pair = mf.Measure(mf.Circle(), [0.0, 3.0], [0.25, 0.75])
+        >>> pair([0.0, 3.0], width=0.1).round(4)
+        array([ 6.2666, 18.7997])
+        """
+        if width is not None:
+            return self.smoothed(width)(points)
+        return _at_places(self.manifold, points, lambda at: self.cells.density(at))
+
+    def smoothed(self, width: float) -> Density:
+        """Density after heat has spread over an angle: multipliers e^{-l (l + d - 2) width^2 / 2}.
+
+        On the circle each point becomes a normal distribution of that standard deviation, wrapped;
+        on the sphere about the same along each direction. Exact to rounding of the largest value.
+
+        Raises
+        ------
+        ValueError
+            If the width is not positive, or so small that it needs too many degrees.
+        """
+        decay = _heat(self.manifold, width)
+        return Density(self.manifold, self.manifold.convolve(decay, self.moments(len(decay) - 1)))
+
+    @property
+    def order_parameter(self) -> float:
+        """Length of the mean vector |int x dmu|."""
+        return self.manifold.order_parameter(self.moments(1))
+
     def moments(self, max_degree: int) -> ModalArray:
         """Moments int conj(Y_l) dmu up to `max_degree`, in the manifold's layout."""
         return self.manifold.moments(self.points, self.weights, max_degree)
 
     def __repr__(self) -> str:
         """Say what it is, not its numbers."""
-        kind = "equal" if self.weights is None else "weighted"
-        return f"Measure({len(self.points)} {kind} points on the {self.manifold.name})"
+        if self.cell_order:
+            kind = "nodes of a density"
+        else:
+            kind = "equal points" if self.weights is None else "weighted points"
+        return f"Measure({len(self.points)} {kind} on the {self.manifold.name})"
 
 
 @checked
@@ -123,6 +207,34 @@ class Density:
         """Largest degree that is stored."""
         return self.manifold.degree_of(self.coefficients)
 
+    def __call__(self, points: ArrayLike, *, width: float | None = None) -> FloatArray:
+        """Values at points (...) or (..., 3), see `at`; smoothed if a width is given.
+
+        Raises
+        ------
+        ValueError
+            If the points are none, or the width is not possible.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> float(mf.Density(mf.Circle(), [1.0, 0.25])(0.0))
+        1.5
+        """
+        density = self if width is None else self.smoothed(width)
+        return _at_places(self.manifold, points, density.at)
+
+    def smoothed(self, width: float) -> Density:
+        """Density after heat has spread over an angle, as `Measure.smoothed`."""
+        decay = _heat(self.manifold, width, self.max_degree)
+        moments = self.moments(len(decay) - 1)
+        return Density(self.manifold, self.manifold.convolve(decay, moments))
+
+    @property
+    def order_parameter(self) -> float:
+        """Length of the mean vector |int x dmu|."""
+        return self.manifold.order_parameter(self.moments(1))
+
     def at(self, points: FloatArray) -> FloatArray:
         """Values at points: of a known mixture to relative accuracy, however small they are.
 
@@ -170,6 +282,38 @@ def shared_manifold(first: Measure | Density, second: Measure | Density) -> Mani
             "a distance needs one manifold."
         )
     return first.manifold
+
+
+def _at_places(
+    space: Manifold, points: ArrayLike, density: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Values of a density at points of any leading shape."""
+    array = np.asarray(points, dtype=np.float64)
+    single = len(space.point_shape)
+    flat = array.reshape(-1, *array.shape[array.ndim - single :])
+    values = density(space.check_points(flat))
+    return np.asarray(values).reshape(array.shape[: array.ndim - single])
+
+
+def _heat(space: Manifold, width: float, most: int | None = None) -> FloatArray:
+    """Multipliers of the heat kernel of an angular width, up to `most` or to what is negligible.
+
+    Raises
+    ------
+    ValueError
+        If the width is not positive, or needs more degrees than there are.
+    """
+    # e^{-l^2 width^2 / 2} = 1e-16 at l = 8.6 / width.
+    largest = space.largest_degree
+    least = _NEGLIGIBLE / largest
+    if not (np.isfinite(width) and width > 0.0 and (most is not None or width >= least)):
+        raise ValueError(
+            f"width must be an angle in radians, on the {space.name} at least {least:.2g} for "
+            f"points, got {width}."
+        )
+    degree = int(np.ceil(_NEGLIGIBLE / width)) if most is None or width > least else largest
+    degree = degree if most is None else min(degree, most)
+    return np.exp(-0.5 * width**2 * laplacian_eigenvalues(space.dimension, degree))
 
 
 def _checked_weights(weights: FloatArray, count: int) -> FloatArray:

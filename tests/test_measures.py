@@ -78,3 +78,41 @@ def test_changing_the_input_does_not_change_the_measure() -> None:
     measure = mf.Measure(CIRCLE, [0.0, 1.0], weights)
     weights[0] = 0.0
     assert measure.mass[0] == 0.5
+
+
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
+def test_measure_and_density_answer_alike(space: mf.Circle | mf.Sphere) -> None:
+    """A loop over the measures of a run would have to ask of which class each is."""
+    points = space.random_points(5, np.random.default_rng(0))
+    tokens = mf.Measure(space, points)
+    smooth = tokens.smoothed(0.3)
+    for measure in (tokens, smooth):
+        assert measure.manifold == space and measure.moments(2).shape == (
+            space.packed(space.spread(measure.moments(2))).shape
+        )
+        assert measure(points, width=0.3).shape == (5,)
+        assert measure(points[0], width=0.3).shape == ()
+        assert 0.0 < measure.order_parameter < 1.0
+    np.testing.assert_array_equal(tokens(points, width=0.3), smooth(points))
+    # Heat spreads on: squares of widths add.
+    np.testing.assert_allclose(smooth(points, width=0.4), tokens(points, width=0.5), rtol=1e-12)
+
+
+def test_smoothed_point_is_a_wrapped_normal() -> None:
+    """A width would be something else than the standard deviation of an angle."""
+    point, at = mf.Measure(mf.Circle(), [1.0]), np.linspace(-3.0, 3.0, 50)
+    turns = 2 * np.pi * np.arange(-3, 4)[:, None]
+    normal = np.exp(-0.5 * ((at - 1.0 + turns) / 0.7) ** 2).sum(axis=0) / 0.7 * np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(point(at, width=0.7), normal, atol=1e-14)
+
+
+def test_points_have_no_density_without_a_width() -> None:
+    """A histogram, or zero, would be taken for a density."""
+    tokens = mf.Measure(mf.Circle(), [0.0, 1.0])
+    with pytest.raises(ValueError, match="2 points have no density. Give width=, the angle"):
+        tokens(0.0)
+    for width in (0.0, 1e-9, np.nan):
+        with pytest.raises(ValueError, match=r"width must be an angle in radians, .* got"):
+            tokens(0.0, width=width)
+    # A density has as many degrees as it has, whatever the width.
+    assert mf.Density(mf.Circle(), [1.0, 0.25])(0.0, width=1e-9) == pytest.approx(1.5)

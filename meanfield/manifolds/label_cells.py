@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds.circle.panels import Panels, panels
+from meanfield.manifolds.circle.panels import ORDER, Panels, panels
 from meanfield.manifolds.legendre import Carry
 from meanfield.manifolds.manifold import Manifold, of_space
 from meanfield.manifolds.sphere import label_cells as sphere
@@ -103,6 +103,11 @@ def label_cells(space: Manifold, length: float) -> LabelCells:
     (7, 24)
     """
     return of_space(_CELLS, space, "label space")(length)
+
+
+def usual_order(space: Manifold) -> int:
+    """Nodes along each direction of a cell."""
+    return of_space({"circle": ORDER, "sphere": sphere.ORDER}, space, "label space")
 
 
 def cells_of(space: Manifold, bounds: FloatArray) -> LabelCells:

@@ -29,7 +29,8 @@ linked into the groups of series. A checksum over the whole file follows its end
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ from meanfield.arrays import ModalArray
 from meanfield.compute.limits import available_memory
 from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
+from meanfield.manifolds.label_cells import usual_order
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES
 from meanfield.outputs.layout import (
@@ -252,7 +254,7 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
         observables={n: item[()] for n, item in checked_observables(space, file, count).items()},
         diagnostics={n: item[()] for n, item in checked_diagnostics(file, count).items()},
         representation=tuple(_known(name) for name in names),
-        measures=read_measures(space, file, count, states),
+        measures=read_measures(space, file, count, states, names),
         attributes=attributes,
         growth_rates=dataset(file, "stability/growth_rates", "f", (None,))[()],
         events=read_events(file),
@@ -371,9 +373,12 @@ def read_events(file: h5py.File) -> tuple[Event, ...]:
 
 
 def read_measures(
-    space: Manifold, file: h5py.File, count: int, states: str
+    space: Manifold, file: h5py.File, count: int, states: str, names: Sequence[str]
 ) -> tuple[Density | Measure | None, ...]:
-    """States at so many times, those that are kept and asked for: "all", "last" or "none"."""
+    """States at so many times, those that are kept and asked for: "all", "last" or "none".
+
+    `names` are those of the representations at every time.
+    """
     measures: list[Density | Measure | None] = [None] * count
     readers: dict[str, Callable[[Manifold, Any, _Indices], Iterator[Density | Measure]]]
     readers = {"density": _densities, "measure": _points}
@@ -384,7 +389,12 @@ def read_measures(
         check_indices(f"{name}/save", saves, count)
         kept = np.arange(len(saves)) if states == "all" else np.flatnonzero(saves == count - 1)
         for i, measure in zip(kept, read(space, file[name], kept), strict=True):
-            measures[int(saves[i])] = measure
+            at = int(saves[i])
+            if names[at] == "characteristics" and isinstance(measure, Measure):
+                order = usual_order(space)
+                if len(measure.points) % order**space.dimension == 0:
+                    measure = replace(measure, cell_order=order)
+            measures[at] = measure
     return tuple(measures)
 
 

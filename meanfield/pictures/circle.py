@@ -1,4 +1,4 @@
-"""Mean density in equal cells of the circle, for densities and for points.
+"""Mean density in equal cells of the circle, for densities, characteristics and points.
 
     mean of e^{ik theta} over a cell of width h = sinc(k h / 2) e^{ik centre}
 
@@ -11,6 +11,7 @@ import numpy as np
 import scipy.fft
 
 from meanfield.arrays import FloatArray
+from meanfield.manifolds.carried_density import PanelImages
 from meanfield.measures import Density, Measure
 
 
@@ -42,6 +43,10 @@ def cell_means(measure: Density | Measure, count: int) -> FloatArray:
     >>> cell_means(mf.Density(mf.Circle(), [1.0, 0.25]), 2).round(6)  # 1 + cos(theta) / 2
     array([1., 1.])
     """
+    if isinstance(measure, Measure) and measure.cell_order:
+        images = measure.cells
+        assert isinstance(images, PanelImages)  # on the circle
+        return np.asarray(np.diff(images.mass_below(cell_edges(count))) * count)
     if isinstance(measure, Measure):
         cell = np.floor((measure.points / (2 * np.pi) + 0.5) * count).astype(np.int64) % count
         return np.asarray(np.bincount(cell, measure.mass, minlength=count) * count)
@@ -52,28 +57,6 @@ def cell_means(measure: Density | Measure, count: int) -> FloatArray:
     refinement = 2 * (measure.max_degree + 1) // count + 1
     nodal = scipy.fft.irfft(means, refinement * count, norm="forward")
     return np.asarray(nodal[::refinement])
-
-
-def nodal_means(measure: Measure, count: int) -> FloatArray:
-    """Mean density in the cells between `cell_edges` of a density whose quadrature nodes are given.
-
-    Between neighbouring nodes lies half the weight of each, evenly; shape (count,), mean 1.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> nodes = mf.Measure(mf.Circle(), 2 * np.pi * np.arange(5) / 5)
-    >>> nodal_means(nodes, 8).round(6)
-    array([1., 1., 1., 1., 1., 1., 1., 1.])
-    """
-    angles = _wrapped(measure.points)
-    order = np.argsort(angles, kind="stable")
-    angles, weights = angles[order], measure.mass[order]
-    below = np.cumsum(weights) - 0.5 * weights
-    turn = 2 * np.pi
-    angles = np.concatenate([angles[-1:] - turn, angles, angles[:1] + turn])
-    below = np.concatenate([below[-1:] - 1.0, below, below[:1] + 1.0])
-    return np.asarray(np.diff(np.interp(cell_edges(count), angles, below)) * count)
 
 
 def quantiles(measure: Density | Measure, count: int) -> FloatArray:

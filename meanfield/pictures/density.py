@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.measures import Measure
-from meanfield.pictures.circle import cell_means, nodal_means
+from meanfield.pictures.circle import cell_means
 from meanfield.pictures.colours import colour_range
 from meanfield.pictures.saved_times import (
     ATOMS,
@@ -188,11 +188,8 @@ def column(run: Run, index: int, count: int, *, marked: bool = True) -> FloatArr
     """
     measure = run.measures[index]
     assert measure is not None
-    if isinstance(measure, Measure):
-        if is_smooth(run, index):
-            return nodal_means(measure, count)
-        if not marked and run.representation[index] == ATOMS:
-            return _light(measure, count)
+    if isinstance(measure, Measure) and not marked and run.representation[index] == ATOMS:
+        return _light(measure, count)
     return cell_means(measure, count)
 
 

@@ -29,9 +29,7 @@ _ENOUGH = 3
 def is_smooth(run: Run, index: int) -> bool:
     """Whether the state kept at a saved time stands for a density, or for its quadrature nodes."""
     measure = run.measures[index]
-    return isinstance(measure, Density) or (
-        measure is not None and run.representation[index] == CHARACTERISTICS
-    )
+    return isinstance(measure, Density) or (measure is not None and measure.cell_order > 0)
 
 
 def atoms_at(run: Run, index: int) -> Measure | None:

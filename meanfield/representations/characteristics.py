@@ -131,7 +131,7 @@ class CharacteristicsRepresentation:
 
     def measure(self, state: State) -> Measure:
         """Nodes with their masses."""
-        return Measure(self.problem.space, self._points(state), self.masses)
+        return Measure(self.problem.space, self._points(state), self.masses, self.cells.order)
 
     def moments(self, state: State, max_degree: int) -> ModalArray:
         """Moments of the measure: the quadrature of its density."""

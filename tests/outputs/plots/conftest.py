@@ -10,6 +10,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.events import Event
+from meanfield.manifolds.label_cells import label_cells
 from meanfield.problem import Problem
 from meanfield.runs import Run
 
@@ -31,9 +32,9 @@ def mixed_run(name: str) -> Run:
     problem = Problem(space, mf.exponential(BETA), mf.USA, LAWS[name])
     smooth = mf.simulate(problem, until=12.0, save=np.geomspace(0.01, 12.0, 12))
     last = smooth.measures[-1]
-    grid = space.grid(700 if name == "circle" else 16)
-    weights = np.maximum(grid.to_nodal(last.coefficients), 0.0) * grid.weights
-    nodes = replace(problem, initial=mf.from_points(grid.points, weights / weights.sum()))
+    cells = label_cells(space, 0.05 if name == "circle" else 0.8)
+    weights = np.maximum(last(cells.points), 0.0) * cells.weights
+    nodes = replace(problem, initial=mf.from_points(cells.points, weights / weights.sum()))
     carried = mf.simulate(
         nodes, until=40.0, save=np.geomspace(2.0, 40.0, 8), representation="particles",
         tolerance=1e-4,
@@ -42,6 +43,7 @@ def mixed_run(name: str) -> Run:
         carried,
         scaled_time=carried.time + 12.0,
         representation=("characteristics",) * len(carried.time),
+        measures=tuple(replace(m, cell_order=cells.order) for m in carried.measures),
     )
     return replace(_joined([smooth, carried, *atom_runs(problem)]), events=tuple(events()))
 
