@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import checked
+from meanfield.checks import came, checked
 from meanfield.kernels.exponential import exponential
 from meanfield.manifolds.carried_density import (
     PanelImages,
@@ -288,8 +288,14 @@ def _at_places(
     space: Manifold, points: ArrayLike, density: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
     """Values of a density at points of any leading shape."""
-    array = np.asarray(points, dtype=np.float64)
     single = len(space.point_shape)
+    try:
+        array = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
+    if array.size == 0 or array.shape[array.ndim - single :] != space.point_shape:
+        kind = "vectors of shape (..., 3)" if single else "angles in radians"
+        raise ValueError(f"points on the {space.name} must be {kind}, got {came(points)}.")
     flat = array.reshape(-1, *array.shape[array.ndim - single :])
     values = density(space.check_points(flat))
     return np.asarray(values).reshape(array.shape[: array.ndim - single])

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.events import Event
@@ -168,9 +169,77 @@ class Run:
         order = [space.order_parameter(moments) for moments in self.packed_moments()]
         return told_counts(counts, np.array(order))
 
-    def to_xarray(self) -> xarray.Dataset:
-        """Dataset with time, moments, observables and diagnostics; needs xarray installed."""
-        dataset: xarray.Dataset = VIEWS["Run.to_xarray"](self)
+    def index_of(self, time: float) -> int:
+        """Index of a saved time, given in the run's `unit`, equal but for rounding.
+
+        Raises
+        ------
+        ValueError
+            If it was not saved, with the saved times beside it.
+        """
+        times = self.time
+        if len(times) == 0:
+            raise ValueError(f"the run has no saved times ({self.status}).")
+        nearest = int(np.abs(times - time).argmin())
+        # What conversion of units and arithmetic like 0.1 * 3 leave.
+        if abs(times[nearest] - time) <= 1e-9 * abs(time):
+            return nearest
+        after = int(np.searchsorted(times, time))
+        beside = " and ".join(f"{t:.10g}" for t in times[max(after - 1, 0) : after + 1])
+        raise ValueError(
+            f"t = {time:.10g} ({self.unit} time) is no saved time: beside it lie {beside}. Take "
+            "one of run.time, or save it: simulate(..., save=[...])."
+        )
+
+    def density(
+        self, points: ArrayLike, *, time: float | None = None, width: float | None = None
+    ) -> FloatArray:
+        """Density relative to uniform at a saved time, whatever carried it.
+
+        Parameters
+        ----------
+        points : array_like, shape (...) on the circle, (..., 3) on the sphere
+            Angles in radians, or vectors.
+        time : float, optional
+            A saved time in the run's `unit`; the last one by default.
+        width : float, optional
+            Angle in radians over which to smooth, see `Measure.smoothed`. Tokens and atoms need
+            one: a sum of Dirac measures has no density.
+
+        Returns
+        -------
+        ndarray, shape (...)
+            On the sphere NaN where no cell of characteristics resolves a place.
+
+        Raises
+        ------
+        ValueError
+            If the time was not saved, its state was not kept, or points are given no width.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> law = mf.perturbed_uniform([[1, 0.2, 0.0]])
+        >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)
+        >>> run.density([0.0, np.pi], time=0.0).round(6)
+        array([1.2, 0.8])
+        """
+        index = self.index_of(self.time[-1:].sum() if time is None else time)
+        measure = self.measures[index]
+        if measure is None:
+            raise ValueError(
+                f"the state at t = {self.time[index]:g} was not kept or not loaded: set [output] "
+                'state = "all" and run again, or load with states="all".'
+            )
+        return measure(points, width=width)
+
+    def to_xarray(self, *, grid: int | None = None, width: float | None = None) -> xarray.Dataset:
+        """Dataset with time, moments, observables and diagnostics; needs xarray installed.
+
+        `grid=360` adds the density on so many angles, or longitudes and half as many latitudes;
+        `width` smooths it, which tokens and atoms need to have one.
+        """
+        dataset: xarray.Dataset = VIEWS["Run.to_xarray"](self, grid=grid, width=width)
         return dataset
 
     def plot(self, kind: str = "overview", **options: Any) -> Any:

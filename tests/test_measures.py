@@ -114,5 +114,8 @@ def test_points_have_no_density_without_a_width() -> None:
     for width in (0.0, 1e-9, np.nan):
         with pytest.raises(ValueError, match=r"width must be an angle in radians, .* got"):
             tokens(0.0, width=width)
+    for places in (0.0, ["a", "b", "c"], [[1.0, 2.0]]):
+        with pytest.raises(ValueError, match=r"points on the sphere must be vectors .* got"):
+            mf.Density(mf.Sphere(), np.ones((2, 1, 1)) * [[[1.0]], [[0.0]]])(places)
     # A density has as many degrees as it has, whatever the width.
     assert mf.Density(mf.Circle(), [1.0, 0.25])(0.0, width=1e-9) == pytest.approx(1.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.commands.main import main
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError, not_written, replace_bytes
 from meanfield.outputs import recorder
@@ -61,6 +63,53 @@ def test_moments_are_those_of_the_measures(run: Run) -> None:
     for moments, measure in zip(run.moments, run.measures, strict=True):
         assert measure is not None
         assert np.array_equal(measure.moments(run.moments.shape[1] - 1), moments)
+
+
+def test_density_at_a_saved_time_whatever_carries_it() -> None:
+    """A notebook would have to know which class carries which time, and the scaled time of each."""
+    law = mf.perturbed_uniform([[1, 0.2, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA, law)
+    made = mf.simulate(problem, until=2.0, unit="paper", save=5, representation="characteristics")
+    at = np.array([[0.0, 1.0], [2.0, -3.0]])
+    exact = mf.simulate(problem, until=2.0, unit="paper", save=5, representation="density")
+    found = made.density(at, time=0.5 * (1 + 1e-12))
+    assert found == pytest.approx(exact.density(at, time=0.5), abs=1e-9)
+    np.testing.assert_array_equal(made.density(at), made.density(at, time=2.0))
+    tokens = mf.simulate(problem, until=1.0, save=2, representation="particles", tokens=10, seed=1)
+    assert tokens.density(0.0, width=0.5) == tokens.measures[-1].smoothed(0.5)(0.0)
+    for run, options, message in (
+        (made, {"time": 0.6}, r"t = 0.6 \(paper time\) is no saved time: beside it lie 0.5 and 1"),
+        (made, {"time": 3.0}, "beside it lie 2. Take one of run.time"),
+        (tokens, {}, "10 points have no density. Give width="),
+        (replace(made, measures=(None,) * 5), {}, "the state at t = 2 was not kept"),
+        (replace(made, scaled_time=np.zeros(0)), {}, "the run has no saved times"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run.density(at, **options)
+
+
+@pytest.mark.parametrize("name", ["circle", "sphere"])
+def test_nodes_of_a_file_carry_their_density(name: str, tmp_path: Path) -> None:
+    """A run that was loaded would show bare nodes."""
+    (tmp_path / "x.toml").write_text(
+        f"""[problem]
+manifold = "{name}"
+beta = 2.0
+[initial]
+name = "von_mises_fisher"
+concentration = 1.0
+[representation]
+name = "characteristics"
+[time]
+end = 0.1
+save = 2
+"""
+    )
+    assert main(["run", str(tmp_path / "x.toml"), "--quiet"]) == 0
+    run = load(tmp_path / "x.h5")
+    at = run.manifold.random_points(5, np.random.default_rng(0))
+    first = run.problem.initial_measure()
+    assert run.density(at, time=0.0) == pytest.approx(first(at), rel=1e-6)
 
 
 def test_attributes_are_facts_of_the_problem() -> None:

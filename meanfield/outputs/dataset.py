@@ -6,6 +6,7 @@ Variables:
     moments       (time, degree) complex on the circle, (time, kind, degree, order) on the sphere
     observables   by name; clusters_count, clusters_mass, clusters_centre
     diagnostics   as diagnostics_<name>
+    density       (time, angle) or (time, lat, lon), if a grid is asked for
     growth_rates  (degree), as far as the moments go; NaN where no rate is stored
 """
 
@@ -15,7 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from meanfield.arrays import FloatArray
+from meanfield.manifolds import Manifold
+from meanfield.measures import Density
 from meanfield.observables import OBSERVABLES, entry_axis
+from meanfield.pictures.projections import directions
 from meanfield.runs import Run
 
 if TYPE_CHECKING:
@@ -29,13 +34,20 @@ _LONG_NAMES = {name: entry.long_name for name, entry in OBSERVABLES.items()} | {
 _UNITS = {"clusters/centre": "rad"}
 
 
-def to_xarray(run: Run) -> xarray.Dataset:
-    """Dataset of a run: moments, observables, diagnostics and growth rates.
+def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) -> xarray.Dataset:
+    """Dataset of a run: moments, observables, diagnostics, growth rates; its density on a grid.
 
     Parameters
     ----------
     run : Run
         Its states are not copied; they stay in `run.measures`.
+    grid : int, optional
+        Adds `density` relative to uniform on that many angles in [-pi, pi), coordinate `angle`; on
+        the sphere on so many longitudes, `lon`, and half as many latitudes, `lat`, all in radians
+        and in the middle of equal cells. NaN where a state was not kept, and at times of tokens and
+        atoms unless a width is given.
+    width : float, optional
+        Angle over which to smooth the density of every time, see `Measure.smoothed`.
 
     Returns
     -------
@@ -46,7 +58,8 @@ def to_xarray(run: Run) -> xarray.Dataset:
     Raises
     ------
     ValueError
-        If xarray is not installed.
+        If xarray is not installed, the grid has fewer than 2 angles, or there is a width and no
+        grid.
 
     Examples
     --------
@@ -58,13 +71,15 @@ def to_xarray(run: Run) -> xarray.Dataset:
     >>> dict(dataset.moments.sizes), float(dataset.energy.sel(time=0.0).round(6))
     ({'time': 3, 'degree': 13}, 0.0025)
     """
+    if grid is None and width is not None:
+        raise ValueError("width is of the density on a grid: give grid=, such as grid=360.")
     try:
         import xarray
     except ImportError:
         raise ValueError("to_xarray needs xarray: pip install xarray h5netcdf.") from None
     time = xarray.Variable("time", run.time, _time_attributes(run))
     space, moments = run.manifold, np.asarray(run.moments)
-    variables = {
+    variables: dict[str, Any] = {
         "moments": (
             ("time", *space.modal_axes),
             moments,
@@ -95,9 +110,47 @@ def to_xarray(run: Run) -> xarray.Dataset:
         coordinates[axis] = np.arange(length)
     if "clusters/mass" in run.observables:
         coordinates["cluster"] = np.arange(run.observables["clusters/mass"].shape[1])
+    if grid is not None:
+        places, points = _grid(run.manifold, grid)
+        coordinates |= places
+        variables["density"] = (
+            ("time", *places),
+            _densities(run, points, width),
+            {"long_name": "density relative to uniform"} | ({"width": width} if width else {}),
+        )
     # NetCDF knows no booleans.
     attributes = {k: int(v) if isinstance(v, bool) else v for k, v in run.attributes.items()}
     return xarray.Dataset(variables, coordinates, attributes)
+
+
+def _grid(space: Manifold, count: int) -> tuple[dict[str, Any], FloatArray]:
+    """Coordinates of the middles of equal cells, and these as points (lat, lon, 3) or (angle,)."""
+    if not (isinstance(count, int | np.integer) and count >= 2):
+        raise ValueError(f"grid must be a number of angles, at least 2, got {count!r}.")
+    angles = 2 * np.pi * (np.arange(count) + 0.5) / count - np.pi
+    radians = {"units": "rad"}
+    if space.dimension == 1:
+        return {"angle": ("angle", angles, radians)}, angles
+    rows = count // 2
+    latitudes = np.pi * (np.arange(rows) + 0.5) / rows - 0.5 * np.pi
+    places = {
+        "lat": ("lat", latitudes, radians | {"long_name": "latitude"}),
+        "lon": ("lon", angles, radians | {"long_name": "longitude"}),
+    }
+    return places, directions(*np.meshgrid(angles, latitudes))
+
+
+def _densities(run: Run, points: FloatArray, width: float | None) -> FloatArray:
+    """Density at points at every saved time; NaN where there is none."""
+    nothing = np.full(points.shape[: 1 + (run.manifold.dimension > 1)], np.nan)
+    return np.array(
+        [
+            measure(points, width=width)
+            if measure is not None and (width or isinstance(measure, Density) or measure.cell_order)
+            else nothing
+            for measure in run.measures
+        ]
+    )
 
 
 def _time_attributes(run: Run) -> dict[str, Any]:

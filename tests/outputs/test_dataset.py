@@ -124,3 +124,42 @@ def test_resumed_run_files_are_opened_too(path):
     assert main(["run", str(config), "-o", str(path), "--resume", "--quiet", *longer]) == 0
     with xarray.open_dataset(path, engine="h5netcdf") as file:
         assert file.sizes["time"] == 11
+
+
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
+def test_density_stands_on_a_grid_where_there_is_one(space):
+    """A map would be turned, upside down, or tokens be shown as a density of zero."""
+    law = mf.von_mises_fisher(2.0, 0.5 if space.dimension == 1 else [0.0, 0.6, 0.8])
+    problem = mf.Problem(space, mf.exponential(3.0), mf.USA, law)
+    run = simulate(problem, until=0.05, unit="paper", save=2)
+    dataset = run.to_xarray(grid=64)
+    assert dataset.time.attrs["units"] == "paper time" and dataset.time.values[-1] == 0.05
+    density = dataset.density.sel(time=0.05)
+    if space.dimension == 1:
+        assert float(density.mean()) == pytest.approx(1.0, abs=1e-14)
+        at = density.idxmax("angle")
+        assert float(density.sel(angle=at)) == run.density(float(at))
+        assert abs(float(at) - 0.5) < 0.1
+    else:
+        assert density.sizes == {"lat": 32, "lon": 64}
+        # Of the middles of cells: to the square of their height.
+        assert float(density.weighted(np.cos(density.lat)).mean()) == pytest.approx(1.0, rel=1e-3)
+        at = density.argmax(...)
+        where = float(density.lon[at["lon"]]), float(density.lat[at["lat"]])
+        assert where == pytest.approx((np.pi / 2, np.arcsin(0.8)), abs=0.1)
+    tokens = simulate(problem, until=0.1, save=2, representation="particles", tokens=5, seed=1)
+    assert np.isnan(tokens.to_xarray(grid=8).density).all()
+    smooth = tokens.to_xarray(grid=8, width=0.5).density
+    assert (smooth > 0).all() and smooth.attrs["width"] == 0.5
+
+
+def test_grid_that_is_none_is_refused():
+    """A dataset without its density, or an error of NumPy, would come instead."""
+    run = simulate(mf.Problem(mf.Circle(), mf.linear()), until=1.0, save=2)
+    for options, message in (
+        ({"width": 0.1}, "width is of the density on a grid: give grid="),
+        ({"grid": 1}, "grid must be a number of angles, at least 2, got 1"),
+        ({"grid": "fine"}, "at least 2, got 'fine'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run.to_xarray(**options)
