@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from meanfield.observables import observable
     from meanfield.observables.cluster_tree import cluster_tree
     from meanfield.outputs.result_file import load
+    from meanfield.own_laws import from_function, from_values
     from meanfield.problem import Problem
     from meanfield.runs import Run
     from meanfield.sampling import sample_tokens
@@ -86,7 +87,9 @@ __all__ = [
     "ensemble",
     "exponential",
     "from_density",
+    "from_function",
     "from_points",
+    "from_values",
     "growth_rate_max",
     "growth_rates",
     "linear",
@@ -131,6 +134,7 @@ _MODULES = {
     "observables": "observable",
     "observables.cluster_tree": "cluster_tree",
     "outputs.result_file": "load",
+    "own_laws": "from_function from_values",
     "problem": "Problem",
     "runs": "Run",
     "sampling": "sample_tokens",

@@ -34,6 +34,7 @@ FLOORS = [
     ["manifolds"],
     ["measures", "positivity"],
     ["initial", "sampling", "transport"],
+    ["own_laws"],
     ["problem"],
     ["fields"],
     ["theory", "observables"],

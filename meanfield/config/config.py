@@ -286,6 +286,7 @@ def _input_files(folder: Path, tables: dict[str, Any]) -> list[Path]:
     named = [folder / initial[key] for key in ("file", "path") if key in initial]
     code = [
         tables["problem"].get("attention", ""),
+        initial.get("function", ""),
         *tables.get("output", {}).get("observables", []),
     ]
     return [*named, *(folder / each.rpartition(":")[0] for each in code if ":" in each)]

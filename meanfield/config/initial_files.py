@@ -1,18 +1,23 @@
-"""Initial measures that come from files: tokens in .npy, the last state of a run."""
+"""Initial measures that come from files: tokens or values in .npy, the last state of a run."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from typing import BinaryIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.compute.limits import available_memory
 from meanfield.config.keys import shortened, shown
 from meanfield.config.python_file import Folder
 from meanfield.initial import GivenPoints, InitialLaw, from_density, from_points, in_radians
 from meanfield.measures import Density
+from meanfield.own_laws import from_values
 from meanfield.problem import Problem
 
 
@@ -24,7 +29,38 @@ def tokens_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
     ValueError
         If the file is not there, no .npy file, or holds anything but real numbers.
     """
-    label, path = f"file = {shown(file)}", folder.path / file
+    label = f"file = {shown(file)}"
+    points = _numbers(label, folder.path / file, "tokens").astype(np.float64)
+    with _named(label):
+        # Now, when the name of the file is known.
+        return from_points(bare.space.check_points(in_radians(points)))
+
+
+def values_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
+    """Density of the values on a grid in a .npy file.
+
+    Raises
+    ------
+    ValueError
+        As `tokens_from_file`; or as `from_values`.
+    """
+    label = f"file = {shown(file)}"
+    values = _numbers(label, folder.path / file, "values")
+    with _named(label):
+        return from_values(values)
+
+
+@contextmanager
+def _named(label: str) -> Iterator[None]:
+    """Errors of what a file holds, with the file."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{label}: {error}") from None
+
+
+def _numbers(label: str, path: Path, what: str) -> npt.NDArray[Any]:
+    """Real numbers of a .npy file, at least one."""
     # A pipe or a device would make us wait, or never end.
     if not path.is_file():
         raise ValueError(f"{label}: no such file.")
@@ -33,7 +69,7 @@ def tokens_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
             warnings.simplefilter("ignore")
             need = _bytes_to_read(opened)
             if need <= available_memory():
-                points = np.lib.format.read_array(opened, allow_pickle=False)
+                numbers = np.lib.format.read_array(opened, allow_pickle=False)
                 need = 0.0
     except MemoryError:
         raise ValueError(f"{label} needs more memory than there is, or is damaged.") from None
@@ -50,19 +86,15 @@ def tokens_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
     if need:
         raise ValueError(
             f"{label} says that it holds {need / 2**30:.3g} GiB of numbers; this process may use "
-            f"{available_memory() / 2**30:.3g} GiB. Take fewer tokens, or a machine with more."
+            f"{available_memory() / 2**30:.3g} GiB. Take fewer {what}, or a machine with more."
         )
-    if points.size == 0:
-        raise ValueError(f"{label} holds no tokens, expected at least one.")
-    if points.dtype.kind not in "fiu" or points.ndim == 0:
+    if numbers.size == 0:
+        raise ValueError(f"{label} holds no {what}, expected at least one.")
+    if numbers.dtype.kind not in "fiu" or numbers.ndim == 0:
         raise ValueError(
-            f"{label} holds {points.dtype} of shape {points.shape}, expected real numbers."
+            f"{label} holds {numbers.dtype} of shape {numbers.shape}, expected real numbers."
         )
-    try:
-        # Now, when the name of the file is known.
-        return from_points(bare.space.check_points(in_radians(points)))
-    except ValueError as error:
-        raise ValueError(f"{label}: {error}") from None
+    return numbers
 
 
 class _OtherFile(Exception):

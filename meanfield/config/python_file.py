@@ -47,10 +47,13 @@ class Folder:
         Given. Paths inside the run file are relative to it.
     code : str
         Given. A `Permission`.
+    section : str
+        Given. The section that is read, for errors.
     """
 
     path: Path
     code: Permission = "inside"
+    section: str = ""
 
 
 def file_function(label: str, folder: Folder, reference: str, of: str = "") -> FileFunction:

@@ -8,7 +8,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from meanfield.config.initial_files import last_state_of_run, tokens_from_file
+from meanfield.config.initial_files import (
+    last_state_of_run,
+    tokens_from_file,
+    values_from_file,
+)
 from meanfield.config.keys import (
     ConfigError,
     Key,
@@ -37,6 +41,7 @@ from meanfield.initial import (
 )
 from meanfield.kernels import KERNELS, zonal
 from meanfield.manifolds import MANIFOLDS
+from meanfield.own_laws import from_function
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_range
 from meanfield.theory.stability import dominant_degree
@@ -151,7 +156,7 @@ def initial_law(section: str, folder: Folder, table: Any, bare: Problem) -> Init
         )
     values = read_table(section, table, {"name": Key(string, name), **keys_of(INITIAL[name])})
     del values["name"]
-    return INITIAL[name](folder, bare, **values)
+    return INITIAL[name](replace(folder, section=section), bare, **values)
 
 
 def _vector(value: Any) -> list[float]:
@@ -256,17 +261,24 @@ def _atoms(
     return from_points(np.array(places), None if weights is None else np.array(weights), "atoms")
 
 
+def _function(folder: Folder, bare: Problem, /, function: str) -> InitialLaw:
+    label = f"{folder.section} function = {shown(function)}"
+    return from_function(file_function(label, folder, function))
+
+
 INITIAL: dict[str, Callable[..., InitialLaw]] = {
     "uniform": _uniform,
     "perturbed_uniform": _perturbed_uniform,
     "von_mises_fisher": _von_mises_fisher,
     "mixture": _mixture,
     "sampled": _sampled,
+    "function": _function,
+    "values": values_from_file,
     "file": last_state_of_run,
     "tokens": tokens_from_file,
     "atoms": _atoms,
 }
 """Initial laws that a run file names, as functions of their keys after folder and problem."""
 
-INITIAL_FROM_FILES = ("file", "tokens")
+INITIAL_FROM_FILES = ("file", "tokens", "function", "values")
 """Those that other files hold."""

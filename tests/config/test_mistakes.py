@@ -32,7 +32,7 @@ MISTAKES = [
     ("problem.kernel=zonal", '[problem] kernel = "zonal" needs either multipliers'),
     ("problem=1", "[problem] must be a table, got 1."),
     ("initial=1", "[initial] must be a table, got 1."),
-    ("initial.name=gauss", '[initial] name = "gauss" is not known. Known: atoms, file, mixture,'),
+    ("initial.name=gauss", '[initial] name = "gauss" is not known. Known: atoms, file, function,'),
     ("initial.name=[1]", "[initial] name = [1] is not known."),
     ("initial.tokens=9", "[initial] 'tokens' is not a key of this section. Known: modes, name."),
     ("initial.modes=[[1, 2.0, 0]]", "[initial] density is negative: -1 at 3.1416."),

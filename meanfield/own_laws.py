@@ -1,0 +1,264 @@
+"""Initial laws of the user's own: a density given by a function, or by its values on a grid.
+
+Both are made a series. A function is sampled on finer and finer grids until its spectrum has
+decayed to rounding; values are what they are, and the series goes through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from meanfield.arrays import EPS, FloatArray, ModalArray, same_value, value_of
+from meanfield.checks import came, checked
+from meanfield.compute.limits import available_memory
+from meanfield.initial import InitialLaw
+from meanfield.measures import Density
+from meanfield.positivity import checked_positive
+
+if TYPE_CHECKING:
+    from meanfield.manifolds.manifold import Manifold
+
+# Degree of the first grid, by dimension: what is narrower than its nodes might not be seen.
+_FIRST_DEGREE = {1: 256, 2: 64}
+# Sizes of the last quarter of degrees, of the largest: rounding of a sum of the values.
+_DECAYED = 8 * EPS
+# A steep function magnifies the rounding of its argument, and its spectrum ends in a plateau: taken
+# below this share only, which no kink reaches by the largest degree.
+_PLATEAU = 1e-11
+# Nodes, values, the user's temporaries and transforms, in doubles a node.
+_DOUBLES_PER_NODE = 12
+
+
+@checked
+def from_function(function: Callable[[FloatArray], FloatArray]) -> InitialLaw:
+    """Density proportional to a smooth function of your own.
+
+    Parameters
+    ----------
+    function : callable
+        Density relative to uniform, up to a factor: it is divided by its mean. On the circle it
+        gets angles, shape (n,), on the sphere unit vectors, shape (n, 3), and answers with n real
+        numbers, finite and not negative. Not made for features narrower than 0.01 on the circle,
+        0.03 on the sphere, in a density that is smooth elsewhere: they may fall between the nodes.
+
+    Returns
+    -------
+    InitialLaw
+        Equal if it is the same function; pickles if the function does, as a lambda does not.
+
+    Raises
+    ------
+    TypeError
+        If it is no function; when built, if it does not answer with real numbers.
+    ValueError
+        When built: if values are not finite, negative, or all zero, or if the spectrum has not
+        decayed to rounding by the largest degree, as of functions with jumps and kinks.
+
+    See Also
+    --------
+    from_values : from measurements, of which there are no more.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = from_function(lambda theta: np.exp(2.0 * np.cos(theta)))
+    >>> law.build(mf.Circle()).coefficients[1].real.round(6)
+    np.float64(0.697775)
+    """
+    return GivenFunction(function)
+
+
+@dataclass(frozen=True)
+class GivenFunction:
+    """The law that `from_function` makes."""
+
+    function: Callable[[FloatArray], FloatArray]
+    name: str = field(default="function", init=False)
+
+    def build(self, manifold: Manifold) -> Density:
+        """Density of the function, as many degrees as it needs."""
+        series = _series(manifold, lambda points: self._values(manifold, points))
+        return checked_positive(Density(manifold, series), "The function must not be negative")
+
+    def _values(self, manifold: Manifold, points: FloatArray) -> FloatArray:
+        """Values at points, if they may be those of a density."""
+        what = "angles" if points.ndim == 1 else "unit vectors"
+        asked = f"it gets all {what} at once, shape {points.shape}: use numpy, not math or if"
+        try:
+            values = np.asarray(self.function(points))
+        except (TypeError, ValueError) as error:
+            # Those of other classes, as of a run file's Python, say enough.
+            if type(error) not in (TypeError, ValueError):
+                raise
+            raise type(error)(f"the function of the density failed ({error}): {asked}.") from error
+        if values.dtype.kind not in "biuf":
+            raise TypeError(
+                f"the function of the density gave {values.dtype}, expected real numbers: {asked}."
+            )
+        if values.shape != points.shape[:1]:
+            raise ValueError(
+                f"the function of the density gave shape {values.shape}, expected "
+                f"{points.shape[:1]}: {asked}."
+            )
+        _check_values(values, lambda i: f" at {np.round(points[i], 4)}", "the function")
+        return values.astype(np.float64)
+
+    def __repr__(self) -> str:
+        """What makes it again, by the name of the function."""
+        return f"from_function({getattr(self.function, '__name__', repr(self.function))})"
+
+
+def _check_values(values: FloatArray, place: Callable[[int], str], whose: str) -> None:
+    """Refuse values that are no density's: not finite, negative or all zero."""
+    flat = values.reshape(-1)
+    if not np.all(np.isfinite(flat)):
+        i = int(np.argmin(np.isfinite(flat)))
+        raise ValueError(f"{whose} is {flat[i]}{place(i)}: a density is finite everywhere.")
+    i = int(np.argmin(flat))
+    if flat[i] < -_NEGATIVE * np.abs(flat).max():
+        raise ValueError(f"{whose} is {flat[i]:.4g}{place(i)}: a density is not negative.")
+    if not np.any(flat > 0):
+        raise ValueError(f"{whose} is 0 everywhere: a density has a mass.")
+
+
+# Rounding of what is zero.
+_NEGATIVE = 1e-13
+
+
+def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> ModalArray:
+    """Coefficients of a function to rounding, divided by its mean."""
+    degree, largest = _FIRST_DEGREE[space.dimension], space.largest_degree
+    while True:
+        grid = space.grid(degree)
+        series = grid.to_modal(values_at(grid.points))
+        series = series / series[0].real
+        sizes = space.sizes_by_degree(series)
+        # Two parts of the spectrum, to see whether it still falls.
+        middle, last = sizes[degree // 2 : 3 * degree // 4].max(), sizes[3 * degree // 4 :].max()
+        noise = max(middle, last) / sizes.max()
+        decayed = last <= _DECAYED * sizes.max()
+        if decayed or (noise <= _PLATEAU and middle < 2.0 * last):
+            kept = sizes > (_DECAYED if decayed else 2.0 * noise) * sizes.max()
+            return space.resize(series, int(np.flatnonzero(kept)[-1]))
+        finer = min(2 * degree, largest)
+        # Twice the degree has 2^dimension as many nodes.
+        need = 8 * _DOUBLES_PER_NODE * len(grid.weights) * 2**space.dimension
+        if degree == largest or need > available_memory():
+            raise ValueError(
+                f"the function is not smooth enough: at degree {degree} its spectrum is still "
+                f"{last:.2g} of the mean. Smooth its jumps and kinks, as by tanh in place of a "
+                "step, or widen its narrowest peak."
+            )
+        degree = finer
+
+
+@checked
+def from_values(values: FloatArray) -> InitialLaw:
+    """Density proportional to values on a grid, made a series that goes through them.
+
+    Parameters
+    ----------
+    values : array_like
+        Density relative to uniform, up to a factor: finite, not negative.
+
+        Circle: shape (n,), at the angles 2 pi j / n, j = 0 ... n - 1.
+
+        Sphere: shape (n, 2 n), n even, at colatitudes pi i / n from the north pole on,
+        i = 0 ... n - 1, and longitudes pi j / n; the series has degrees up to n / 2 - 1. Or a
+        pyshtools.SHGrid, 'DH2' (this grid) or 'GLQ' (Gauss-Legendre rings), extended or not.
+
+    Returns
+    -------
+    InitialLaw
+
+    Raises
+    ------
+    TypeError
+        If the values are no real numbers.
+    ValueError
+        If they are not finite, negative or all zero; when built, if the shape is that of no grid
+        or the series is negative between the nodes, as next to jumps.
+
+    References
+    ----------
+    Driscoll, Healy, Computing Fourier transforms and convolutions on the 2-sphere, Adv. Appl. Math.
+    15 (1994), 202-250: the weights of the first grid of the sphere, which pyshtools has.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> theta = 2 * np.pi * np.arange(64) / 64
+    >>> law = from_values(np.exp(2.0 * np.cos(theta)))
+    >>> law
+    from_values((64,) values)
+    >>> law.build(mf.Circle()).coefficients[1].real.round(6)
+    np.float64(0.697775)
+    """
+    grid, own = "DH", cast(Any, values)
+    if hasattr(values, "to_array"):
+        array, grid = own.to_array(), own.grid
+        # An extended pyshtools.SHGrid says the first longitude again, and the south pole.
+        values = array[: -1 if grid == "DH" else None, :-1] if own.extend else array
+    given = np.array(values)
+    if given.dtype.kind not in "biuf":
+        raise TypeError(f"from_values: values must be an array of real numbers, got {came(given)}.")
+    if given.size == 0:
+        raise ValueError(f"values have shape {given.shape}, expected at least one.")
+    given = given.astype(np.float64)
+    _check_values(given, lambda i: f" at index {np.unravel_index(i, given.shape)}", "the density")
+    return GivenValues(given, grid)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenValues:
+    """The law that `from_values` makes."""
+
+    values: FloatArray
+    grid: str
+    name: str = field(default="values", init=False)
+
+    __eq__, __hash__ = same_value, value_of
+
+    def build(self, manifold: Manifold) -> Density:
+        """Density of the values, if it is not negative between them."""
+        make = _on_circle if manifold.dimension == 1 else _on_sphere
+        series = make(self.values, self.grid)
+        density = Density(manifold, series / series.flat[0].real)
+        return checked_positive(density, "Smooth the values, or give more of them")
+
+    def __repr__(self) -> str:
+        """What makes it, without its numbers."""
+        return f"from_values({self.values.shape} values)"
+
+
+def _on_circle(values: FloatArray, grid: str) -> ModalArray:
+    """Coefficients of the trigonometric polynomial of least degree through the values."""
+    if values.ndim != 1:
+        raise ValueError(
+            f"values have shape {values.shape}, expected (n,) on the circle, at the angles "
+            "2 pi j / n."
+        )
+    series = np.fft.rfft(values, norm="forward")
+    if len(values) % 2 == 0:
+        # On the nodes cos(n theta / 2) is half of e^{i n theta / 2} and its conjugate each.
+        series[-1] *= 0.5
+    return np.asarray(series)
+
+
+def _on_sphere(values: FloatArray, grid: str) -> ModalArray:
+    """Coefficients as pyshtools has them, (2, L + 1, L + 1), by its quadrature."""
+    from pyshtools import SHGrid
+
+    rings = len(values)
+    if grid == "DH" and (values.shape != (rings, 2 * rings) or rings % 2):
+        raise ValueError(
+            f"values have shape {values.shape}, expected (n, 2 n) with n even on the sphere: "
+            "colatitudes pi i / n from the north pole on, without the south pole, and longitudes "
+            "pi j / n. Another grid is given as a pyshtools.SHGrid."
+        )
+    found = SHGrid.from_array(values, grid=grid).expand(normalization="4pi", csphase=1)
+    return np.asarray(found.coeffs)
