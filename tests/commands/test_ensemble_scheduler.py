@@ -71,7 +71,7 @@ def test_ensemble_survives_a_killed_worker(
     expected = json.loads(capfd.readouterr().out)
     killing = Killing(cluster, 6)
     monkeypatch.setattr(studies, "finished", killing)
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", np.inf)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 1e6)
     place = ("-o", str(there), "--scheduler", cluster.address, "--json")
     assert main(["ensemble", str(config), *place]) == 0
     said = capfd.readouterr()
