@@ -119,7 +119,8 @@ def plateaus_of(run: Run) -> tuple[Plateau, ...]:
     if len(tree.numbers):
         span = float(run.scaled_time[-1] / run.scaled_time[run.scaled_time > 0][0])
         return plateaus(tree, lasting=span**NARROWEST)
-    counts = run.observables["clusters/count"]
+    # NaN where nothing has separated, which is no plateau: it differs from everything.
+    counts = run.cluster_counts()
     begins = np.flatnonzero(np.diff(counts, prepend=np.nan))
     ends = np.append(begins[1:], len(counts)) - 1
     mass = run.observables["clusters/mass"]

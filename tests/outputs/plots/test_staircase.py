@@ -79,6 +79,12 @@ def test_run_without_atoms_shows_the_stored_clusters() -> None:
     assert "0.5, 0.3, 0.2" in texts
 
 
+def test_uniform_is_no_plateau_of_one_cluster() -> None:
+    """A nearly uniform density would be named one cluster of mass 1."""
+    run = mf.simulate(PROBLEM, until=4.0, save=5, representation="density")
+    assert plateaus_of(run) == ()
+
+
 def test_time_axis_is_logarithmic_also_for_linear_saves() -> None:
     """Time 0 has no place on it, the others have."""
     run = mf.simulate(PROBLEM, until=4.0, save=5)
