@@ -87,7 +87,7 @@ def came(value: object) -> str:
         return "None"
     if isinstance(value, type):
         return f"the class {value.__name__}"
-    if isinstance(value, FunctionType):
+    if callable(value) and hasattr(value, "__name__"):
         return f"the function {value.__name__}"
     if isinstance(value, np.ndarray):
         kind = "" if value.dtype.kind in "fiu" else f" of {value.dtype}"
@@ -95,22 +95,6 @@ def came(value: object) -> str:
     text = one_line(_SHOWN.repr(value))
     ours = type(value).__module__.startswith("meanfield.")
     return text if ours else f"{text} ({type(value).__name__})"
-
-
-def one_of(value: str, known: Iterable[str]) -> str:
-    """A name if it is known.
-
-    Raises
-    ------
-    ValueError
-        If it is not, with the rest of a sentence: those that are, and the one that is nearest.
-    """
-    names = sorted(known)
-    if value in names:
-        return value
-    near = nearest_name(str(value), names)
-    meant = f"; did you mean {near!r}?" if near else "."
-    raise ValueError(f"must be one of {', '.join(map(repr, names))}, got {came(value)}{meant}")
 
 
 def made(what: str, value: Any, *wanted: type) -> Any:
@@ -225,8 +209,8 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
                 raise TypeError(f"{name}: {each} is not known{meant} Known: {', '.join(named)}.")
         if len(given) > len(ordered):
             extra = came(given[len(ordered)])
-            rest = [f"{each}=..." for each in named if each not in ordered]
-            remedy = f"; others have names: {', '.join(rest)}" if rest else ""
+            rest = [each for each in named if each not in ordered]
+            remedy = f"; by name there are {', '.join(rest)}" if rest else ""
             raise TypeError(f"{name}: {extra} is one argument too many; {order()}{remedy}.")
 
     @wraps(function)
@@ -276,7 +260,7 @@ def kind_of(hint: Any) -> Kind:
     if origin in (Union, UnionType):
         return _either([kind_of(member) for member in members])
     if origin is Literal:
-        return Kind("a string", lambda value: one_of(_string(value), members))
+        return _one_of(members)
     if origin is np.ndarray:
         return _array(get_args(members[1])[0])
     if origin is Callable:
@@ -334,6 +318,20 @@ def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise Mismatch
     return value
+
+
+def _one_of(names: Sequence[str]) -> Kind:
+    *others, last = map(repr, names)
+    words = f"{', '.join(others)} or {last}" if others else last
+
+    def take(value: Any) -> Any:
+        if _string(value) in names:
+            return value
+        near = nearest_name(value, names)
+        meant = f"; did you mean {near!r}?" if near else "."
+        raise ValueError(f"must be {words}, got {came(value)}{meant}")
+
+    return Kind(words, take)
 
 
 def _function(value: Any) -> Any:
@@ -433,6 +431,8 @@ def _sequence_of(kind: Kind) -> Kind:
         items = [_item(i, kind, item) for i, item in enumerate(_items(value))]
         return tuple(items) if isinstance(value, tuple) else items
 
+    if kind.words == "anything":
+        return Kind("a list", take)
     return Kind(f"a list of {many}" if many else f"a list, each entry {kind.words}", take)
 
 

@@ -50,7 +50,7 @@ def test_good_arguments_come_through_as_the_function_wants_them() -> None:
         ((Flow, [1.0]), {}, TypeError, r"flow must be a flow: .*; write Flow\(\), with brackets"),
         ((mf.SA,), {}, TypeError, "times is missing: give a list of numbers"),
         ((mf.SA, 1), {}, TypeError, "times must be a list of numbers, got 1"),
-        ((mf.SA, [], 2), {}, TypeError, "too many; .*; others have names: masses=..., count="),
+        ((mf.SA, [], 2), {}, TypeError, "too many; .*; by name there are masses, count"),
         ((mf.SA, [1]), {"times": 2}, TypeError, "times is given twice"),
         ((mf.SA, "1"), {}, TypeError, r"times must be a list of numbers, got '1' \(str\)"),
         ((mf.SA, [1, None]), {}, TypeError, r"times \[1\] must be a number, got None"),
@@ -191,7 +191,7 @@ LAW = mf.von_mises_fisher(2.0)
         ),
         (lambda: mf.mixture([{"weight": 1.0}]), "component: concentration is missing"),
         (lambda: mf.mixture([{"weight": 1.0, "kappa": 2.0}]), "kappa is not known. Known: weight"),
-        (lambda: mf.von_mises_fisher(1.0, 20.0), "too many; .*; others have names: mean=..."),
+        (lambda: mf.von_mises_fisher(1.0, 20.0), "too many; .*; by name there are mean"),
         (lambda: mf.von_mises_fisher(2.0, centre=1.0), "centre is not known. Known: concentration"),
         (lambda: mf.sampled(100, 0, -1), "max_degree must be at least 0, got -1"),
         (lambda: mf.sample_tokens(LAW.build(C), 10, -1), "rng must be at least 0, got -1"),
@@ -251,7 +251,7 @@ LAW = mf.von_mises_fisher(2.0)
         ),
         (
             lambda: mf.load("x.h5", "al"),
-            "states must be one of 'all', 'last', 'none', got 'al' .*all'",
+            "states must be 'all', 'last' or 'none', got 'al' .*all'",
         ),
         (lambda: mf.ensemble(lambda: 3), r"problem\(\) must give a problem, .*, got 3 \(int"),
         (lambda: mf.phase_diagram(lambda b: 3, [1]), r"problem_at\(beta\) must give a problem"),
@@ -275,6 +275,28 @@ LAW = mf.von_mises_fisher(2.0)
         (
             lambda: mf.wasserstein(LAW.build(C), LAW.build(C), tolerance=-1),
             "tolerance must be at least",
+        ),
+        (lambda: mf.simulate(C, until=1), r"problem must be a problem, .*, got Circle\(\)"),
+        (
+            lambda: mf.simulate(mf.Problem(C, K), until="1"),
+            r"until must be a number, got '1' \(str",
+        ),
+        (
+            lambda: mf.simulate(mf.Problem(C, K), 1, tokens=10.5),
+            "tokens must be an integer, got 10.5",
+        ),
+        (
+            lambda: mf.simulate(mf.Problem(C, K), 1, tolerence=1),
+            r"did you mean tolerance\? Known: pr",
+        ),
+        (
+            lambda: mf.simulate(mf.Problem(C, K), 1, stop=3),
+            "stop must be 'one_cluster' or a functi",
+        ),
+        (lambda: mf.simulate(mf.Problem(C, K), 1, observables=3), "must be a list or a dictionary"),
+        (
+            lambda: mf.observable(len, "a"),
+            "observable: name must be a string, got the function len",
         ),
         (lambda: mf.load(3), r"path must be a string or a path, got 3 \(int\)"),
     ],
