@@ -13,6 +13,7 @@ from meanfield.commands.streams import BARS, Forgiving, say
 
 T = TypeVar("T")
 _SECONDS_BETWEEN_LINES = 5.0
+_SECONDS_OF_SILENCE = 30.0
 
 
 def shown(
@@ -73,25 +74,66 @@ def shown(
                 bar.update(1 if weight is None else weight(item))
                 yield item
         return
-    began = clock.monotonic()
-    wait = _SECONDS_BETWEEN_LINES if first_line is None else first_line
-    due = began + wait
+    pulse = _Pulse(label, _SECONDS_BETWEEN_LINES if first_line is None else first_line)
+    due = pulse.began + pulse.wait
     done = found = 0.0
-    for i, item in enumerate(_announced(stream, label, wait)):
-        if i == 0 and before is not None:
-            done = found = before(item)
-        done += 1 if weight is None else weight(item)
-        for line in lines(item) if lines is not None else ():
-            say(f"{label}: {line}")
-        now = clock.monotonic()
-        if now >= due and found < done < total:
+    with pulse.beating():
+        for i, item in enumerate(stream):
+            if i == 0 and before is not None:
+                done = found = before(item)
+            done += 1 if weight is None else weight(item)
+            for line in lines(item) if lines is not None else ():
+                pulse.tell(line)
             words = f", {note(item)}" if note is not None else ""
             part = f"{done:.0f}/{total:.0f}" if weight is None else f"{100 * done / total:.0f} %"
-            spent = now - began
-            left = _rounded((total - done) * spent / (done - found))
-            say(f"{label}: {part}{words}, {spent:.0f} s, about {left} s left")
-            due = now + _SECONDS_BETWEEN_LINES
-        yield item
+            pulse.reached = part + words
+            now = clock.monotonic()
+            if now >= due and found < done < total:
+                spent = now - pulse.began
+                left = _rounded((total - done) * spent / (done - found))
+                pulse.tell(f"{pulse.reached}, {spent:.0f} s, about {left} s left")
+                due = now + _SECONDS_BETWEEN_LINES
+            yield item
+
+
+class _Pulse:
+    """Signs of life where no item comes: that it has begun, and then how far it is.
+
+    Parameters
+    ----------
+    label : str
+        What is going on.
+    wait : float
+        Seconds until the first line may come.
+    """
+
+    def __init__(self, label: str, wait: float) -> None:
+        self.label, self.wait, self.reached = label, wait, ""
+        self.began = self._told = clock.monotonic()
+        self._over = threading.Event()
+
+    def tell(self, text: str) -> None:
+        """Say a line."""
+        self._told = clock.monotonic()
+        say(f"{self.label}: {text}")
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Block in which a long silence is broken."""
+        if self.wait > 0:
+            threading.Thread(target=self._beat, daemon=True).start()
+        try:
+            yield
+        finally:
+            self._over.set()
+
+    def _beat(self) -> None:
+        if not self._over.wait(self.wait) and not self.reached:
+            self.tell("begun")
+        while not self._over.wait(_SECONDS_BETWEEN_LINES):
+            now = clock.monotonic()
+            if now - self._told >= _SECONDS_OF_SILENCE:
+                self.tell(f"{self.reached or 'begun'}, {now - self.began:.0f} s")
 
 
 @contextmanager
@@ -114,19 +156,3 @@ def _rounded(seconds: float) -> str:
     ('0', '73', '12000')
     """
     return f"{round(seconds, 2 - max(2, len(str(int(seconds))))):.0f}"
-
-
-def _announced(stream: Iterable[T], label: str, wait: float | None) -> Iterator[T]:
-    """Pass a stream through; say that it has begun if its first item takes longer than this."""
-    if not wait:
-        yield from stream
-        return
-    timer = threading.Timer(wait, say, (f"{label}: begun",))
-    timer.daemon = True
-    timer.start()
-    try:
-        for item in stream:
-            timer.cancel()
-            yield item
-    finally:
-        timer.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
@@ -72,6 +73,24 @@ def test_long_first_item_is_announced(capsys: pytest.CaptureFixture[str]) -> Non
     assert list(progress.shown(stream(), 1, "work", first_line=0.01)) == [1]
 
 
+def test_long_silence_is_broken(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of tiny steps would be silent between two saved times for as long as it takes."""
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.05)
+    monkeypatch.setattr(progress, "_SECONDS_OF_SILENCE", 0.1)
+
+    def stream() -> Iterator[int]:
+        yield 0
+        time.sleep(0.5)
+        yield 1
+
+    note = {0: "t = 0", 1: "t = 1"}
+    assert list(progress.shown(stream(), 2, "work", note=note.__getitem__)) == [0, 1]
+    said = capsys.readouterr().err.splitlines()
+    assert said and set(said) == {"work: 1/2, t = 0, 0 s"}
+
+
 def test_quiet_shows_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,9 +123,9 @@ def test_what_is_left_follows_from_the_pace_of_this_session(
 ) -> None:
     """What an earlier session did would count as done in no time."""
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
-    clock = iter([0.0, 30.0, 60.0])
+    clock = iter([0.0, 30.0, 30.0, 60.0, 60.0])
     monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(progress, "_announced", lambda stream, *_: stream)
+    monkeypatch.setattr(progress._Pulse, "beating", lambda _: nullcontext())
     list(progress.shown([1, 2], 46, "work", before=lambda item: 40.0))
     assert capsys.readouterr().err.splitlines() == [
         "work: 41/46, 30 s, about 150 s left",
