@@ -344,7 +344,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=_ending("COMMAND --help", "init mine.toml", "run mine.toml", "plot mine.h5"),
     )
     top.add_argument("--version", action="version", version=f"meanfield {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
     for name, (summary, add_arguments) in COMMANDS.items():
         long = f". It takes processor time: {_TAKES_LONG[name]}" if name in _TAKES_LONG else ""
         description = textwrap.fill(summary + long, _WIDTH)
@@ -409,6 +409,8 @@ class _Parser(argparse.ArgumentParser):
         options, left = super().parse_known_args(args, namespace)
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}", left)
+        if getattr(options, "command", "") is None:
+            self.error("a command is missing")
         return options, left
 
     def error(self, message: str, left: Sequence[str] = ()) -> NoReturn:
@@ -419,7 +421,12 @@ class _Parser(argparse.ArgumentParser):
             message = f"{unknown[1]} is not a command"
             meant = _command_meant(unknown[1][1:-1])
         elif left:
-            meant = nearest(left[0].partition("=")[0], self._option_string_actions)
+            # Without dashes, which would make all short options alike.
+            options = {name.lstrip("-"): name for name in self._option_string_actions}
+            near = nearest(left[0].partition("=")[0].lstrip("-"), options)
+            meant = options.get(near or "")
+            if meant is None and "set" in options:
+                message += ". Keys of a run file are changed by --set SECTION.KEY=VALUE"
         if meant is not None:
             message += f". Did you mean {meant}?"
         end = "" if message.endswith("?") else "."

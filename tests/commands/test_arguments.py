@@ -63,3 +63,10 @@ def test_zero_beta_is_the_linear_kernel() -> None:
         -2.0,
         0.1,
     )
+
+
+def test_command_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without one there is nothing to execute."""
+    with pytest.raises(SystemExit):
+        parser().parse_args([])
+    assert capsys.readouterr().err == "meanfield: a command is missing. See meanfield --help.\n"

@@ -98,9 +98,13 @@ def test_a_mistake_of_ours_is_not_hidden(
         (["a.toml"], "'a.toml' is not a command. Did you mean meanfield run a.toml? See"),
         (
             ["run", "a.toml", "--tolerence"],
-            "run: unrecognized arguments: --tolerence. See",
+            "--tolerence. Keys of a run file are changed by --set",
         ),
         (["run", "a.toml", "--outptu=x.h5"], "--outptu=x.h5. Did you mean --output? See"),
+        (
+            ["--verison"],
+            "meanfield: unrecognized arguments: --verison. Did you mean --version? See",
+        ),
         (["run"], "meanfield run: the following arguments are required: CONFIG.toml."),
         (
             ["run", "x.toml", "--over"],
