@@ -11,13 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import checked
+from meanfield.checks import came, checked, one_of
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError, one_line
 from meanfield.measures import Density, Measure
@@ -162,14 +161,6 @@ def observable(name: str, function: Own, long_name: str | None = None) -> Observ
     >>> float(found["spread"].round(6))
     0.302225
     """
-    return _own(name, function, long_name)
-
-
-def _own(name: str, function: Own, long_name: str | None = None) -> Observable:
-    if not callable(function):
-        raise TypeError(
-            f"observable {name!r} must be a function of the measure, got {_short(function)}."
-        )
     return _named(Observable(name, long_name or str(name), _OfMeasure(name, function)))
 
 
@@ -196,7 +187,7 @@ def _named(own: Observable) -> Observable:
     """An observable of the user's own, if its name may stand beside ours."""
     name = own.name
     if not isinstance(name, str):
-        raise TypeError(f"the name of an observable must be a string, got {_short(name)}.")
+        raise TypeError(f"observable: name must be a string, got {came(name)}.")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise ValueError(
             f"{name!r} cannot name an observable: take letters, digits and underscores, a letter "
@@ -237,7 +228,7 @@ def chosen_observables(
     if not isinstance(given, Iterable):
         raise TypeError(
             "observables must be a list of names and (name, function), or a mapping of names to "
-            f"functions, got {_short(given)}."
+            f"functions, got {came(given)}."
         )
     asked = [_observable_of(each) for each in given]
     names = {*ALWAYS_STORED, *(each.name for each in asked)}
@@ -252,30 +243,17 @@ def _observable_of(given: Any) -> Observable:
     if isinstance(given, Observable):
         return given if OBSERVABLES.get(given.name) is given else _named(given)
     if isinstance(given, str):
-        if given in OBSERVABLES:
-            return OBSERVABLES[given]
-        near = get_close_matches(given, OBSERVABLES, 1)
-        meant = f" Did you mean {near[0]!r}?" if near else ""
-        known = ", ".join(OBSERVABLES)
-        raise ValueError(
-            f"observable {given!r} is not known.{meant} Known: {known}; one of your own is given "
-            "as (name, function)."
-        )
+        try:
+            return OBSERVABLES[one_of(given, OBSERVABLES)]
+        except ValueError as error:
+            own = "One of your own is given as (name, function)."
+            raise ValueError(f"observable {error} {own}") from None
     if isinstance(given, tuple) and len(given) == 2:
-        return _own(*given)
+        return observable(*given)
     raise TypeError(
-        f"observables holds {_short(given)}, expected a name of ours, (name, function) or "
+        f"observables holds {came(given)}, expected a name of ours, (name, function) or "
         "mf.observable(...)."
     )
-
-
-def _short(value: Any) -> str:
-    """A value of the user's and its type, short enough for a line."""
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype} of shape {value.shape}"
-    told = " ".join(repr(value).split())
-    told = told if len(told) <= 40 else told[:37] + "..."
-    return f"{told} ({type(value).__name__})"
 
 
 def observe(
@@ -331,14 +309,14 @@ def observe(
 def _checked(name: str, found: Values) -> Values:
     """What a user's observable answered, if it is under its name, and numbers."""
     if not isinstance(found, dict) or [*found] != [name]:
-        raise TypeError(f"it gave {_short(found)}, expected {{{name!r}: number or array}}")
+        raise TypeError(f"it gave {came(found)}, expected {{{name!r}: number or array}}")
     values = np.asarray(found[name])
     if values.dtype.kind not in "biuf" or values.ndim > 1:
         raise TypeError(
-            f"it gave {_short(found[name])}, expected a real number or a one-dimensional array "
+            f"it gave {came(found[name])}, expected a real number or a one-dimensional array "
             "of them"
         )
     if np.any(np.isinf(values)):
-        raise ValueError(f"it gave {_short(found[name])}, expected finite numbers, or NaN for none")
+        raise ValueError(f"it gave {came(found[name])}, expected finite numbers, or NaN for none")
     # A copy: the user's array may be one that is filled anew at every call.
     return {name: np.array(values, dtype=np.float64)}
