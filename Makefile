@@ -4,6 +4,7 @@
 # make verify set it up, run every check, slow ones too, and write docs/verification.md
 # make oldest  the everyday tests with the oldest dependencies that pyproject.toml allows
 # make newest  the everyday tests on the newest Python that numba supports, from PATH
+# make wheel   build the wheel, install it into a new environment elsewhere, and use it there
 # make faults set it up, make every fault, slow ones too, and write docs/robustness.md
 # All do their whole set-up on a fresh machine that has Python 3.11 or newer.
 
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 MAIN := experiments/circle_clusters
 SHORT :=
 # Wheels of everything else; the package itself from this folder.
-INSTALL := -m pip install --quiet --only-binary :all: --no-binary meanfield
+INSTALL := -m pip install --quiet --only-binary :all: --no-binary meanfield-attention
 # Scripts find what tests share.
 SCRIPT = PYTHONPATH=tests $(BIN)/python
 # What the checks find, a line of JSON each; an absolute path, for tests may change folders.
@@ -25,7 +26,7 @@ VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circ
 	tests/integrators/test_stochastic.py tests/studies/test_convergence.py \
 	tests/studies/test_phase.py
 
-.PHONY: run test oldest newest coverage slow verify faults mutations lint types docs experiments benchmarks clean
+.PHONY: run test oldest newest wheel coverage slow verify faults mutations lint types docs experiments benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
@@ -39,6 +40,9 @@ test: $(VENV)/.test
 oldest newest: %: build/%/.test
 	NUMBA_CACHE_DIR=$(CURDIR)/build/$@/numba build/$@/bin/python -m pytest -q -n auto \
 		-m "not slow" -W ignore::DeprecationWarning
+
+wheel: $(VENV)/.installed
+	$(BIN)/python .ci/wheel.py
 
 # Faults stop processes at any instant, also those of coverage itself, and reach nothing new.
 coverage: $(VENV)/.test

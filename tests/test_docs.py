@@ -226,7 +226,7 @@ def test_design_page_has_every_dependency_and_no_other() -> None:
     required = [*project["dependencies"]]
     for name in ("xarray", "dask", "test", "docs", "benchmark", "lint"):
         required += project["optional-dependencies"][name]
-    names = {re.split(r"[^\w-]", one)[0] for one in required} - {"meanfield"}
+    names = {re.split(r"[^\w-]", one)[0] for one in required} - {project["name"]}
     assert set(key_rows(section("design.md", "Dependencies"))) == names
 
 
@@ -300,9 +300,16 @@ def test_version_is_the_same_everywhere() -> None:
 
 def test_nobody_is_sent_to_another_project() -> None:
     """The name is taken on the public package index: its users would install something else."""
-    files = [*DOCS.glob("*.md"), *DOCS.parent.joinpath("meanfield").rglob("*.py")]
-    wrong = re.compile(r"pip install \S*meanfield\[")
+    files = [*DOCS.glob("*.md"), ROOT / "README.md", *(ROOT / "meanfield").rglob("*.py")]
+    wrong = re.compile(r"pip install \S*meanfield")
     assert not [path for path in files if wrong.search(path.read_text(encoding="utf-8"))]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == "meanfield-attention"
+    # Extras that bring others are the package's own, too.
+    extras = " ".join(sum(project["optional-dependencies"].values(), []))
+    assert {*re.findall(r"(\S*meanfield\S*)\[", extras)} == {project["name"]}
+    for told in (ROOT / "README.md", DOCS / "getting-started.md"):
+        assert project["name"] in told.read_text(encoding="utf-8")
 
 
 def test_pages_load_nothing_from_the_network() -> None:
