@@ -41,7 +41,7 @@ def ripple(theta: Any) -> Any:
 def test_function_on_the_circle_is_exact(kappa: float) -> None:
     """Coefficients would be those of another density, or too many."""
     found = mf.from_function(lambda t: 3.0 * np.exp(kappa * (np.cos(t - 1.0) - 1.0)))
-    exact = mf.von_mises_fisher(kappa, 1.0).build(CIRCLE)
+    exact = mf.von_mises_fisher(kappa, mean=1.0).build(CIRCLE)
     assert distance(found.build(CIRCLE), exact) < 1e-14
     assert found.build(CIRCLE).max_degree <= exact.max_degree
 
@@ -50,7 +50,7 @@ def test_function_on_the_circle_is_exact(kappa: float) -> None:
 def test_function_on_the_sphere_is_exact(kappa: float) -> None:
     """Axis, normalisation or layout of the coefficients would be others."""
     found = mf.from_function(lambda x: 3.0 * np.exp(kappa * (x @ MEAN - 1.0)))
-    exact = mf.von_mises_fisher(kappa, MEAN).build(SPHERE)
+    exact = mf.von_mises_fisher(kappa, mean=MEAN).build(SPHERE)
     assert distance(found.build(SPHERE), exact) < 1e-14
     assert found.build(SPHERE).max_degree <= exact.max_degree
 
@@ -59,7 +59,7 @@ def test_narrow_peak_is_seen_to_the_rounding_of_its_argument() -> None:
     """A peak between the nodes of the first grid would be lost; its plateau would never end."""
     kappa = 1e5
     found = mf.from_function(lambda t: np.exp(kappa * (np.cos(t - 1.2345) - 1.0))).build(CIRCLE)
-    exact = mf.von_mises_fisher(kappa, 1.2345).build(CIRCLE)
+    exact = mf.von_mises_fisher(kappa, mean=1.2345).build(CIRCLE)
     # cos has lost kappa times the rounding of 1.
     assert distance(found, exact) < 0.1 * kappa * np.finfo(float).eps
     assert found.max_degree < 2 * exact.max_degree
@@ -138,14 +138,14 @@ def test_values_on_the_circle_are_met_and_no_degree_is_wasted(count: int) -> Non
 def test_values_of_a_density_are_that_density() -> None:
     """Angles would begin elsewhere, or go round the other way."""
     angles = 2.0 * np.pi * np.arange(64) / 64
-    exact = mf.von_mises_fisher(2.0, 1.0).build(CIRCLE)
+    exact = mf.von_mises_fisher(2.0, mean=1.0).build(CIRCLE)
     assert distance(mf.from_values(bump(angles)).build(CIRCLE), exact) < 1e-14
 
 
 @pytest.mark.parametrize("kind", ["array", "DH2", "DH2 extended", "GLQ", "GLQ extended"])
 def test_values_on_the_sphere_are_those_of_the_grid(kind: str) -> None:
     """Poles, longitudes or weights of another grid would move the density."""
-    exact = mf.von_mises_fisher(2.0, MEAN).build(SPHERE)
+    exact = mf.von_mises_fisher(2.0, mean=MEAN).build(SPHERE)
     if kind == "array":
         theta, phi = np.meshgrid(
             np.pi * np.arange(64) / 64, np.pi * np.arange(128) / 64, indexing="ij"

@@ -129,7 +129,9 @@ _RESERVED_PREFIXES = ("clusters_", "diagnostics_")
 
 
 @checked
-def observable(name: str, function: Own, long_name: str | None = None) -> Observable:
+def observable(
+    name: str, function: Callable[[Density | Measure], Any], long_name: str | None = None
+) -> Observable:
     """Observable of your own: `function` of the `Density` or `Measure` at every saved time.
 
     Parameters
