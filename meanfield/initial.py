@@ -253,17 +253,37 @@ def _given_mean(mean: Mean) -> float | tuple[float, ...] | None:
 
 
 @checked
-def sampled(tokens: int, seed: int, max_degree: int) -> InitialLaw:
+def sampled(tokens: int, seed: int = 0, max_degree: int | None = None) -> InitialLaw:
     """Density whose moments up to max_degree are those of iid uniform tokens.
+
+    Parameters
+    ----------
+    tokens : int
+        How many uniform tokens are drawn.
+    seed : int
+        Of the draw.
+    max_degree : int, optional
+        Largest degree whose moments are kept; by default twice the dominant degree of the problem
+        that it is the initial law of, or 2 if none grows.
 
     Raises
     ------
     ValueError
         If a number is negative, or there is no token. When built: if that density is negative
-        somewhere; take more tokens or fewer degrees.
+        somewhere, so that it takes more tokens or fewer degrees; if max_degree is beyond what the
+        manifold has, or neither it nor a problem is given.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), initial=mf.sampled(1000))
+    >>> problem.initial_measure(), mf.dominant_degree(problem)
+    (Density(degree 8 on the circle), 4)
     """
     at_least(1, tokens=tokens)
-    at_least(0, seed=seed, max_degree=max_degree)
+    at_least(0, seed=seed)
+    if max_degree is not None:
+        at_least(0, max_degree=max_degree)
     return Sampled(tokens, seed, max_degree)
 
 
@@ -273,18 +293,29 @@ class Sampled:
 
     tokens: int
     seed: int
-    max_degree: int
+    max_degree: int | None
     name: str = field(default="sampled", init=False)
 
     def build(self, manifold: Manifold) -> Density:
         """Density of the tokens' moments, if it is not negative."""
+        if self.max_degree is None:
+            raise ValueError(
+                "sampled: max_degree has no default without a problem: give it, or take the "
+                "initial_measure() of a Problem with this law."
+            )
+        if self.max_degree > manifold.largest_degree:
+            raise ValueError(
+                f"max_degree = {self.max_degree} must be at most {manifold.largest_degree} on the "
+                f"{manifold.name}."
+            )
         points = manifold.random_points(self.tokens, np.random.default_rng(self.seed))
         density = Density(manifold, manifold.moments(points, None, self.max_degree))
         return checked_positive(density, "Take more tokens, another seed or a smaller max_degree")
 
     def __repr__(self) -> str:
         """What makes it again."""
-        return f"sampled(tokens={self.tokens}, seed={self.seed}, max_degree={self.max_degree})"
+        degree = "" if self.max_degree is None else f", max_degree={self.max_degree}"
+        return f"sampled(tokens={self.tokens}, seed={self.seed}{degree})"
 
 
 @checked

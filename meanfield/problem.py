@@ -8,18 +8,19 @@ Time is scaled time: the exponential kernel is a(s) = exp(beta s - |beta|), larg
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
+from meanfield.arrays import FloatArray
 from meanfield.checks import checked, made
 from meanfield.flows import SA, USA, Flow
-from meanfield.initial import InitialLaw, uniform
+from meanfield.initial import InitialLaw, Sampled, uniform
 from meanfield.kernels import Kernel
 from meanfield.manifolds import MANIFOLDS, Manifold, Space
-from meanfield.manifolds.manifold import theory_only
+from meanfield.manifolds.manifold import laplacian_eigenvalues, theory_only
 from meanfield.measures import Density, Measure
 
 
@@ -49,6 +50,26 @@ class ZonalProblem:
     def degree(self) -> int:
         """Largest degree that carries the kernel."""
         return self.kernel.degree(self.dimension)
+
+    def couplings(self, max_degree: int) -> FloatArray:
+        """Couplings A_l = strength w_l / z, z = 1 or a_0; degree 0 moves nothing and is 0."""
+        of = self.kernel
+        multipliers = of.normalized_multipliers if self.normalized else of.potential_multipliers
+        coupling = self.strength * multipliers(self.dimension, max_degree)
+        coupling[0] = 0.0
+        return np.asarray(coupling)
+
+    def growth_rates(self, max_degree: int) -> FloatArray:
+        """Growth rates lambda_l of uniform, equation (4): see `theory.stability`."""
+        eigenvalues = laplacian_eigenvalues(self.dimension, max_degree)
+        return np.asarray(eigenvalues * (self.couplings(max_degree) - self.diffusivity))
+
+    @property
+    def dominant_degree(self) -> int | None:
+        """Degree that grows fastest; None if uniform is stable."""
+        rates = self.growth_rates(max(self.degree, 1))
+        fastest = int(np.argmax(rates))
+        return fastest if rates[fastest] > 0 else None
 
     @property
     def has_free_energy(self) -> bool:
@@ -153,7 +174,11 @@ class Problem:
 
     @cached_property
     def _initial_measure(self) -> Density | Measure:
-        built = self.initial.build(self.space)
+        law = self.initial
+        if isinstance(law, Sampled) and law.max_degree is None:
+            # The degrees that grow first, and the harmonics that they make.
+            law = replace(law, max_degree=2 * (self.zonal.dominant_degree or 1))
+        built = law.build(self.space)
         return cast(
             Density | Measure, made(f"the law {self.initial.name!r}", built, Density, Measure)
         )

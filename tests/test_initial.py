@@ -1,10 +1,14 @@
 """Initial laws."""
 
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.special import ive
 
 import meanfield as mf
+from meanfield.config import load_config
 
 CIRCLE = mf.Circle()
 
@@ -47,6 +51,34 @@ def test_mixture_adds_weighted_densities() -> None:
     parts = [values(mf.von_mises_fisher(k, mean=m), t) for m, k in ((0.5, 9.0), (3.0, 1.0), (0, 0))]
     expected = 0.7 * parts[0] + 0.2 * parts[1] + 0.1 * parts[2]
     np.testing.assert_allclose(values(law, t), expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("strength", [1.0, -1.0])
+def test_sampled_knows_its_degree_by_the_problem(strength: float, tmp_path: Path) -> None:
+    """Python would ask for what a run file knows, or keep other degrees."""
+    flow = mf.Flow(strength=strength)
+    problem = mf.Problem(CIRCLE, mf.exponential(9.0), flow, mf.sampled(1000))
+    # The dominant degree is 4; nothing grows where tokens repel.
+    degree = 8 if strength > 0 else 2
+    expected = mf.sampled(1000, 0, degree).build(CIRCLE)
+    assert np.array_equal(problem.initial_measure().coefficients, expected.coefficients)
+    assert problem == pickle.loads(pickle.dumps(problem))
+    (tmp_path / "run.toml").write_text(
+        f'[problem]\nmanifold = "circle"\nbeta = 9.0\nstrength = {strength}\n'
+        '[initial]\nname = "sampled"\ntokens = 1000\n[time]\nend = 1.0\n'
+    )
+    assert load_config(tmp_path / "run.toml").problem == problem
+    assert repr(problem.initial) == "sampled(tokens=1000, seed=0)"
+
+
+def test_sampled_without_degree_or_problem_is_refused() -> None:
+    """It would be built of nothing, or of more degrees than there are."""
+    with pytest.raises(ValueError, match=r"max_degree has no default without a problem: give it"):
+        mf.sampled(1000).build(CIRCLE)
+    with pytest.raises(
+        ValueError, match="max_degree = 200000 must be at most 131072 on"
+    ):
+        mf.sampled(10, max_degree=200_000).build(CIRCLE)
 
 
 def test_sampled_has_the_moments_of_its_tokens() -> None:

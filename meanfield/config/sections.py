@@ -44,7 +44,6 @@ from meanfield.manifolds import MANIFOLDS
 from meanfield.own_laws import from_function
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_range
-from meanfield.theory.stability import dominant_degree
 
 # Laws that a hand wrote stay far below; memory and time of a law are proportional to this.
 _MOST_TOKENS = 10**8
@@ -233,16 +232,14 @@ def _mixture(
 def _sampled(
     folder: Folder, bare: Problem, /, tokens: int, seed: int = 0, max_degree: int | None = None
 ) -> InitialLaw:
-    degree, largest = max_degree, bare.space.largest_degree
-    if degree is None:
-        degree = 2 * (dominant_degree(bare) or 1)
+    largest = bare.space.largest_degree
     if not 1 <= tokens <= _MOST_TOKENS:
         raise ValueError(f"tokens = {tokens} must lie between 1 and {_MOST_TOKENS}.")
-    if not 1 <= degree <= largest:
-        raise ValueError(f"max_degree = {degree} must lie between 1 and {largest}.")
+    if max_degree is not None and not 1 <= max_degree <= largest:
+        raise ValueError(f"max_degree = {max_degree} must lie between 1 and {largest}.")
     if seed < 0:
         raise ValueError(f"seed = {seed} must not be negative.")
-    return sampled(tokens, seed, degree)
+    return sampled(tokens, seed, max_degree)
 
 
 def _atoms(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from meanfield.arrays import FloatArray
 from meanfield.checks import at_least, checked
 from meanfield.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
-from meanfield.manifolds.manifold import Space, laplacian_eigenvalues
+from meanfield.manifolds.manifold import Space
 from meanfield.problem import Problem
 
 # Multipliers that differ by rounding of a quadrature are equal.
@@ -51,11 +51,7 @@ def couplings(problem: Problem, max_degree: int) -> FloatArray:
     >>> couplings(mf.Problem(mf.Circle(), mf.linear()), 2)
     array([0. , 0.5, 0. ])
     """
-    zonal, of = problem.zonal, problem.zonal.kernel
-    multipliers = of.normalized_multipliers if zonal.normalized else of.potential_multipliers
-    coupling = zonal.strength * multipliers(zonal.dimension, max_degree)
-    coupling[0] = 0.0
-    return np.asarray(coupling)
+    return problem.zonal.couplings(max_degree)
 
 
 @checked
@@ -96,9 +92,7 @@ def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
     at_least(0, max_degree=max_degree)
     if max_degree > _LARGEST_DEGREE:
         raise ValueError(f"max_degree must be at most {_LARGEST_DEGREE}, got {max_degree}.")
-    zonal = problem.zonal
-    eigenvalues = laplacian_eigenvalues(zonal.dimension, max_degree)
-    return eigenvalues * (couplings(problem, max_degree) - zonal.diffusivity)
+    return problem.zonal.growth_rates(max_degree)
 
 
 @checked
@@ -111,9 +105,7 @@ def dominant_degree(problem: Problem) -> int | None:
     >>> mf.dominant_degree(mf.Problem(mf.Circle(), mf.exponential(beta=7.0)))
     4
     """
-    rates = growth_rates(problem, max(problem.zonal.degree, 1))
-    fastest = int(np.argmax(rates))
-    return fastest if rates[fastest] > 0 else None
+    return problem.zonal.dominant_degree
 
 
 @checked
