@@ -75,9 +75,7 @@ def test_sampled_without_degree_or_problem_is_refused() -> None:
     """It would be built of nothing, or of more degrees than there are."""
     with pytest.raises(ValueError, match=r"max_degree has no default without a problem: give it"):
         mf.sampled(1000).build(CIRCLE)
-    with pytest.raises(
-        ValueError, match="max_degree = 200000 must be at most 131072 on"
-    ):
+    with pytest.raises(ValueError, match="max_degree = 200000 must be at most 131072 on"):
         mf.sampled(10, max_degree=200_000).build(CIRCLE)
 
 

@@ -311,6 +311,19 @@ def test_run_file_refuses_bad_values_in_one_line(tmp_path: Path, values: Any, me
     assert str(caught.value).startswith(f"{source}: [initial] ")
 
 
+def test_permission_holds_for_laws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Checking somebody's run file would execute its law."""
+    (tmp_path / "law.py").write_text("raise RuntimeError('executed')\n")
+    path = str(configured(tmp_path, 'name = "function"\nfunction = "law.py:f"'))
+    assert main(["check", path]) == 0
+    assert "law.py:f" in capsys.readouterr().out
+    assert main(["run", path, "--no-code"]) == 2
+    told = capsys.readouterr().err
+    assert 'function = "law.py:f" is Python, which --no-code refuses to execute' in told
+    assert main(["run", path]) == 2
+    assert 'function = "law.py:f" failed: RuntimeError: executed' in capsys.readouterr().err
+
+
 def test_command_runs_from_a_function(tmp_path: Path) -> None:
     """The whole way, with a resume that executes the Python again."""
     (tmp_path / "law.py").write_text("import numpy as np\ndef f(t):\n    return 2 + np.cos(t)\n")
