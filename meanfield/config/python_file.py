@@ -56,7 +56,7 @@ class Folder:
     section: str = ""
 
 
-def file_function(label: str, folder: Folder, reference: str, of: str = "") -> FileFunction:
+def file_function(label: str, folder: Folder, reference: str) -> FileFunction:
     """Function `name` of a Python file, given as "file.py:name", once the file was executed.
 
     Parameters
@@ -67,8 +67,6 @@ def file_function(label: str, folder: Folder, reference: str, of: str = "") -> F
         Where the file lies.
     reference : str
         "file.py:name".
-    of : str
-        What the function is called with, if it must answer with one real number for each.
 
     Returns
     -------
@@ -77,13 +75,13 @@ def file_function(label: str, folder: Folder, reference: str, of: str = "") -> F
     Raises
     ------
     ConfigError
-        If the file lies elsewhere, and now or when it is called: if the file or the function
-        fails, or gives anything but what it must.
+        If the file lies elsewhere or may not be executed, and now or when it is called: if the
+        file or the function fails.
     """
     path, name = permitted_file(label, folder, reference)
     print(one_line(f"meanfield: executing the Python of {path}"), file=sys.stderr, flush=True)
     with _guarded(label):
-        function = FileFunction(path.absolute(), name, path.read_bytes(), label, of)
+        function = FileFunction(path.absolute(), name, path.read_bytes(), label)
     if not callable(_loaded(function)):
         raise ConfigError(f"{label} is no function.")
     return function
@@ -157,38 +155,24 @@ class FileFunction:
         Given. What the file held.
     label : str
         Given. What errors begin with.
-    of : str
-        Given. What it is called with, if it must answer with one real number for each; else what
-        it answers is looked at by who calls it.
     """
 
     path: Path
     name: str
     text: bytes
     label: str = field(compare=False)
-    of: str = field(default="", compare=False)
 
     def __call__(self, given: Any) -> Any:
-        """What the function answers.
+        """What the function answers: who calls it looks at that.
 
         Raises
         ------
         ConfigError
-            If the code fails, or gives anything but what it must.
+            If the code fails.
         """
         function = _loaded(self)
         with _guarded(self.label):
-            answer = np.asarray(function(given)) if self.of else function(given)
-        if not self.of:
-            return answer
-        if answer.shape != np.shape(given) or answer.dtype.kind not in "fiu":
-            raise ConfigError(
-                f"{self.label} gave {answer.dtype} of shape {answer.shape} for {self.of} of "
-                f"shape {np.shape(given)}; expected as many real numbers."
-            )
-        if not np.all(np.isfinite(answer)):
-            raise ConfigError(f"{self.label} gave values that are not finite.")
-        return answer.astype(np.float64)
+            return function(given)
 
     def __repr__(self) -> str:
         """File and function."""

@@ -135,9 +135,9 @@ def _problem(
         made = zonal(multipliers=multipliers, beta=width)
     else:
         label = f"{section} attention = {shown(attention)}"
-        function = file_function(label, folder, attention, "similarities")
-        function(np.linspace(-1.0, 1.0, 5))
-        made = zonal(function, beta=width, name=attention)
+        function = file_function(label, folder, attention)
+        with located(label):
+            made = zonal(function, beta=width, name=attention)
     return Problem(MANIFOLDS[manifold](), made, flow)
 
 

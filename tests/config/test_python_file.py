@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from meanfield.config import ConfigError, load_config, python_file
+from meanfield.config.keys import located
 from meanfield.config.python_file import FileFunction, Folder, file_function
 from meanfield.kernels import zonal
 
@@ -18,17 +19,18 @@ GOOD = HEADER + "def f(s):\n    return np.exp(s - 1)\n"
 
 
 def function(folder: Path, code: str, reference: str = "k.py:f") -> FileFunction:
-    """Kernel from this code, tried as a run file tries it."""
+    """Function of this code, made a kernel as a run file does it."""
     (folder / "k.py").write_text(code)
     return named(Folder(folder), reference)
 
 
 def named(folder: Folder, reference: str) -> FileFunction:
-    """Kernel of a file."""
+    """Function of a file, made a kernel."""
     label = f'run.toml: [problem] attention = "{reference}"'
-    kernel = file_function(label, folder, reference, "similarities")
-    kernel(np.linspace(-1.0, 1.0, 5))
-    return kernel
+    found = file_function(label, folder, reference)
+    with located(label):
+        zonal(found)
+    return found
 
 
 def test_good_kernel_is_the_users_function(tmp_path: Path) -> None:
@@ -53,10 +55,8 @@ def test_kernel_is_plain_data(tmp_path: Path) -> None:
 
 def test_integers_become_floats(tmp_path: Path) -> None:
     """A kernel that answers integers would break the transforms."""
-    values = function(tmp_path, HEADER + "def f(s):\n    return np.ones(s.shape, int)\n")(
-        np.zeros(3)
-    )
-    assert values.dtype == np.float64
+    ones = function(tmp_path, HEADER + "def f(s):\n    return np.ones(s.shape, int)\n")
+    assert zonal(ones).attention(np.zeros(3)).dtype == np.float64
 
 
 def test_dataclasses_work_in_the_users_file(tmp_path: Path) -> None:
@@ -95,12 +95,16 @@ def test_what_the_user_prints_stays_off_standard_output(
         ("def f():\n    return 1\n", "failed: TypeError"),
         ("def f(s):\n    return 1 / 0\n", "failed: ZeroDivisionError"),
         ("def f(s):\n    return f(s)\n", "failed: RecursionError"),
-        ("def f(s):\n    return 1.0\n", r"gave float64 of shape \(\) for similarities of shape"),
-        ("def f(s):\n    return s[:2]\n", r"gave float64 of shape \(2,\)"),
-        ("def f(s):\n    return s + 1j\n", "gave complex128"),
-        ("def f(s):\n    return s > 0\n", "gave bool"),
-        ("def f(s):\n    return ['a'] * len(s)\n", "gave <U1"),
-        ("def f(s):\n    return None\n", "gave object"),
+        ("def f(s):\n    return 1.0\n", r"the kernel gave shape \(\) for .*: write a constant as"),
+        ("def f(s):\n    return s[:2]\n", r"the kernel gave shape \(2,\)"),
+        ("def f(s):\n    return s + 1j\n", "must give real numbers, got complex128: give np.real"),
+        (
+            "import math\ndef f(s):\n    return math.exp(s)\n",
+            "takes single numbers only, .*np.exp",
+        ),
+        ("def f(s):\n    return s > 0\n", "must give real numbers, got bool"),
+        ("def f(s):\n    return ['a'] * len(s)\n", "must give real numbers, got <U1"),
+        ("def f(s):\n    return None\n", "must give real numbers, got object"),
         (HEADER + "def f(s):\n    return np.log(s)\n", "gave values that are not finite"),
         (HEADER + "def f(s):\n    return 1 / (s - s)\n", "gave values that are not finite"),
     ],
@@ -174,10 +178,10 @@ def test_other_files_are_no_kernels(tmp_path: Path) -> None:
 def test_late_failure_is_one_line(tmp_path: Path) -> None:
     """A kernel that fails at some similarities only would show a traceback in the middle."""
     kernel = function(
-        tmp_path, GOOD + "    \ndef g(s):\n    assert len(s) < 9\n    return s\n", "k.py:g"
+        tmp_path, GOOD + "    \ndef g(s):\n    assert len(s) < 9000\n    return s\n", "k.py:g"
     )
     with pytest.raises(ConfigError, match="failed: AssertionError"):
-        kernel(np.zeros(20))
+        kernel(np.zeros(9000))
 
 
 def test_kernel_file_does_not_shadow_modules(tmp_path: Path) -> None:
@@ -193,5 +197,5 @@ def test_kernel_that_is_not_smooth_is_refused_before_the_run(tmp_path: Path) -> 
     (tmp_path / "run.toml").write_text(
         '[problem]\nmanifold = "circle"\nkernel = "zonal"\nattention = "k.py:f"\n[time]\nend = 1\n'
     )
-    with pytest.raises(ConfigError, match=r"run\.toml: \[problem\] the kernel is not smooth"):
+    with pytest.raises(ConfigError, match=r"\[problem\] attention = .* the kernel is not smooth"):
         load_config(tmp_path / "run.toml")
