@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import came, checked, one_of
+from meanfield.checks import came, checked
 from meanfield.compute.threads import one_blas_thread
-from meanfield.errors import SimulationError, one_line
+from meanfield.errors import SimulationError, known_names, one_line
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import clusters
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
@@ -245,11 +245,12 @@ def _observable_of(given: Any) -> Observable:
     if isinstance(given, Observable):
         return given if OBSERVABLES.get(given.name) is given else _named(given)
     if isinstance(given, str):
-        try:
-            return OBSERVABLES[one_of(given, OBSERVABLES)]
-        except ValueError as error:
-            own = "One of your own is given as (name, function)."
-            raise ValueError(f"observable {error} {own}") from None
+        if given in OBSERVABLES:
+            return OBSERVABLES[given]
+        raise ValueError(
+            f"observable {given!r} is not known. {known_names(given, OBSERVABLES)} One of your own "
+            "is given as (name, function)."
+        )
     if isinstance(given, tuple) and len(given) == 2:
         return observable(*given)
     raise TypeError(
