@@ -16,7 +16,7 @@ import math
 import os
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter, signature
 from types import FunctionType, NoneType, SimpleNamespace, UnionType
 from typing import (
@@ -55,6 +55,7 @@ _WORDS = {
     "Space": "a manifold, such as mf.Circle() or mf.Sphere()",
 }
 
+_LARGEST = float(np.finfo(np.float64).max)
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 60
 
@@ -95,6 +96,33 @@ def came(value: object) -> str:
     text = one_line(_SHOWN.repr(value))
     ours = type(value).__module__.startswith("meanfield.")
     return text if ours else f"{text} ({type(value).__name__})"
+
+
+def one_of(value: str, known: Iterable[str]) -> str:
+    """A name if it is known.
+
+    Raises
+    ------
+    ValueError
+        If it is not, with the rest of a sentence: those that are, and the one that is nearest.
+
+    Examples
+    --------
+    >>> one_of("enrgy", ["clusters", "energy"])
+    Traceback (most recent call last):
+    ValueError: must be 'clusters' or 'energy', got 'enrgy' (str); did you mean 'energy'?
+    """
+    names = tuple(known)
+    if value in names:
+        return value
+    near = nearest_name(str(value), names)
+    meant = f"; did you mean {near!r}?" if near else "."
+    raise ValueError(f"must be {_words(names)}, got {came(value)}{meant}")
+
+
+def _words(names: Sequence[str]) -> str:
+    *others, last = map(repr, names)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def made(what: str, value: Any, *wanted: type) -> Any:
@@ -163,7 +191,6 @@ def checked(thing: _Checked) -> _Checked:
 
 def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     parameters = signature(function).parameters
-    skipped = [each for each in parameters if each == "self"]
     ordered = [
         each.name
         for each in parameters.values()
@@ -177,20 +204,23 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         and each.name != "self"
     }
     required = [each.name for each in named.values() if each.default is Parameter.empty]
-    kinds: dict[str, Kind] = {}
+
+    @cache  # when first called: annotations may name what is defined later
+    def kinds() -> dict[str, Kind]:
+        return _kinds_of(function, list(named))
 
     def order() -> str:
         return f"the order is {name}({', '.join(each for each in ordered if each != 'self')})"
 
     def taken(parameter: str, value: Any) -> Any:
-        kind = kinds.get(parameter)
+        kind = kinds().get(parameter)
         if kind is None or value is named[parameter].default:
             return value
         try:
             return kind.take(value)
         except Mismatch:
             remedy = _brackets(value, kind)
-            if not remedy and any(_fits(value, each.wanted) for each in kinds.values()):
+            if not remedy and any(_fits(value, each.wanted) for each in kinds().values()):
                 remedy = f"; {order()}"
             problem = f"must be {kind.words}, got {came(value)}{remedy}."
             error: type[Exception] = TypeError
@@ -215,14 +245,12 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @wraps(function)
     def checked_first(*given: Any, **options: Any) -> Any:
-        if not kinds:
-            kinds.update(_kinds_of(function, list(named)))
         if len(given) > len(ordered) or not options.keys() <= named.keys() - set(
             ordered[: len(given)]
         ):
             refuse_names(given, options)
         values = [
-            value if each in skipped else taken(each, value)
+            taken(each, value) if each in named else value
             for each, value in zip(ordered, given, strict=False)
         ]
         for each, value in options.items():
@@ -230,7 +258,7 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
                 options[each] = taken(each, value)
         for each in required:
             if each not in options and each not in ordered[: len(given)]:
-                words = f": give {kinds[each].words}" if each in kinds else ""
+                words = f": give {kinds()[each].words}" if each in kinds() else ""
                 raise TypeError(f"{name}: {each} is missing{words}; {order()}.")
         return function(*values, **options)
 
@@ -260,7 +288,7 @@ def kind_of(hint: Any) -> Kind:
     if origin in (Union, UnionType):
         return _either([kind_of(member) for member in members])
     if origin is Literal:
-        return _one_of(members)
+        return Kind(_words(members), lambda value: one_of(_string(value), members))
     if origin is np.ndarray:
         return _array(get_args(members[1])[0])
     if origin is Callable:
@@ -294,7 +322,7 @@ def _number(value: Any) -> Any:
             value = value.item()
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise Mismatch
-    if not abs(value) <= 1.7976931348623157e308:
+    if not abs(value) <= _LARGEST:
         raise ValueError(f"must be a finite number, got {came(value)}.")
     return value
 
@@ -318,20 +346,6 @@ def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise Mismatch
     return value
-
-
-def _one_of(names: Sequence[str]) -> Kind:
-    *others, last = map(repr, names)
-    words = f"{', '.join(others)} or {last}" if others else last
-
-    def take(value: Any) -> Any:
-        if _string(value) in names:
-            return value
-        near = nearest_name(value, names)
-        meant = f"; did you mean {near!r}?" if near else "."
-        raise ValueError(f"must be {words}, got {came(value)}{meant}")
-
-    return Kind(words, take)
 
 
 def _function(value: Any) -> Any:
@@ -369,7 +383,7 @@ def _array(dtype: Any) -> Kind:
     kind = words.get(allowed, "an array of numbers")
 
     def take(value: Any) -> Any:
-        if hasattr(value, "to_array"):  # pyshtools.SHCoeffs
+        if "c" in allowed and hasattr(value, "to_array"):  # pyshtools.SHCoeffs
             return value
         if isinstance(value, str | bytes | Mapping) or np.isscalar(value):
             raise Mismatch
@@ -381,7 +395,9 @@ def _array(dtype: Any) -> Kind:
             ) from None
         if array.ndim == 0 or (array.size and array.dtype.kind not in allowed):
             raise Mismatch
-        return array if array.dtype.kind in "fc" else array.astype(dtype if array.size else float)
+        if array.dtype.kind in "fc" and array.size:
+            return array
+        return array.astype(np.int64 if allowed == "iu" else np.float64, copy=False)
 
     return Kind(kind, take)
 

@@ -42,6 +42,7 @@ def test_good_arguments_come_through_as_the_function_wants_them() -> None:
     assert times == [1, 2] and masses == (0.1, 0.9) and options == {"kept": "yes"}
     assert (type(count), count, points.dtype) == (int, 10_000, np.float64)
     assert studied(mf.SA, (), count=None)[2:4] == (None, None)
+    assert mf.Density(C, [1, 0]).max_degree == 1
 
 
 @pytest.mark.parametrize(

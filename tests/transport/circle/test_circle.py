@@ -140,7 +140,7 @@ def test_distance_rejects_negative_densities(p: int) -> None:
         ([np.inf], None, "point 0 is inf, expected finite angles"),
         ([0.0, 1.0], [0.5, 0.5 + 2e-9], "weights sum to 1.000000002"),
         ([0.0, 1.0], [1.5, -0.5], "weights must be finite and not negative"),
-        ([[0.0, 1.0]], None, "expected angles of shape"),
+        ([[0.0, 1.0, 2.0]], None, "expected angles of shape"),
     ],
 )
 def test_points_that_are_no_measure_never_arrive(points, weights, message: str) -> None:
