@@ -33,6 +33,7 @@ from typing import (
 )
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from meanfield.errors import nearest as nearest_name
 from meanfield.errors import one_line
@@ -186,7 +187,8 @@ def checked(thing: _Checked) -> _Checked:
     if isinstance(thing, type):
         thing.__init__ = _guarded(thing.__init__, thing.__name__)  # type: ignore[misc]
         return thing
-    return cast(_Checked, _guarded(thing, thing.__name__))
+    # Density.at, but for what is defined inside a function no more than its own name.
+    return cast(_Checked, _guarded(thing, thing.__qualname__.rpartition("<locals>.")[2]))
 
 
 def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -280,7 +282,7 @@ def kind_of(hint: Any) -> Kind:
     NotImplementedError
         If nothing is known of it: say here what it means.
     """
-    if isinstance(hint, TypeVar) or hint is Any:
+    if isinstance(hint, TypeVar) or hint is Any or hint == ArrayLike:
         return Kind("anything", lambda value: value)
     origin, members = get_origin(hint), get_args(hint)
     if origin is Annotated:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import came, checked
+from meanfield.checks import at_least, came, checked
 from meanfield.kernels.exponential import exponential
 from meanfield.manifolds.carried_density import (
     PanelImages,
@@ -128,6 +128,7 @@ class Measure:
             return self.smoothed(width)(points)
         return _at_places(self.manifold, points, lambda at: self.cells.density(at))
 
+    @checked
     def smoothed(self, width: float) -> Density:
         """Density after heat has spread over an angle: multipliers e^{-l (l + d - 2) width^2 / 2}.
 
@@ -147,6 +148,7 @@ class Measure:
         """Length of the mean vector |int x dmu|."""
         return self.manifold.order_parameter(self.moments(1))
 
+    @checked
     def moments(self, max_degree: int) -> ModalArray:
         """Moments int conj(Y_l) dmu up to `max_degree`, in the manifold's layout."""
         return self.manifold.moments(self.points, self.weights, max_degree)
@@ -224,6 +226,7 @@ class Density:
         density = self if width is None else self.smoothed(width)
         return _at_places(self.manifold, points, density.at)
 
+    @checked
     def smoothed(self, width: float) -> Density:
         """Density after heat has spread over an angle, as `Measure.smoothed`."""
         decay = _heat(self.manifold, width, self.max_degree)
@@ -235,6 +238,7 @@ class Density:
         """Length of the mean vector |int x dmu|."""
         return self.manifold.order_parameter(self.moments(1))
 
+    @checked
     def at(self, points: FloatArray) -> FloatArray:
         """Values at points: of a known mixture to relative accuracy, however small they are.
 
@@ -253,8 +257,10 @@ class Density:
             values += weight / mean * np.exp(exponent)
         return values
 
+    @checked
     def moments(self, max_degree: int) -> ModalArray:
         """Moments up to `max_degree`: the coefficients, cut or filled with zeros."""
+        at_least(0, max_degree=max_degree)
         return self.manifold.resize(self.coefficients, max_degree)
 
     def __repr__(self) -> str:

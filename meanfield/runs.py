@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.checks import checked
 from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
 from meanfield.measures import Density, Measure
@@ -98,6 +99,7 @@ class Run:
         """Saved times in `unit`, shape (n_saves,)."""
         return self.time_in(self.unit)
 
+    @checked
     def time_in(self, unit: str) -> FloatArray:
         """Saved times in a unit, shape (n_saves,).
 
@@ -124,6 +126,7 @@ class Run:
         """
         return np.asarray(self.scaled_time / self._length_of(unit))
 
+    @checked
     def events_in(self, unit: str) -> tuple[Event, ...]:
         """Events, their times in a unit; raises as `time_in`."""
         length = self._length_of(unit)
@@ -169,6 +172,7 @@ class Run:
         order = [space.order_parameter(moments) for moments in self.packed_moments()]
         return told_counts(counts, np.array(order))
 
+    @checked
     def index_of(self, time: float) -> int:
         """Index of a saved time, given in the run's `unit`, equal but for rounding.
 
@@ -191,6 +195,7 @@ class Run:
             "one of run.time, or save it: simulate(..., save=[...])."
         )
 
+    @checked
     def density(
         self, points: ArrayLike, *, time: float | None = None, width: float | None = None
     ) -> FloatArray:
@@ -233,6 +238,7 @@ class Run:
             )
         return measure(points, width=width)
 
+    @checked
     def to_xarray(self, *, grid: int | None = None, width: float | None = None) -> xarray.Dataset:
         """Dataset with time, moments, observables and diagnostics; needs xarray installed.
 
@@ -242,10 +248,12 @@ class Run:
         dataset: xarray.Dataset = VIEWS["Run.to_xarray"](self, grid=grid, width=width)
         return dataset
 
+    @checked
     def plot(self, kind: str = "overview", **options: Any) -> Any:
         """Figure of the run; kinds are listed in `meanfield.outputs.plots.PLOTS`."""
         return VIEWS["Run.plot"](self, kind, **options)
 
+    @checked
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the run into a file, as `simulate(..., output=path)` and `meanfield run` do.
 
@@ -265,6 +273,7 @@ class Run:
         """
         VIEWS["Run.save"](self, path, overwrite=overwrite)
 
+    @checked
     def animate(self, path: str | os.PathLike[str]) -> None:
         """Film of the run, one frame a saved time, into a .gif or .mp4 file."""
         VIEWS["Run.animate"](self, path)

@@ -121,11 +121,18 @@ CALLABLES = {
     name: getattr(mf, name)
     for name in mf.__all__
     if callable(getattr(mf, name)) and name not in RESULTS
+} | {
+    method.__qualname__: method
+    for owner in (mf.Density, mf.Measure, mf.Run)
+    for name, method in vars(owner).items()
+    if inspect.isfunction(method) and not name.startswith("_")
+    if len(inspect.signature(method).parameters) > 1
 }
 PARAMETERS = [
     (name, parameter)
     for name, called in CALLABLES.items()
     for parameter in inspect.signature(called).parameters.values()
+    if parameter.name not in ("self", "options") and "ArrayLike" not in str(parameter.annotation)
 ]
 # Values that hardly any parameter takes, and the words of annotations that do.
 ODD = [
@@ -158,7 +165,7 @@ def test_every_parameter_of_every_public_function_is_checked(
             assert not re.search(INTERNAL, str(told.value)) and len(str(told.value)) < 300
 
 
-@pytest.mark.parametrize("name", CALLABLES)
+@pytest.mark.parametrize("name", sorted(CALLABLES.keys() - {"Run.plot"}))
 def test_every_public_function_knows_its_names(name: str) -> None:
     """Python would say that __init__ got an unexpected keyword, and not which there are."""
     with pytest.raises(TypeError, match=f"^{name}: no_such_name is not known.*Known: "):
