@@ -29,8 +29,6 @@ def execute(options: argparse.Namespace) -> int:
     """Run."""
     config = load_config(options.config, options.set, options.output, code=options.code)
     check_memory(config)
-    if is_stationary(config.problem, config.options) and not options.quiet:
-        say(f"meanfield: {config.source}: {STATIONARY}")
     path = config.output.path
     began = clock.perf_counter()
     try:
@@ -72,6 +70,9 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
             before=lambda snapshot: float((config.times < snapshot.time).sum()),
         )
         for snapshot in watched:
+            # Once it is certain that there is a run.
+            if last is None and not options.quiet and is_stationary(config.problem, config.options):
+                say(f"meanfield: {config.source}: {STATIONARY}")
             last = snapshot
             check_interrupt()
     return last

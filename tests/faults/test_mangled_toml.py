@@ -59,7 +59,7 @@ class Loader:
             message = str(error)
             assert message.startswith("run.toml") or str(self.path) in message
             assert message.isprintable() and len(message) < 1000
-            assert message.endswith(".")
+            assert message.endswith((".", "?"))
             self.ends["refused"] += 1
             return None
         assert np.all(np.isfinite(config.times)) and np.all(np.diff(config.times) >= 0)

@@ -227,7 +227,7 @@ def test_energies_of_equal_clusters_are_those_of_runs():
 
 def test_unknown_kind_is_refused():
     """A typing error would end in a KeyError."""
-    with pytest.raises(ValueError, match=r"'densty' is not known. Known: overview, density"):
+    with pytest.raises(ValueError, match=r"'densty' is not known. Did you mean density. Known: "):
         plot(run_of("density"), "densty")
 
 
