@@ -156,14 +156,22 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names.s
 
 # What results ask for, and the function that makes it, as module:name.
 _MAKERS = {
+    "ClusterPrediction.html": "outputs.tables:prediction_html",
     "ClusterPrediction.plot": "outputs.plots.prediction:prediction_figure",
+    "ConvergenceStudy.html": "outputs.tables:comparison_html",
     "ConvergenceStudy.plot": "outputs.plots.comparison:comparison_figure",
+    "Ensemble.html": "outputs.tables:ensemble_html",
     "Ensemble.plot": "outputs.plots.ensemble:ensemble_figure",
+    "PhaseDiagram.html": "outputs.tables:phase_diagram_html",
+    "PhasePoint.html": "outputs.tables:phase_point_html",
+    "Problem.html": "outputs.tables:problem_html",
     "Run.animate": "outputs.plots:animate",
-    "Run.problem": "config.stored:stored_problem",
+    "Run.html": "outputs.tables:run_html",
     "Run.plot": "outputs.plots:plot",
+    "Run.problem": "config.stored:stored_problem",
     "Run.save": "execute:save_run",
     "Run.to_xarray": "outputs.dataset:to_xarray",
+    "StationaryState.html": "outputs.tables:state_html",
 }
 
 

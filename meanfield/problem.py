@@ -22,6 +22,7 @@ from meanfield.kernels import Kernel
 from meanfield.manifolds import MANIFOLDS, Manifold, Space
 from meanfield.manifolds.manifold import laplacian_eigenvalues, theory_only
 from meanfield.measures import Density, Measure
+from meanfield.views import VIEWS
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,10 @@ class Problem:
         return cast(
             Density | Measure, made(f"the law {self.initial.name!r}", built, Density, Measure)
         )
+
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        return str(VIEWS["Problem.html"](self))
 
     def __repr__(self) -> str:
         """What makes it again; the usual flows by their names."""

@@ -288,14 +288,8 @@ class Run:
         )
 
     def _repr_html_(self) -> str:
-        """Show a small table in notebooks."""
-        rows = [("run", repr(self))] + [
-            (OBSERVABLES[name].long_name, f"{self.observables[name][-1]:.6g}")
-            for name in OBSERVABLES
-            if name in self.observables and len(self.scaled_time)
-        ]
-        cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows)
-        return f"<table>{cells}</table>"
+        """Table for notebooks."""
+        return str(VIEWS["Run.html"](self))
 
 
 def problem_attributes(problem: Problem) -> dict[str, Any]:

@@ -126,8 +126,8 @@ def test_run_shows_what_it_is(run: Run) -> None:
     """A notebook would show an object at an address."""
     assert repr(run) == "Run(circle, 5 saved times from t = 0 to 2, completed)"
     html = run._repr_html_()
-    assert html.startswith("<table>") and "interaction energy" in html
-    assert f"{run.observables['energy'][-1]:.6g}" in html
+    assert html.startswith("<table>") and "5 from 0 to 2 (scaled time)" in html
+    assert f"{run.observables['energy'][-1]:.4g} at last" in html
 
 
 def test_empty_run_can_be_shown() -> None:

@@ -21,6 +21,7 @@ from meanfield.stationary.resolution import density_degree, narrowest_width, sta
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.stability import GrowthRate, stationary_growth_rates
 from meanfield.stationary.symmetry import Symmetry, axisymmetric
+from meanfield.views import VIEWS
 
 # Coefficients this small, relative to those of a Dirac, are rounding.
 _NOISE = 2.0 * EPS
@@ -125,6 +126,10 @@ class StationaryState:
         """
         size = max(self.diffusivity, float(np.abs(self.equation.coupling).max()))
         return all(rate.rate <= _NEUTRAL * size for rate in self.growth_rates(1))
+
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        return str(VIEWS["StationaryState.html"](self))
 
     def __repr__(self) -> str:
         """One line, without the arrays."""

@@ -138,6 +138,10 @@ class ConvergenceStudy:
         figure: Figure = VIEWS["ConvergenceStudy.plot"](self)
         return figure
 
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        return str(VIEWS["ConvergenceStudy.html"](self))
+
     def __repr__(self) -> str:
         """One line: what was measured and the headline."""
         sizes = f"n = {self.tokens[0]} to {self.tokens[-1]}"

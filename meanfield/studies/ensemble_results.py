@@ -105,6 +105,10 @@ class Ensemble:
         figure: Figure = VIEWS["Ensemble.plot"](self)
         return figure
 
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        return str(VIEWS["Ensemble.html"](self))
+
     def __repr__(self) -> str:
         """One line: sizes, runs and the mean counts at the last time."""
         means = ", ".join(

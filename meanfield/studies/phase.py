@@ -20,6 +20,7 @@ from meanfield.problem import Problem
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
 from meanfield.theory.onset import branch_direction, tricritical_beta
+from meanfield.views import VIEWS
 
 Order = Literal["continuous", "discontinuous"]
 
@@ -27,7 +28,7 @@ Order = Literal["continuous", "discontinuous"]
 _PROMISED = 1e-10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PhasePoint:
     """Onset of order at one inverse temperature; diffusivities in scaled time.
 
@@ -57,6 +58,19 @@ class PhasePoint:
     order: Order
     order_parameter_at_transition: float | None
 
+    def __repr__(self) -> str:
+        """One line: how order sets in, and where."""
+        where = f"below diffusivity {self.critical_diffusivity:.6g}"
+        if self.order == "discontinuous":
+            found = self.transition_diffusivity, self.saddle_node_diffusivity
+            words = [f"{value:.6g}" if value is not None else "unknown" for value in found]
+            where = f"with a jump at {words[0]}, {where} at the latest; saddle node {words[1]}"
+        return f"PhasePoint(beta = {self.beta:g}: order {where})"
+
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        return str(VIEWS["PhasePoint.html"](self))
+
 
 ProblemAt = Annotated[
     Callable[[float], Problem],
@@ -64,7 +78,7 @@ ProblemAt = Annotated[
 ]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PhaseDiagram:
     """Points of a phase diagram over inverse temperatures.
 
@@ -85,6 +99,21 @@ class PhaseDiagram:
     normalized: bool
     tricritical_beta: float | None
     points: tuple[PhasePoint, ...]
+
+    def __repr__(self) -> str:
+        """One line: of what, and over which betas."""
+        betas = [point.beta for point in self.points]
+        known = self.tricritical_beta is not None
+        jump = f", tricritical at {self.tricritical_beta:.6g}" if known else ""
+        return (
+            f"PhaseDiagram({self.manifold}, {self.kernel} kernel, "
+            f"{'SA' if self.normalized else 'USA'}, {len(betas)} points from beta = "
+            f"{min(betas):g} to {max(betas):g}{jump})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        return str(VIEWS["PhaseDiagram.html"](self))
 
 
 @checked

@@ -169,6 +169,10 @@ class ClusterPrediction:
         figure: Figure = VIEWS["ClusterPrediction.plot"](self)
         return figure
 
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        return str(VIEWS["ClusterPrediction.html"](self))
+
     def __str__(self) -> str:
         """The answer in one sentence: how many, how likely, by when."""
         if self.message:

@@ -1,0 +1,295 @@
+"""What notebooks show of objects: a small HTML table each, values with their units.
+
+A table is a heading and pairs of a name and what it is; everything is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from meanfield.problem import Problem
+from meanfield.runs import Run, problem_attributes
+from meanfield.stationary.states import StationaryState
+from meanfield.status import COMPLETED
+from meanfield.studies.convergence_results import ConvergenceStudy
+from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.phase import PhaseDiagram, PhasePoint
+from meanfield.studies.prediction import ClusterPrediction
+from meanfield.theory.stability import dominant_degree, growth_rate_max
+from meanfield.theory.time_units import paper_time_factor
+
+Pairs = Iterable[tuple[str, Any]]
+
+_LEFT = ' style="text-align: left"'
+# Changes of the number of clusters that one line can name, and counts of a law.
+_MOST_CHANGES, _LEAST_SHARE = 8, 0.005
+
+
+def html_table(heading: str, pairs: Pairs) -> str:
+    """Table of names and values under a heading.
+
+    Examples
+    --------
+    >>> print(html_table("Run", [("t < 1", 0.5)]))
+    <table><thead><tr><th colspan="2" style="text-align: left">Run</th></tr></thead><tbody>
+    <tr><th style="text-align: left">t &lt; 1</th><td style="text-align: left">0.5</td></tr>
+    </tbody></table>
+    """
+    rows = "\n".join(
+        f"<tr><th{_LEFT}>{escape(name)}</th><td{_LEFT}>{escape(_told(value))}</td></tr>"
+        for name, value in pairs
+    )
+    head = f'<thead><tr><th colspan="2"{_LEFT}>{escape(heading)}</th></tr></thead>'
+    return f"<table>{head}<tbody>\n{rows}\n</tbody></table>"
+
+
+def _grid(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Table of rows of values."""
+    head = "".join(f"<th{_LEFT}>{escape(name)}</th>" for name in columns)
+    body = "\n".join(
+        "<tr>" + "".join(f"<td{_LEFT}>{escape(_told(cell))}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def problem_html(problem: Problem) -> str:
+    """Table of a problem: what it is, and what linear theory says of uniform."""
+    return html_table("Problem", [*_problem(problem), *_linear(problem)])
+
+
+def _problem(problem: Problem) -> Pairs:
+    """What a problem is made of."""
+    flow, zonal = problem.flow, problem.zonal
+    name = "SA, velocity divided by Z" if flow.normalized else "USA, velocity not divided by Z"
+    yield "manifold", problem.manifold.name
+    yield "kernel", repr(problem.kernel)
+    yield "flow", name
+    if zonal.strength != 1.0:
+        yield "strength", zonal.strength
+    yield "diffusivity", f"{zonal.diffusivity:g} (scaled time)" if zonal.diffusivity else "0"
+    yield "initial law", repr(problem.initial)
+
+
+def _linear(problem: Problem) -> Pairs:
+    """Growth about uniform, and how times are converted."""
+    degree = dominant_degree(problem)
+    if degree is None:
+        yield "uniform", "stable: no degree grows"
+    else:
+        rate = growth_rate_max(problem)
+        yield "fastest degree", f"{degree}, grows at the rate {rate:.4g} per scaled time"
+    yield "paper time", _paper(paper_time_factor(problem))
+
+
+def _paper(factor: float) -> str:
+    """How the papers' time follows from scaled time."""
+    if factor == 1.0:
+        return "the same as scaled time"
+    return f"scaled time * {factor:.4g}" if factor else "scaled time * e^-beta, which underflows"
+
+
+def run_html(run: Run) -> str:
+    """Table of a run: what was solved, when, what became of it, how well it was resolved."""
+    facts, times, name = run.attributes, run.time, f"{run.unit} time"
+    pairs: list[tuple[str, Any]] = []
+    if facts.get("title"):
+        pairs.append(("title", facts["title"]))
+    pairs.append(("problem", _facts(facts)))
+    if not len(times):
+        return html_table("Run", [*pairs, ("ended", run.status)])
+    pairs += [
+        ("initial law", facts.get("initial")),
+        ("times", f"{len(times)} from {times[0]:g} to {times[-1]:g} ({name})"),
+        ("carried by", ", then ".join(key for key, _ in groupby(run.representation))),
+    ]
+    if "clusters/count" in run.observables:
+        pairs.append(("clusters", _changes(run)))
+    for key, words in (("energy", "energy E / E[Dirac]"), ("order_parameter", "order parameter")):
+        if key in run.observables:
+            values = run.observables[key]
+            pairs.append((words, f"{values[0]:.4g} at first, {values[-1]:.4g} at last"))
+    ended = run.status
+    if not ended.startswith(COMPLETED):
+        ended = f"{ended} (last saved time {times[-1]:g}, {name})"
+    pairs.append(("ended", ended))
+    pairs += _largest(run)
+    return html_table("Run", pairs)
+
+
+def _facts(facts: dict[str, Any]) -> str:
+    """Manifold, kernel and flow in one line."""
+    parts = [str(facts.get("manifold", "")), f"{facts.get('kernel', '')} kernel"]
+    if facts.get("kernel") != "linear" and "beta" in facts:
+        parts.append(f"beta = {float(facts['beta']):g}")
+    parts.append("SA" if facts.get("normalized") else "USA")
+    for key, usual in (("strength", 1.0), ("diffusivity", 0.0)):
+        if float(facts.get(key, usual)) != usual:
+            parts.append(f"{key} {float(facts[key]):g}")
+    return ", ".join(parts)
+
+
+def _changes(run: Run) -> str:
+    """Numbers of clusters over time: each with the time from which it was seen."""
+    counts, times = run.observables["clusters/count"], run.time
+    begins = [i for i in range(len(counts)) if i == 0 or _differ(counts[i - 1], counts[i])]
+    shown = begins
+    if len(begins) > _MOST_CHANGES:
+        half = _MOST_CHANGES // 2
+        shown = begins[:half] + begins[-half:]
+    words = [f"{_count(counts[i])} from t = {times[i]:.4g}" for i in shown]
+    if len(begins) > _MOST_CHANGES:
+        words.insert(_MOST_CHANGES // 2, "...")
+    return f"{', '.join(words)} ({run.unit} time)"
+
+
+def _differ(one: float, other: float) -> bool:
+    return one != other and not (np.isnan(one) and np.isnan(other))
+
+
+def _count(value: float) -> str:
+    return "none" if np.isnan(value) else f"{value:g}"
+
+
+def _largest(run: Run) -> Pairs:
+    """Largest values of the diagnostics that say how good a run is."""
+    names = {"tail": "largest spectral tail", "error": "largest error of cells", "steps": "steps"}
+    for key, words in names.items():
+        values = run.diagnostics.get(key)
+        if values is not None and np.isfinite(values).any():
+            largest = float(np.nanmax(values))
+            yield words, f"{largest:.0f}" if key == "steps" else f"{largest:.2g}"
+
+
+def prediction_html(prediction: ClusterPrediction) -> str:
+    """Table of a prediction: the answer, its laws, and linear theory."""
+    pairs: list[tuple[str, Any]] = [
+        ("problem", _facts(problem_attributes(prediction.problem))),
+        ("tokens", prediction.tokens),
+    ]
+    if prediction.message:
+        return html_table("Cluster prediction", [*pairs, ("clusters", prediction.message)])
+    laws = [("corrected law", prediction.corrected), ("linear law", prediction.linear)]
+    for name, law in laws:
+        if law is not None:
+            shares = ", ".join(
+                f"{count}: {100 * share:.1f} %"
+                for count, share in law.distribution.items()
+                if share >= _LEAST_SHARE
+            )
+            error = f" +- {law.standard_error:.2g}" if law.standard_error > 0 else ""
+            pairs.append((name, f"{shares}; mean {law.mean:.4g}{error}"))
+    if prediction.note:
+        pairs.append(("note", prediction.note))
+    pairs += [
+        ("end of the linear phase", f"t = {prediction.onset_time:.4g} (scaled time)"),
+        ("fastest degree", prediction.dominant_degree),
+    ]
+    return html_table("Cluster prediction", pairs)
+
+
+def phase_point_html(point: PhasePoint) -> str:
+    """Table of the onset of order at one beta."""
+    pairs = [
+        ("beta", point.beta),
+        ("order sets in", _order(point)),
+        ("critical diffusivity", point.critical_diffusivity),
+        ("transition diffusivity", point.transition_diffusivity),
+        ("saddle-node diffusivity", point.saddle_node_diffusivity),
+        ("order parameter at the transition", point.order_parameter_at_transition),
+    ]
+    return html_table("Phase point, diffusivities in scaled time", pairs)
+
+
+def _order(point: PhasePoint) -> str:
+    return "continuously" if point.order == "continuous" else "with a jump"
+
+
+def phase_diagram_html(diagram: PhaseDiagram) -> str:
+    """Facts of a phase diagram, and a row a beta."""
+    flow = "SA" if diagram.normalized else "USA"
+    head = html_table(
+        "Phase diagram, diffusivities in scaled time",
+        [
+            ("problem", f"{diagram.manifold}, {diagram.kernel} kernel, {flow}"),
+            ("tricritical beta", diagram.tricritical_beta),
+        ],
+    )
+    columns = ("beta", "order sets in", "critical", "transition", "saddle node")
+    rows = [
+        (
+            point.beta,
+            _order(point),
+            point.critical_diffusivity,
+            point.transition_diffusivity,
+            point.saddle_node_diffusivity,
+        )
+        for point in diagram.points
+    ]
+    return head + _grid(columns, rows)
+
+
+def comparison_html(study: ConvergenceStudy) -> str:
+    """Facts of a comparison, and a row a size at the headline time."""
+    low, high = study.exponent_interval
+    pairs: list[tuple[str, Any]] = [
+        ("problem", _facts(study.attributes)),
+        ("at", f"t = {study.exponent_time:.4g} (scaled time)"),
+        ("repetitions", study.distances.shape[1]),
+    ]
+    if np.isfinite(study.exponent):
+        law = f"{study.metric} ~ n^({study.exponent:.3f}), 95 % {low:.3f} to {high:.3f}"
+        pairs.append(("law", law))
+    if study.attributes.get("status", COMPLETED) != COMPLETED:
+        pairs.append(("ended", study.attributes["status"]))
+    if study.note:
+        pairs.append(("note", study.note))
+    at = study.headline
+    rows = zip(
+        study.tokens, study.mean_distance[:, at], study.standard_error[:, at], study.onset_times,
+        strict=True,
+    )  # fmt: skip
+    columns = ("n", f"mean {study.metric} (rad)", "standard error", "onset time (scaled)")
+    return html_table("Comparison with the density", pairs) + _grid(columns, rows)
+
+
+def ensemble_html(made: Ensemble) -> str:
+    """Facts of an ensemble, and a row a size and time."""
+    pairs: list[tuple[str, Any]] = [
+        ("problem", _facts(made.attributes)),
+        ("carried by", made.attributes.get("carrier")),
+    ]
+    if made.attributes.get("status", COMPLETED) != COMPLETED:
+        pairs.append(("ended", made.attributes["status"]))
+    rows = []
+    for i, tokens in enumerate(made.tokens):
+        for j, time in enumerate(made.times):
+            shares = made.distribution(i, j).items()
+            law = ", ".join(f"{n}: {100 * p:.1f} %" for n, p in shares if p >= _LEAST_SHARE)
+            mean = f"{made.mean_count[i, j]:.4g} +- {made.standard_error[i, j]:.2g}"
+            rows.append((tokens, made.finished[i], f"{time:g}", mean, law))
+    columns = ("tokens", "runs", "onset times", "mean clusters", "share of runs")
+    return html_table("Ensemble", pairs) + _grid(columns, rows)
+
+
+def state_html(state: StationaryState) -> str:
+    """Table of a stationary state."""
+    pairs = [
+        ("problem", _facts(problem_attributes(state.problem))),
+        ("symmetry", state.symmetry.name),
+        ("order parameter", state.order_parameter),
+        ("free energy above uniform", state.free_energy),
+        ("residual", f"{state.residual:.2g}"),
+    ]
+    return html_table("Stationary state, diffusivity per scaled time", pairs)

@@ -1,0 +1,121 @@
+"""Tables of notebooks: well-formed, escaped, with the units of what they show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.outputs.tables import html_table
+
+CIRCLE = mf.Circle()
+PROBLEM = mf.Problem(
+    CIRCLE, mf.exponential(4.0), mf.USA, mf.perturbed_uniform([[2, 0.3, 0.0], [3, 0.0, 0.1]])
+)
+
+
+def cells(shown: Any) -> dict[str, str]:
+    """Pairs of a table as a browser reads them: a name and the rest of its row."""
+    page = ElementTree.fromstring(f"<div>{shown._repr_html_()}</div>")
+    rows = [["".join(cell.itertext()) for cell in row] for row in page.iter("tr")]
+    return {row[0]: " | ".join(row[1:]) for row in rows}
+
+
+def test_run_tells_its_unit_its_clusters_and_its_end() -> None:
+    """Numbers would stand without what they are, as three scalars without a time."""
+    run = mf.simulate(PROBLEM, until=1.5, unit="paper", save=16)
+    told = cells(run)
+    assert told["problem"] == "circle, exponential kernel, beta = 4, USA"
+    assert told["times"] == "16 from 0 to 1.5 (paper time)"
+    assert told["carried by"] == "density, then characteristics"
+    counts = run.observables["clusters/count"]
+    assert (
+        told["clusters"].endswith("(paper time)") and f"{counts[-1]:g} from t" in told["clusters"]
+    )
+    assert told["ended"] == "completed" and float(told["largest spectral tail"]) < 1e-9
+    broken = replace(run, attributes=run.attributes | {"status": "under-resolved", "title": "<b>&"})
+    assert cells(broken)["ended"] == "under-resolved (last saved time 1.5, paper time)"
+    assert cells(broken)["title"] == "<b>&"
+    nothing = replace(run, scaled_time=np.zeros(0))
+    assert cells(nothing)["ended"] == "completed"
+
+
+def test_many_changes_of_the_number_of_clusters_stay_one_line() -> None:
+    """Noisy counts would fill the page."""
+    run = mf.simulate(PROBLEM, until=1.0, save=40)
+    counts = np.arange(40) % 2 + 1.0
+    told = cells(replace(run, observables=run.observables | {"clusters/count": counts}))
+    assert told["clusters"].count("from t") == 8 and ", ...," in told["clusters"]
+
+
+def test_problem_tells_what_it_is_made_of_and_how_it_grows() -> None:
+    """A notebook would show one long line."""
+    told = cells(PROBLEM)
+    assert told["kernel"] == "exponential(beta=4.0)" and told["manifold"] == "circle"
+    degree, rate = mf.dominant_degree(PROBLEM), mf.growth_rate_max(PROBLEM)
+    assert told["fastest degree"] == f"{degree}, grows at the rate {rate:.4g} per scaled time"
+    assert told["paper time"] == "scaled time * 0.01832"
+    noisy = replace(PROBLEM, flow=mf.Flow(normalized=True, strength=-1.0, diffusivity=0.1))
+    assert cells(noisy)["uniform"] == "stable: no degree grows"
+    assert cells(noisy)["diffusivity"] == "0.1 (scaled time)"
+    assert cells(noisy)["paper time"] == "the same as scaled time"
+    assert cells(mf.Problem(CIRCLE, mf.exponential(800.0)))["paper time"].endswith("underflows")
+
+
+def test_prediction_tells_its_laws() -> None:
+    """The answer would have to be asked for by attribute."""
+    problem = mf.Problem(CIRCLE, mf.exponential(5.0))
+    told = cells(mf.predict_clusters(problem, 100, samples=200, corrected=False))
+    assert told["tokens"] == "100" and "scaled time" in told["end of the linear phase"]
+    assert "mean" in told["linear law"] and "corrected law" not in told
+    stable = mf.Problem(CIRCLE, mf.exponential(5.0), mf.Flow(strength=-1.0))
+    told = cells(mf.predict_clusters(stable, 100, samples=10, corrected=False))
+    assert told["clusters"].startswith("none: uniform is stable")
+
+
+def test_studies_have_a_row_a_size() -> None:
+    """A table would leave out a size, or its unit."""
+    made = mf.ensemble(replace(PROBLEM, initial=mf.uniform()), tokens=[20, 40], runs=2)
+    told = cells(made)
+    assert {"20", "40"} <= told.keys() and told["tokens"].startswith("runs | onset times")
+    study = mf.convergence_study(PROBLEM, tokens=[5, 10], until=1.0, repetitions=2)
+    study = replace(study, attributes=study.attributes | {"status": "running"})
+    told = cells(study)
+    assert told["n"] == "mean W1 (rad) | standard error | onset time (scaled)"
+    assert told["10"].startswith(f"{study.mean_distance[1, study.headline]:.6g}")
+    assert told["ended"] == "running" and "scaled time" in told["at"]
+
+
+def test_phase_tells_where_order_sets_in() -> None:
+    """A raw dataclass would be printed, and diffusivities without their unit."""
+    family = lambda beta: mf.Problem(CIRCLE, mf.exponential(beta))  # noqa: E731
+    diagram = mf.phase_diagram(family, [2.4, 3.0])
+    continuous, jump = diagram.points
+    assert repr(continuous) == "PhasePoint(beta = 2.4: order below diffusivity 0.0868671)"
+    assert repr(jump).startswith("PhasePoint(beta = 3: order with a jump at 0.0661897, below")
+    assert repr(diagram) == (
+        "PhaseDiagram(circle, exponential kernel, USA, 2 points from beta = 2.4 to 3, "
+        "tricritical at 2.44692)"
+    )
+    assert cells(jump)["saddle-node diffusivity"] == f"{jump.saddle_node_diffusivity:.6g}"
+    told = cells(diagram)
+    assert told["2.4"].startswith("continuously") and told["2.4"].endswith("-")
+    assert "Phase diagram, diffusivities in scaled time" in told
+
+
+def test_state_tells_its_order() -> None:
+    """A notebook would show its problem and little else."""
+    noisy = mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow(diffusivity=0.05))
+    state = mf.stationary_state(noisy)
+    assert cells(state)["order parameter"] == f"{state.order_parameter:.6g}"
+
+
+@pytest.mark.parametrize("text", ["<script>", '"&'])
+def test_everything_is_escaped(text: str) -> None:
+    """A title from somebody else's file would run in the notebook."""
+    page = ElementTree.fromstring(html_table(text, [(text, text)]))
+    assert [cell.text for cell in page.iter("td")] == [text]
