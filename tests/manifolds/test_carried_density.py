@@ -63,7 +63,7 @@ def test_characteristics_have_the_density_of_the_density(
     The tolerance of nodes, 1e-10 and about 1e-8, in mass times position; of a density as much over
     the size of a cell.
     """
-    law = mf.von_mises_fisher(1.0, 0.3 if space.dimension == 1 else [0.0, 0.6, 0.8])
+    law = mf.von_mises_fisher(1.0, mean=0.3 if space.dimension == 1 else [0.0, 0.6, 0.8])
     problem = mf.Problem(space, mf.exponential(3.0), mf.USA, law)
     nodes, modes = (
         mf.simulate(problem, until=1.0, save=2, representation=name).measures[-1]
