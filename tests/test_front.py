@@ -204,7 +204,7 @@ def test_uniform_is_told_to_be_stationary(caplog: pytest.LogCaptureFixture) -> N
         ({"tolerence": 1e-8}, "tolerence is not known; did you mean tolerance?"),
         ({"until": "1"}, r"until must be a number, got '1' \(str\)"),
         ({"save": 2_000_000}, "save must be at most 1000000 times"),
-        ({"observables": ["enrgy"]}, "observable 'enrgy' is not known. Did you mean 'energy'"),
+        ({"observables": ["enrgy"]}, "'enrgy' is not known. Did you mean energy"),
         ({"representation": "densty"}, "did you mean 'density'"),
     ],
 )
