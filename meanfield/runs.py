@@ -99,6 +99,11 @@ class Run:
         """Saved times in `unit`, shape (n_saves,)."""
         return self.time_in(self.unit)
 
+    @property
+    def unit_length(self) -> float:
+        """One of `unit` in scaled time."""
+        return self._length_of(self.unit)
+
     @checked
     def time_in(self, unit: str) -> FloatArray:
         """Saved times in a unit, shape (n_saves,).

@@ -40,17 +40,17 @@ class ClustersPicture:
 def clusters_picture(run: Run) -> ClustersPicture:
     """Picture of the clusters that have separated; on the sphere of those above the rest."""
     kept = shown(run)
-    kept = kept[spread_evenly(run.scaled_time[kept], _TIMES, is_logarithmic(run.scaled_time))]
+    kept = kept[spread_evenly(run.time[kept], _TIMES, is_logarithmic(run.time))]
     if run.manifold.dimension == 1:
         centre = run.observables["clusters/centre"][kept]
         mass = run.observables["clusters/mass"][kept]
         found = np.isfinite(centre) & np.isfinite(run.cluster_counts()[kept])[:, None]
-        times = np.broadcast_to(run.scaled_time[kept][:, None], centre.shape)
+        times = np.broadcast_to(run.time[kept][:, None], centre.shape)
         times, masses, centres = times[found], mass[found], centre[found]
     else:
         marked = [marked_clusters(run, int(i)) for i in kept]
         centres = np.concatenate([centre for centre, _ in marked])
         masses = np.concatenate([mass for _, mass in marked])
-        times = np.repeat(run.scaled_time[kept], [len(mass) for _, mass in marked])
-    span = float(run.scaled_time[kept[0]]), float(run.scaled_time[kept[-1]])
+        times = np.repeat(run.time[kept], [len(mass) for _, mass in marked])
+    span = float(run.time[kept[0]]), float(run.time[kept[-1]])
     return ClustersPicture(frame(run), times, masses, centres, span)

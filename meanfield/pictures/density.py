@@ -88,7 +88,7 @@ class DensityPicture:
 def missing(run: Run) -> str | None:
     """What a run lacks for this picture and what to do about it; None if nothing."""
     if len(shown(run)) < 2:
-        return f"a density figure needs at least 2 saved times, the run has {len(run.scaled_time)}."
+        return f"a density figure needs at least 2 saved times, the run has {len(run.time)}."
     if any(run.measures[i] is None for i in shown(run)):
         return 'the states of the run were not kept: set [output] state = "all" and run again.'
     return None
@@ -105,11 +105,11 @@ def circle_picture(run: Run) -> DensityPicture:
     reason = missing(run)
     if reason is not None:
         raise ValueError(reason)
-    logarithmic = is_logarithmic(run.scaled_time)
+    logarithmic = is_logarithmic(run.time)
     kept = shown(run)
-    kept = kept[spread_evenly(run.scaled_time[kept], _MOST_COLUMNS, logarithmic)]
+    kept = kept[spread_evenly(run.time[kept], _MOST_COLUMNS, logarithmic)]
     count = cell_count(run, kept)
-    edges = edges_between(run.scaled_time[kept], logarithmic)
+    edges = edges_between(run.time[kept], logarithmic)
     table = np.array([column(run, i, count, marked=False) for i in kept]).T
     atoms, masses = _dashes(run, kept, edges)
     colours, values = (0.0, 1.0), np.clip(table, 0.0, 1.0)
@@ -118,7 +118,7 @@ def circle_picture(run: Run) -> DensityPicture:
         values = np.clip(table, *colours)
         smooth = np.array([is_smooth(run, i) for i in kept])
         if smooth.any():
-            edges, values = _interpolated(run.scaled_time[kept], values, smooth, logarithmic)
+            edges, values = _interpolated(run.time[kept], values, smooth, logarithmic)
     paths, dots = _paths(run)
     return DensityPicture(frame(run), table, colours, edges, values, paths, dots, atoms, masses)
 
@@ -144,6 +144,7 @@ def _interpolated(
 def _paths(run: Run) -> tuple[list[FloatArray], FloatArray]:
     """Paths, or dots where nobody knows where noisy tokens went between two saves."""
     times, angles = token_paths(run, _PATHS, _PATH_POINTS)
+    times = times / run.unit_length
     if float(run.attributes.get("diffusivity", 0.0)):
         seen = (angles + np.pi) % (2 * np.pi) - np.pi
         return [], np.stack([np.repeat(times, seen.shape[1]), seen.ravel()], axis=-1)
@@ -271,10 +272,10 @@ def circle_film(run: Run) -> CircleFilm:
     frames = film_times(run)
     cells = _RING_CELLS if all(is_smooth(run, int(i)) for i in frames) else _FEW_RING_CELLS
     angles = token_paths(run, _RING_TOKENS)[1]
-    ended = np.full((len(run.scaled_time) - len(angles), angles.shape[1]), np.nan)
+    ended = np.full((len(run.time) - len(angles), angles.shape[1]), np.nan)
     return CircleFilm(
         frames,
-        run.scaled_time[frames],
+        run.time[frames],
         np.array([np.maximum(column(run, int(i), cells), 0.0) for i in frames]),
         np.concatenate([angles, ended])[frames],
         [marks(run, int(i)) for i in frames],

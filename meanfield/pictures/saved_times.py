@@ -101,11 +101,7 @@ def edges_between(times: FloatArray, logarithmic: bool) -> FloatArray:
 
 def shown(run: Run) -> NDArray[np.int64]:
     """Indices of the saved times that the axis can show; 0 has no place on a logarithmic one."""
-    return (
-        np.flatnonzero(run.scaled_time > 0)
-        if is_logarithmic(run.scaled_time)
-        else np.arange(len(run.scaled_time))
-    )
+    return np.flatnonzero(run.time > 0) if is_logarithmic(run.time) else np.arange(len(run.time))
 
 
 def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> NDArray[np.int64]:
@@ -136,13 +132,15 @@ class Frame:
     facts : dict
         Given. Manifold, kernel and flow, as the attributes of a run tell them.
     times : ndarray, shape (n,)
-        Given. Saved times that the axis shows, or its two ends; scaled.
+        Given. Saved times that the axis shows, or its two ends; in `unit`, as all times drawn.
     logarithmic : bool
         Given. Whether it is an axis of log t.
     growth_rate : float
-        Given. Largest rate of the uniform state, per scaled time; growth times are t times this.
+        Given. Largest rate of the uniform state, per `unit`; growth times are t times this.
     hand_overs : tuple of (float, str)
         Given. When another representation took over, and which.
+    unit : str
+        Given. "scaled", "paper" or "growth": what the run was asked for in.
     """
 
     title: str
@@ -151,6 +149,7 @@ class Frame:
     logarithmic: bool
     growth_rate: float
     hand_overs: tuple[tuple[float, str], ...]
+    unit: str = "scaled"
 
     @property
     def on_circle(self) -> bool:
@@ -164,10 +163,15 @@ def frame(run: Run, limits: tuple[float, float] | None = None) -> Frame:
     return Frame(
         str(facts.get("title", "")),
         facts,
-        run.scaled_time[shown(run)] if limits is None else np.array(limits),
-        limits is not None or is_logarithmic(run.scaled_time),
-        float(facts.get("growth_rate_max", 0.0)),
-        tuple((event.time, successor(event)) for event in run.events if event.kind == "hand-over"),
+        run.time[shown(run)] if limits is None else np.array(limits),
+        limits is not None or is_logarithmic(run.time),
+        float(facts.get("growth_rate_max", 0.0)) * run.unit_length,
+        tuple(
+            (event.time, successor(event))
+            for event in run.events_in(run.unit)
+            if event.kind == "hand-over"
+        ),
+        run.unit,
     )
 
 
@@ -186,5 +190,5 @@ def film_times(run: Run, most: int = _MOST_FRAMES) -> NDArray[np.int64]:
             'set [output] state = "all" and run again.'
         )
     if len(kept) > most:
-        kept = kept[spread_evenly(run.scaled_time[kept], most, is_logarithmic(run.scaled_time))]
+        kept = kept[spread_evenly(run.time[kept], most, is_logarithmic(run.time))]
     return kept

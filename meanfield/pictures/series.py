@@ -115,9 +115,9 @@ def _linear_sizes(run: Run) -> FloatArray:
 
 def plateaus_of(run: Run) -> tuple[Plateau, ...]:
     """Plateaus that the atoms tell, else those that the stored clusters tell."""
-    tree = cluster_tree(run.events)
+    tree = cluster_tree(run.events_in(run.unit))
     if len(tree.numbers):
-        span = float(run.scaled_time[-1] / run.scaled_time[run.scaled_time > 0][0])
+        span = float(run.time[-1] / run.time[run.time > 0][0])
         return plateaus(tree, lasting=span**NARROWEST)
     # NaN where nothing has separated, which is no plateau: it differs from everything.
     counts = run.cluster_counts()
@@ -126,8 +126,8 @@ def plateaus_of(run: Run) -> tuple[Plateau, ...]:
     mass = run.observables["clusters/mass"]
     return tuple(
         Plateau(
-            float(run.scaled_time[begin]),
-            float(run.scaled_time[end]),
+            float(run.time[begin]),
+            float(run.time[end]),
             _found(mass[(begin + end) // 2]),
         )
         for begin, end in zip(begins, ends, strict=True)
@@ -142,7 +142,7 @@ def _found(mass: FloatArray) -> FloatArray:
 def time_limits(run: Run, tree: ClusterTree) -> tuple[float, float]:
     """From where atoms begin, or the first saved time, to the end."""
     begins = tree.begin[: len(tree.numbers)]
-    changes = np.concatenate([begins, tree.merge_times, run.scaled_time])
+    changes = np.concatenate([begins, tree.merge_times, run.time])
     last = float(changes.max())
     first = float(changes[changes > 0].min()) if last > 0 else last
     merges = tree.merge_times[tree.merge_times > 0]
@@ -346,13 +346,13 @@ def staircase_picture(run: Run) -> StaircasePicture:
     ValueError
         If there are fewer than two saved times after 0.
     """
-    later = np.flatnonzero(run.scaled_time > 0)
+    later = np.flatnonzero(run.time > 0)
     if len(later) < 2:
         raise ValueError(
             f"a staircase needs at least 2 saved times after 0, the run has {len(later)}."
         )
-    times, energy = run.scaled_time[later], run.observables["energy"][later]
-    merges = cluster_tree(run.events).merge_times
+    times, energy = run.time[later], run.observables["energy"][later]
+    merges = cluster_tree(run.events_in(run.unit)).merge_times
     merges = merges[(merges >= times[0]) & (merges <= times[-1])]
     return StaircasePicture(
         frame(run, (float(times[0]), float(times[-1]))),
@@ -382,7 +382,7 @@ def tree_picture(run: Run) -> TreePicture:
     ValueError
         If no atoms carried the run, or it holds t = 0 only.
     """
-    tree = cluster_tree(run.events)
+    tree = cluster_tree(run.events_in(run.unit))
     if not len(tree.numbers):
         raise ValueError(
             f"a tree is of atoms, this run was carried by {_carriers(run)} and tells none. "

@@ -112,11 +112,9 @@ def chosen_times(run: Run, count: int) -> NDArray[np.int64]:
     measure that rests is not drawn six times.
     """
     kept = np.array([i for i, measure in enumerate(run.measures) if measure is not None])
-    clock = 0.5 * _clock(run.scaled_time[kept])
-    if is_logarithmic(run.scaled_time):
-        clock = 0.5 * _clock(
-            np.log(np.maximum(run.scaled_time[kept], run.scaled_time[run.scaled_time > 0][0]))
-        )
+    clock = 0.5 * _clock(run.time[kept])
+    if is_logarithmic(run.time):
+        clock = 0.5 * _clock(np.log(np.maximum(run.time[kept], run.time[run.time > 0][0])))
     clock += 0.5 * _clock(np.nan_to_num(run.observables["energy"][kept]))
     targets = np.linspace(0.0, clock[-1], count) if count > 1 else clock[-1:]
     nearest = np.abs(clock - targets[:, None]).argmin(axis=1)
@@ -167,10 +165,10 @@ def sphere_panel(
     """Panel of a saved time whose state was kept, `width` pixels wide, with its tokens."""
     measure, atoms = run.measures[index], atoms_at(run, index)
     if measure is None:
-        raise ValueError(f"the state at t = {run.scaled_time[index]:g} was not kept.")
+        raise ValueError(f"the state at t = {run.time[index]:g} was not kept.")
     centres, masses = marked_clusters(run, index)
     return SpherePanel(
-        float(run.scaled_time[index]),
+        float(run.time[index]),
         projection,
         values_on(measure, projection, width),
         not isinstance(measure, Density),
@@ -294,7 +292,7 @@ def sphere_film(run: Run) -> SphereFilm:
     return SphereFilm(
         run,
         frames,
-        run.scaled_time[frames],
+        run.time[frames],
         [Orthographic(directions(turn, _ELEVATION)) for turn in turns],
         [tokens[i] for i in frames],
         np.array([values_on(measure, Mollweide(), _FILM_MAP) for measure in measures]),

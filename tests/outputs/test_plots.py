@@ -63,6 +63,24 @@ def test_every_kind_is_written_in_every_format(kind, name, suffix, tmp_path):
     assert path.read_bytes().startswith(FIRST_BYTES[suffix])
 
 
+def test_figures_are_in_the_unit_of_the_run():
+    """A paper's figure would have another clock on its axis than the paper."""
+    run = simulate(PROBLEM, until=0.004, unit="paper", save=11)
+    frames = [plot(run, kind).axes for kind in ("overview", "density", "energy", "staircase")]
+    for axes in frames:
+        lowest = min(axes, key=lambda panel: panel.get_position().y0)
+        assert lowest.get_xlabel() == "paper time $t$" and lowest.get_xlim()[1] == 0.004
+    density = frames[1][0]
+    (paths,) = (c for c in density.collections if isinstance(c, LineCollection))
+    assert max(path[:, 0].max() for path in paths.get_segments()) == pytest.approx(0.004)
+    density.figure.canvas.draw()
+    (top,) = (axes for axes in density.child_axes if "growth" in axes.get_xlabel())
+    assert top.get_xlim()[1] == pytest.approx(run.time_in("growth")[-1])
+    grown = simulate(PROBLEM, until=1.0, unit="growth", save=5)
+    axes = plot(grown, "energy").axes[0]
+    assert axes.get_xlabel() == "growth time $t$" and not axes.child_axes
+
+
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_every_axis_is_labelled(kind, name):
     """An axis without its name or unit of time would show here."""

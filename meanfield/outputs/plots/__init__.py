@@ -255,5 +255,5 @@ def save_plot(
 
 
 def _check_saved(run: Run) -> None:
-    if len(run.scaled_time) == 0:
+    if len(run.time) == 0:
         raise ValueError(f"the run has no saved times ({run.status}): nothing to draw.")

@@ -46,11 +46,14 @@ def number_label(value: float, digits: int = 4) -> str:
     return f"{times}10^{{{int(power)}}}"
 
 
-def time_label(time: float, growth_rate: float) -> str:
-    """Time of a panel, also in growth times if a degree grows."""
-    label = f"$t = {number_label(time)}$"
-    grown = f",  ${number_label(time * growth_rate, 3)}$ growth times"
-    return label + (grown if growth_rate > 0 and time > 0 else "")
+def time_label(time: float, frame: Frame) -> str:
+    """Time of a panel in the unit of the run, also in growth times if a degree grows."""
+    unit = "" if frame.unit == "scaled" else f" {frame.unit} time"
+    label = f"$t = {number_label(time)}${unit}"
+    rate = frame.growth_rate
+    if frame.unit == "growth" or not (rate > 0 and time > 0):
+        return label
+    return f"{label},  ${number_label(time * rate, 3)}$ growth times"
 
 
 def set_time_axis(axes: Axes, frame: Frame, *, label: bool = True) -> None:
@@ -63,13 +66,18 @@ def set_time_axis(axes: Axes, frame: Frame, *, label: bool = True) -> None:
         axes.set_xscale("log")
     _set_ticks(axes.xaxis, float(times[0]), float(times[-1]))
     if label:
-        axes.set_xlabel("scaled time $t$")
+        axes.set_xlabel(time_axis_label(frame))
+
+
+def time_axis_label(frame: Frame) -> str:
+    """Name of the time of a run, in its unit."""
+    return f"{frame.unit} time $t$"
 
 
 def add_growth_times(axes: Axes, frame: Frame) -> None:
-    """Second axis on top, in growth times, if a degree grows."""
+    """Second axis on top, in growth times, if a degree grows and the first is in another unit."""
     rate = frame.growth_rate
-    if not rate > 0:
+    if not rate > 0 or frame.unit == "growth":
         return
 
     def to_growth(t: ArrayLike) -> FloatArray:

@@ -14,7 +14,12 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from meanfield.outputs.plots.axes import add_growth_times, mark_hand_overs, set_time_axis
+from meanfield.outputs.plots.axes import (
+    add_growth_times,
+    mark_hand_overs,
+    set_time_axis,
+    time_axis_label,
+)
 from meanfield.outputs.plots.density import set_angle_axis
 from meanfield.outputs.plots.sphere import draw_outline
 from meanfield.outputs.plots.style import ENERGY, FAINT, MUTED, TIME_COLOURS, set_title
@@ -73,7 +78,7 @@ def _on_map(picture: ClustersPicture, axes: Axes) -> None:
     # Of its own: the marks are translucent.
     colours = ScalarMappable(norm, TIME_COLOURS)
     bar = axes.figure.colorbar(colours, cax=axes.inset_axes((1.015, 0.05, 0.016, 0.9)))
-    bar.set_label("scaled time $t$")
+    bar.set_label(time_axis_label(picture.frame))
     bar.outline.set_visible(False)
 
 

@@ -156,7 +156,6 @@ def _circle_film(shown: CircleFilm) -> Film:
     set_time_axis(above, shown.picture.frame, label=False)
     above.tick_params(labelbottom=False)
     cursors = [_time_cursor(axes, float(times[0])) for axes in (above, below)]
-    rate = shown.picture.frame.growth_rate
     centres = np.append(edges[:-1], edges[0]) + 0.5 * (edges[1] - edges[0])
 
     def show(k: int) -> None:
@@ -169,7 +168,7 @@ def _circle_film(shown: CircleFilm) -> Film:
         places, masses = shown.atoms[k]
         atoms.set_offsets(_at(1.0, places).T)
         atoms.set_sizes(np.maximum(_ATOM_AREA * masses, _SMALLEST_ATOM))
-        label.set_text(time_label(float(times[k]), rate).replace(",  ", "\n"))
+        label.set_text(time_label(float(times[k]), shown.picture.frame).replace(",  ", "\n"))
         time = float(times[k])
         for cursor in cursors:
             cursor.set_xdata([time, time])
@@ -212,7 +211,7 @@ def _sphere_film(shown: SphereFilm) -> Film:
             marks.set_offsets(panel.tokens)
             marks.set_sizes(share * style["s"])
             marks.set_alpha(style["alpha"])
-        label.set_text(time_label(time, frame.growth_rate))
+        label.set_text(time_label(time, frame))
         cursor.set_xdata([time, time])
 
     edges = (globe.patches[0], above.patches[0])

@@ -38,7 +38,7 @@ def draw_map(picture: SpherePicture, figure: Figure) -> None:
 def maps_on_axes(picture: SpherePicture, axes: Axes) -> None:
     """Maps inside given axes, which are hidden, with one colour bar beside them."""
     axes.set_axis_off()
-    panels, rate = picture.panels, picture.frame.growth_rate
+    panels = picture.panels
     columns = map_columns(len(panels))
     values = np.array([panel.values for panel in panels])
     norm = LogNorm(*colour_range(values))
@@ -46,8 +46,9 @@ def maps_on_axes(picture: SpherePicture, axes: Axes) -> None:
         inset = axes.inset_axes(place)
         image = _draw_panel(inset, panel, norm, columns)
         inset.annotate(
-            time_label(panel.time, rate), (0.5, 0.0), xycoords="axes fraction", xytext=(0, -3),
-            textcoords="offset points", ha="center", va="top", fontsize=8.5, color=MUTED,
+            time_label(panel.time, picture.frame), (0.5, 0.0), xycoords="axes fraction",
+            xytext=(0, -3), textcoords="offset points", ha="center", va="top", fontsize=8.5,
+            color=MUTED,
         )  # fmt: skip
     label = colours_label(panels[-1])
     add_colour_bar(axes, image, values, place=(1.015, 0.05, 0.016, 0.95), label=label)
@@ -71,7 +72,7 @@ def draw_globe(picture: SpherePicture, figure: Figure) -> None:
             ha="center", va="top", fontsize=8.5, color=MUTED,
         )  # fmt: skip
     last = picture.panels[0]
-    label = time_label(last.time, picture.frame.growth_rate)
+    label = time_label(last.time, picture.frame)
     axes.set_title(label, loc="right", color=MUTED, pad=8)
     place = (1.02, 0.09, 0.016, 0.89)
     add_colour_bar(axes, image, values, place=place, label=colours_label(last))
