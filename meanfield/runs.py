@@ -254,9 +254,47 @@ class Run:
         return dataset
 
     @checked
-    def plot(self, kind: str = "overview", **options: Any) -> Any:
-        """Figure of the run; kinds are listed in `meanfield.outputs.plots.PLOTS`."""
-        return VIEWS["Run.plot"](self, kind, **options)
+    def plot(
+        self,
+        kind: str = "overview",
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        times: Sequence[float] | None = None,
+        limits: tuple[float, float] | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Any:
+        """Figure of the run.
+
+        Parameters
+        ----------
+        kind : str
+            "overview", "density", "energy", "order_parameter", "spectrum", "clusters",
+            "resolution", "staircase", "tree"; on the sphere also "map" and "globe".
+        ax : matplotlib.axes.Axes, optional
+            Empty axes to draw on instead of a figure of its own; of every kind but "overview".
+        title : str, optional
+            Instead of the run's own.
+        times : sequence of float, optional
+            In the run's `unit`: first and last time that are shown; of "map" and "globe" the saved
+            times themselves.
+        limits : (float, float), optional
+            Densities at the ends of the colours ("density", "map", "globe"), or the ends of the
+            vertical axis.
+        figsize : (float, float), optional
+            Width and height in inches.
+        dpi : float, optional
+            Dots an inch.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A notebook shows it; pyplot does not know it.
+        """
+        return VIEWS["Run.plot"](
+            self, kind, ax=ax, title=title, times=times, limits=limits, figsize=figsize, dpi=dpi
+        )
 
     @checked
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from meanfield.arrays import FloatArray
 
+Limits = tuple[float, float] | None
+"""Lowest and highest of what is drawn, as it was asked for."""
+
 # Colours span at most this range, and at least a little around uniform.
 _LOWEST, _HIGHEST = 0.05, 30.0
 _NEAR_UNIFORM = 1.25

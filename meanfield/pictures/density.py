@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.measures import Measure
 from meanfield.pictures.circle import cell_means
-from meanfield.pictures.colours import colour_range
+from meanfield.pictures.colours import Limits, colour_range
 from meanfield.pictures.saved_times import (
     ATOMS,
     Frame,
@@ -94,8 +94,8 @@ def missing(run: Run) -> str | None:
     return None
 
 
-def circle_picture(run: Run) -> DensityPicture:
-    """Picture of a run on the circle.
+def circle_picture(run: Run, limits: Limits = None) -> DensityPicture:
+    """Picture of a run on the circle; `limits` are densities that the colours begin and end at.
 
     Raises
     ------
@@ -112,9 +112,9 @@ def circle_picture(run: Run) -> DensityPicture:
     edges = edges_between(run.time[kept], logarithmic)
     table = np.array([column(run, i, count, marked=False) for i in kept]).T
     atoms, masses = _dashes(run, kept, edges)
-    colours, values = (0.0, 1.0), np.clip(table, 0.0, 1.0)
+    colours, values = limits or (0.0, 1.0), np.clip(table, 0.0, 1.0)
     if table.any():  # not atoms alone
-        colours = colour_range(table)
+        colours = limits or colour_range(table)
         values = np.clip(table, *colours)
         smooth = np.array([is_smooth(run, i) for i in kept])
         if smooth.any():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from meanfield.pictures import density, sphere
 from meanfield.pictures.clusters import ClustersPicture, clusters_picture
+from meanfield.pictures.colours import Limits
 from meanfield.pictures.density import CircleFilm, DensityPicture, circle_film, circle_picture
 from meanfield.pictures.saved_times import Frame, frame
 from meanfield.pictures.series import (
@@ -48,7 +49,7 @@ def overview_picture(run: Run) -> OverviewPicture:
     return OverviewPicture(frame(run), picture, over_time(run), spectrum_picture(run))
 
 
-def density_picture(run: Run) -> DensityPicture | SpherePicture:
+def density_picture(run: Run, limits: Limits = None) -> DensityPicture | SpherePicture:
     """Density over time and angle; on the sphere, where time has no axis left, maps.
 
     Raises
@@ -56,7 +57,7 @@ def density_picture(run: Run) -> DensityPicture | SpherePicture:
     ValueError
         If states were not kept.
     """
-    return circle_picture(run) if run.manifold.dimension == 1 else map_picture(run)
+    return (circle_picture if run.manifold.dimension == 1 else map_picture)(run, limits)
 
 
 def film_picture(run: Run) -> CircleFilm | SphereFilm:

@@ -5,7 +5,8 @@ A run may begin as a density, go on as characteristics and end as atoms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,20 @@ def frame(run: Run, limits: tuple[float, float] | None = None) -> Frame:
             if event.kind == "hand-over"
         ),
         run.unit,
+    )
+
+
+def part(run: Run, indices: Sequence[int] | NDArray[np.int64]) -> Run:
+    """Run of some of the saved times of another."""
+    chosen = np.asarray(indices, dtype=np.int64)
+    return replace(
+        run,
+        scaled_time=run.scaled_time[chosen],
+        moments=run.moments[chosen],
+        observables={name: values[chosen] for name, values in run.observables.items()},
+        diagnostics={name: values[chosen] for name, values in run.diagnostics.items()},
+        representation=tuple(run.representation[i] for i in chosen),
+        measures=tuple(run.measures[i] for i in chosen),
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.observables.cluster_tree import ClusterTree, Plateau, cluster_tree, plateaus
+from meanfield.pictures.colours import Limits
 from meanfield.pictures.saved_times import (
     Frame,
     frame,
@@ -257,6 +258,8 @@ class SpectrumPicture:
     sizes, predicted : ndarray, shape (n, degrees)
         Given. |m_l|, and what it would be had it grown at its rate from the first saved time on;
         NaN where that is not known, or linear theory does not hold.
+    limits : (float, float), optional
+        Given. Ends of the axis of the moments.
     """
 
     frame: Frame
@@ -264,10 +267,11 @@ class SpectrumPicture:
     dominant: int | None
     sizes: FloatArray
     predicted: FloatArray
+    limits: Limits = None
 
 
-def spectrum_picture(run: Run) -> SpectrumPicture:
-    """Picture of the moments."""
+def spectrum_picture(run: Run, limits: Limits = None) -> SpectrumPicture:
+    """Picture of the moments; `limits` are the ends of their axis."""
     kept, (degrees, dominant) = shown(run), shown_degrees(run)
     return SpectrumPicture(
         frame(run),
@@ -275,6 +279,7 @@ def spectrum_picture(run: Run) -> SpectrumPicture:
         dominant,
         run.sizes_by_degree()[kept][:, degrees],
         np.stack([linear_prediction(run, l)[kept] for l in degrees], axis=-1),
+        limits,
     )
 
 

@@ -7,6 +7,7 @@ The colours of points are those of their density smoothed by the heat kernel,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density, Measure
+from meanfield.pictures.colours import Limits, colour_range
 from meanfield.pictures.projections import Mollweide, Orthographic, Projection, directions
 from meanfield.pictures.saved_times import (
     Frame,
@@ -112,6 +114,8 @@ def chosen_times(run: Run, count: int) -> NDArray[np.int64]:
     measure that rests is not drawn six times.
     """
     kept = np.array([i for i, measure in enumerate(run.measures) if measure is not None])
+    if len(kept) == 1:
+        return kept
     clock = 0.5 * _clock(run.time[kept])
     if is_logarithmic(run.time):
         clock = 0.5 * _clock(np.log(np.maximum(run.time[kept], run.time[run.time > 0][0])))
@@ -185,6 +189,7 @@ class SpherePicture:
 
     frame: Frame
     panels: tuple[SpherePanel, ...]
+    colours: tuple[float, float]
 
 
 def missing(run: Run) -> str | None:
@@ -194,8 +199,8 @@ def missing(run: Run) -> str | None:
     return None
 
 
-def map_picture(run: Run) -> SpherePicture:
-    """Equal-area maps at up to six saved times.
+def map_picture(run: Run, limits: Limits = None) -> SpherePicture:
+    """Equal-area maps at up to six saved times; `limits` are densities at the ends of the colours.
 
     Raises
     ------
@@ -206,7 +211,12 @@ def map_picture(run: Run) -> SpherePicture:
     chosen, tokens = chosen_times(run, _MAPS), tokens_of(run)
     width = _MAP_PIXELS // map_columns(len(chosen))
     panels = [sphere_panel(run, int(i), Mollweide(), width, tokens[i]) for i in chosen]
-    return SpherePicture(frame(run), tuple(panels))
+    return _in_colours(run, panels, limits)
+
+
+def _in_colours(run: Run, panels: Sequence[SpherePanel], limits: Limits) -> SpherePicture:
+    values = np.array([panel.values for panel in panels])
+    return SpherePicture(frame(run), tuple(panels), limits or colour_range(values))
 
 
 def map_columns(count: int) -> int:
@@ -214,7 +224,7 @@ def map_columns(count: int) -> int:
     return count if count < 4 else (count + 1) // 2
 
 
-def globe_picture(run: Run) -> SpherePicture:
+def globe_picture(run: Run, limits: Limits = None) -> SpherePicture:
     """The last state from in front, where the heaviest cluster is, and from behind.
 
     Raises
@@ -227,7 +237,7 @@ def globe_picture(run: Run) -> SpherePicture:
     front, tokens = densest_place(run, index), tokens_of(run)[index]
     sides = [Orthographic(front), Orthographic(-front)]
     panels = [sphere_panel(run, index, side, _GLOBE_PIXELS, tokens) for side in sides]
-    return SpherePicture(frame(run), tuple(panels))
+    return _in_colours(run, panels, limits)
 
 
 def _check(run: Run) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import checked
 from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
@@ -133,9 +134,21 @@ class ConvergenceStudy:
         """The headline time, scaled."""
         return float(self.times[self.headline])
 
-    def plot(self) -> Figure:
-        """Figure of the study: distances against time and against the number of tokens."""
-        figure: Figure = VIEWS["ConvergenceStudy.plot"](self)
+    @checked
+    def plot(
+        self,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        """Figure of the study: distances against time and against the number of tokens.
+
+        A title instead of its own, and matplotlib's size in inches and dots an inch.
+        """
+        sizes = {"figsize": figsize, "dpi": dpi}
+        given = {name: value for name, value in sizes.items() if value is not None}
+        figure: Figure = VIEWS["ConvergenceStudy.plot"](self, title=title, **given)
         return figure
 
     def _repr_html_(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import checked
 from meanfield.manifolds.manifold import Manifold
 from meanfield.observables.clusters import Clusters
 from meanfield.studies.count_law import CountLaw, law_of
@@ -100,9 +101,21 @@ class Ensemble:
         """
         return self.law(size, time).distribution if self.finished[size] else {}
 
-    def plot(self) -> Figure:
-        """Figure of the ensemble: mean counts against the number of tokens, distributions."""
-        figure: Figure = VIEWS["Ensemble.plot"](self)
+    @checked
+    def plot(
+        self,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        """Figure of the ensemble: mean counts against the number of tokens, distributions.
+
+        A title instead of its own, and matplotlib's size in inches and dots an inch.
+        """
+        sizes = {"figsize": figsize, "dpi": dpi}
+        given = {name: value for name, value in sizes.items() if value is not None}
+        figure: Figure = VIEWS["Ensemble.plot"](self, title=title, **given)
         return figure
 
     def _repr_html_(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,8 @@ from functools import cache
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.collections import LineCollection, PathCollection, QuadMesh
+from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.front import simulate
@@ -321,3 +323,51 @@ def test_dispersion_is_written_in_every_format(suffix, tmp_path):
     path = tmp_path / f"dispersion{suffix}"
     save_dispersion(PROBLEM, path, max_degree=300)
     assert path.read_bytes().startswith(FIRST_BYTES[suffix])
+
+
+def test_figure_is_drawn_on_axes_of_the_user():
+    """Two runs could not stand side by side."""
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    run = run_of("density")
+    assert run.plot("energy", ax=left, title="Left") is figure
+    run.plot("density", ax=right, limits=(0.5, 2.0), times=(5.0, 15.0))
+    assert any(text.get_text() == "Left" for text in left.texts)
+    assert right.get_xlim() == (5.0, 15.0)
+    mesh = next(c for c in right.collections if isinstance(c, QuadMesh))
+    assert mesh.get_clim() == (0.5, 2.0)
+    figure.canvas.draw()
+
+
+def test_limits_are_those_of_what_is_drawn():
+    """An option would be taken and ignored."""
+    run = run_of("density")
+    assert run.plot("energy", limits=(0.1, 0.4)).axes[0].get_ylim() == (0.1, 0.4)
+    assert run.plot("spectrum", limits=(1e-4, 1.0)).axes[0].get_ylim() == (1e-4, 1.0)
+    shown = run.plot("energy", times=(5.0, 10.0), figsize=(3.0, 2.0), dpi=50)
+    assert shown.get_size_inches().tolist() == [3.0, 2.0] and shown.dpi == 50
+    assert shown.axes[0].get_xlim() == (5.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "error", "message"),
+    [
+        ("enrgy", {}, ValueError, "'enrgy' is not known; did you mean 'energy'? Known: overview"),
+        ("energy", {"axs": 1}, TypeError, "plot: axs is not known; did you mean ax"),
+        ("energy", {"ax": "left"}, TypeError, "ax must be axes of matplotlib, got 'left'"),
+        ("overview", {"ax": True}, ValueError, "has several axes and needs a figure of its own"),
+        ("energy", {"ax": True, "dpi": 9.0}, ValueError, "figsize and dpi are of a figure"),
+        ("clusters", {"limits": (0.0, 1.0)}, ValueError, "kind 'clusters' has no limits"),
+        ("density", {"limits": (0.0, 1.0)}, ValueError, "limits must be increasing and positive"),
+        ("energy", {"limits": (1.0, 0.0)}, ValueError, "limits must be increasing, got"),
+        ("energy", {"times": [1.0]}, ValueError, "are the first and the last that are shown"),
+        ("energy", {"times": (0.1, 0.2)}, ValueError, "no saved time lies between 0.1 and 0.2"),
+        ("tree", {"times": (0.0, 1.0)}, ValueError, "a tree is of the whole run"),
+    ],
+)
+def test_options_that_a_kind_has_not_are_refused(kind, options, error, message):
+    """A slip of the pen would be matplotlib's error, or change nothing."""
+    if options.get("ax") is True:
+        options = options | {"ax": Figure().subplots()}
+    with pytest.raises(error, match=re.escape(message)):
+        run_of("density").plot(kind, **options)

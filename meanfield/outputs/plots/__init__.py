@@ -7,11 +7,12 @@ pyplot or any other global state, and matplotlib is imported when a figure is dr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from meanfield.checks import came
 from meanfield.errors import known_names
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ STUDIES = {
 }
 """The one figure of each kind of study."""
 BOTH = ("circle", "sphere")
+# Kinds whose limits their picture knows: of colours, or because of what stands beside the axes.
+_LIMITS_OF_PICTURES = ("density", "map", "globe", "spectrum")
+_LIMITS_OF_AXES = ("energy", "order_parameter", "resolution", "staircase")
+# How many saved times those have that show some of them.
+_PANELS = {"map": 6, "globe": 1}
 
 
 @dataclass(frozen=True)
@@ -40,10 +46,11 @@ class PlotKind:
         Given. What `--kind` takes.
     title : str
         Given. What it shows, one line.
-    picture : callable (run) -> picture
-        Given. What is shown, without matplotlib; ValueError if the run does not hold it.
-    draw : callable (picture, figure) -> None
-        Given. Draws it into an empty figure.
+    picture : callable (run, limits) -> picture
+        Given. What is shown, without matplotlib; ValueError if the run does not hold it. Limits are
+        given where they are asked for and the picture knows them.
+    draw : callable (picture, axes) -> None
+        Given. Draws it on empty axes; the overview into an empty figure.
     size : (float, float)
         Given. Width and height in inches.
     manifolds : tuple of str
@@ -52,8 +59,8 @@ class PlotKind:
 
     name: str
     title: str
-    picture: Callable[[Run], Any]
-    draw: Callable[[Any, Figure], None]
+    picture: Callable[..., Any]
+    draw: Callable[[Any, Any], None]
     size: tuple[float, float] = (9.0, 4.2)
     manifolds: tuple[str, ...] = BOTH
 
@@ -110,7 +117,17 @@ PLOTS: dict[str, PlotKind] = {
 """Kinds of figures, by the name that `meanfield plot --kind` takes."""
 
 
-def plot(run: Run, kind: str = DEFAULT_KIND, **options: Any) -> Figure:
+def plot(
+    run: Run,
+    kind: str = DEFAULT_KIND,
+    *,
+    ax: Any = None,
+    title: str | None = None,
+    times: Sequence[float] | None = None,
+    limits: tuple[float, float] | None = None,
+    figsize: tuple[float, float] | None = None,
+    dpi: float | None = None,
+) -> Figure:
     """Figure of a run; the last line of a notebook cell shows it.
 
     Parameters
@@ -119,19 +136,33 @@ def plot(run: Run, kind: str = DEFAULT_KIND, **options: Any) -> Figure:
         With at least one saved time.
     kind : str
         A name in `PLOTS`.
-    **options
-        Passed on to matplotlib's Figure: figsize (inches), dpi.
+    ax : matplotlib.axes.Axes, optional
+        Empty axes to draw on instead of a figure of our own; of every kind but "overview".
+    title : str, optional
+        Instead of the run's own.
+    times : sequence of float, optional
+        In the run's unit: first and last time that are shown; of "map" and "globe" the saved times
+        themselves, at most six and one.
+    limits : (float, float), optional
+        Lowest and highest density that has a colour of its own ("density", "map", "globe"), or the
+        ends of the vertical axis.
+    figsize : (float, float), optional
+        Width and height in inches.
+    dpi : float, optional
+        Dots an inch.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Its own canvas, not known to pyplot.
+        Its own canvas, not known to pyplot; that of `ax` if it was given.
 
     Raises
     ------
+    TypeError
+        If `ax` is something else.
     ValueError
-        If the kind is not known or not for the manifold, nothing was saved, or the run lacks what
-        the kind shows.
+        If the kind is not known or not for the manifold, an option is not for the kind, nothing
+        was saved, or the run lacks what the kind shows.
 
     Examples
     --------
@@ -155,11 +186,78 @@ def plot(run: Run, kind: str = DEFAULT_KIND, **options: Any) -> Figure:
     from meanfield.outputs.plots.figures import new_figure
     from meanfield.outputs.plots.style import style
 
-    picture = PLOTS[kind].picture(run)
+    single = kind != DEFAULT_KIND
+    if ax is not None:
+        _check_axes(ax, kind, figsize, dpi)
+    if title is not None:
+        run = replace(run, attributes=run.attributes | {"title": title})
+    if times is not None:
+        run = _shown_part(run, kind, times)
+    given: tuple[Any, ...] = ()
+    if limits is not None:
+        _check_limits(limits, kind)
+        given = (tuple(limits),) if kind in _LIMITS_OF_PICTURES else ()
+    picture = PLOTS[kind].picture(run, *given)
     with style():
-        figure = new_figure(PLOTS[kind].size, **options)
-        PLOTS[kind].draw(picture, figure)
-    return figure
+        if ax is None:
+            chosen = {"figsize": figsize, "dpi": dpi}
+            options = {name: value for name, value in chosen.items() if value is not None}
+            figure = new_figure(PLOTS[kind].size, **options)
+            ax = figure.subplots() if single else figure
+        PLOTS[kind].draw(picture, ax)
+        if limits is not None and kind not in _LIMITS_OF_PICTURES:
+            ax.set_ylim(*limits)
+    return ax.figure if single else figure
+
+
+def _check_axes(ax: Any, kind: str, *sizes: Any) -> None:
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise TypeError(f"ax must be axes of matplotlib, got {came(ax)}.")
+    if kind == DEFAULT_KIND:
+        raise ValueError(
+            f"kind {kind!r} has several axes and needs a figure of its own: leave out ax, or take "
+            f"{', '.join(name for name in PLOTS if name != kind)}."
+        )
+    if any(size is not None for size in sizes):
+        raise ValueError("figsize and dpi are of a figure of our own: leave them out with ax.")
+
+
+def _check_limits(limits: tuple[float, float], kind: str) -> None:
+    known = [*_LIMITS_OF_PICTURES, *_LIMITS_OF_AXES]
+    if kind not in known:
+        raise ValueError(f"kind {kind!r} has no limits. Those that have: {', '.join(known)}.")
+    low, high = limits
+    positive = kind in (*_LIMITS_OF_PICTURES, "resolution")
+    if not (low < high and (low > 0 or not positive)):
+        raise ValueError(
+            f"limits must be increasing{' and positive' if positive else ''}, got {limits}."
+        )
+
+
+def _shown_part(run: Run, kind: str, times: Sequence[float]) -> Run:
+    """Saved times of a run that are asked for."""
+    from meanfield.pictures.saved_times import part
+
+    if kind in _PANELS:
+        most = _PANELS[kind]
+        if not 1 <= len(times) <= most:
+            raise ValueError(f"times of kind {kind!r}: expected 1 to {most}, got {len(times)}.")
+        return part(run, sorted({run.index_of(time) for time in times}))
+    if kind == "tree":
+        raise ValueError("a tree is of the whole run: leave out times.")
+    if len(times) != 2 or not times[0] < times[1]:
+        raise ValueError(
+            f"times of kind {kind!r} are the first and the last that are shown, in {run.unit} "
+            f"time; got {list(times)}."
+        )
+    # As `Run.index_of`: equal but for rounding.
+    slack = 1e-9 * max(abs(times[0]), abs(times[1]))
+    shown = [i for i, time in enumerate(run.time) if times[0] - slack <= time <= times[1] + slack]
+    if not shown:
+        raise ValueError(f"no saved time lies between {times[0]:g} and {times[1]:g}.")
+    return part(run, shown)
 
 
 def animate(run: Run, path: str | os.PathLike[str], progress: Progress | None = None) -> None:

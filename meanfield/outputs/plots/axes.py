@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.style import MUTED
-from meanfield.pictures.colours import colour_range
 from meanfield.pictures.saved_times import Frame, places_on_axis
 
 # Numbers beyond these powers of ten are written with one.
@@ -218,12 +217,13 @@ def add_colour_bar(
     axes: Axes,
     mappable: ScalarMappable,
     values: FloatArray,
+    colours: tuple[float, float],
     *,
     place: tuple[float, float, float, float] = (1.015, 0.0, 0.016, 1.0),
     label: str = "density $f$",
 ) -> None:
     """Colour bar of a density; arrows where `values` go beyond the colours."""
-    low, high = colour_range(values)
+    low, high = colours
     below, above = bool(values.min() < 0.999 * low), bool(values.max() > 1.001 * high)
     extend = ("both" if above else "min") if below else ("max" if above else "neither")
     # Inset axes belong to the panel: panels below it stay as wide.

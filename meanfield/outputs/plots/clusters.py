@@ -11,7 +11,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from meanfield.outputs.plots.axes import (
@@ -32,9 +31,9 @@ _MARK: dict[str, Any] = {"alpha": 0.75, "linewidth": 0}
 _LEGEND_MASSES = (0.1, 0.25, 0.5)
 
 
-def draw_clusters(picture: ClustersPicture, figure: Figure) -> None:
-    """Draw the whole figure."""
-    axes, frame = figure.subplots(), picture.frame
+def draw_clusters(picture: ClustersPicture, axes: Axes) -> None:
+    """Draw it on axes that are empty."""
+    frame = picture.frame
     set_title(axes, frame)
     on_axes(picture, axes)
     if frame.on_circle:

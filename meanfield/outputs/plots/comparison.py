@@ -8,6 +8,7 @@ the fitted power laws and the slope -1/2; on the sphere, dotted, the distance of
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,15 @@ _GUIDE: dict[str, Any] = {"linewidth": 0.9, "linestyle": (0, (5, 3))}
 _DOT: dict[str, Any] = {"marker": "o", "markersize": 6, "markerfacecolor": "white", "linewidth": 0}
 
 
-def comparison_figure(study: ConvergenceStudy) -> Figure:
+def comparison_figure(
+    study: ConvergenceStudy, *, title: str | None = None, **options: Any
+) -> Figure:
     """Figure of a study, on its own canvas that pyplot does not know."""
     picture = comparison_picture(study)
+    if title is not None:
+        picture = replace(picture, facts=picture.facts | {"title": title})
     with style():
-        figure = new_figure(_SIZE)
+        figure = new_figure(_SIZE, **options)
         draw_comparison(picture, figure)
     return figure
 

@@ -7,7 +7,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 
 from meanfield.outputs.plots.axes import (
     add_colour_bar,
@@ -23,9 +22,9 @@ from meanfield.pictures.density import DensityPicture
 _ATOM_WIDTH, _THINNEST = 8.0, 0.7
 
 
-def draw_density(picture: DensityPicture, figure: Figure) -> None:
-    """Draw the whole figure."""
-    axes, frame = figure.subplots(), picture.frame
+def draw_density(picture: DensityPicture, axes: Axes) -> None:
+    """Draw it on axes that are empty."""
+    frame = picture.frame
     set_title(axes, frame)
     on_axes(picture, axes)
     set_time_axis(axes, frame)
@@ -42,7 +41,7 @@ def on_axes(picture: DensityPicture, axes: Axes) -> None:
             picture.edges, cell_edges(len(picture.values)), picture.values, shading="flat",
             norm=LogNorm(*picture.colours), cmap=DENSITY_COLOURS, rasterized=True,
         )  # fmt: skip
-        add_colour_bar(axes, mesh, picture.table)
+        add_colour_bar(axes, mesh, picture.table, picture.colours)
     set_angle_axis(axes)
     if len(picture.dots):
         dots = picture.dots.T

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,11 +21,13 @@ _TIMES = ("inferno", 0.15, 0.75)
 _SIZES = ("viridis", 0.15, 0.75)
 
 
-def ensemble_figure(made: Ensemble) -> Figure:
+def ensemble_figure(made: Ensemble, *, title: str | None = None, **options: Any) -> Figure:
     """Figure of an ensemble, on its own canvas that pyplot does not know."""
     picture = ensemble_picture(made)
+    if title is not None:
+        picture = replace(picture, facts=picture.facts | {"title": title})
     with style():
-        figure = new_figure(_SIZE)
+        figure = new_figure(_SIZE, **options)
         draw_ensemble(picture, figure)
     return figure
 

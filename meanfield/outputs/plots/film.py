@@ -185,13 +185,16 @@ def _sphere_film(shown: SphereFilm) -> Film:
     """Film of a globe that turns, and of the map of all of it."""
     frame = shown.curves.energy.frame
     figure, picture, above, below = _new_figure(frame, shown.curves)
-    norm = LogNorm(*colour_range(shown.sample))
+    colours = colour_range(shown.sample)
+    norm = LogNorm(*colours)
     globe = picture.inset_axes((0.0, 0.0, 1.0, 1.0))
     first, flat = shown.panels(0)
     globe_image = draw_density(globe, first.values, first.projection, norm)
     map_image = draw_density(above, flat.values, flat.projection, norm)
     kind = colours_label(first)
-    add_colour_bar(above, map_image, shown.sample, place=(1.02, 0.0, 0.02, 1.0), label=kind)
+    add_colour_bar(
+        above, map_image, shown.sample, colours, place=(1.02, 0.0, 0.02, 1.0), label=kind
+    )
     lines = draw_graticule(globe, first.projection)
     map_lines = draw_graticule(above, flat.projection)
     dots = [axes.scatter([], [], **TOKENS) for axes in (globe, above)]

@@ -7,7 +7,6 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from meanfield.arrays import FloatArray
@@ -56,9 +55,9 @@ _LEVEL: dict[str, Any] = {"linewidth": 0.8, "dashes": (4, 3)}
 _STAIRCASE_TOP, _HIGH = 1.12, 0.75
 
 
-def draw_energy(picture: EnergyPicture, figure: Figure) -> None:
+def draw_energy(picture: EnergyPicture, axes: Axes) -> None:
     """Staircase of the interaction energy, and the number of clusters."""
-    axes, frame = figure.subplots(), picture.frame
+    frame = picture.frame
     set_title(axes, frame)
     if picture.count is not None:
         _count_on_twin(frame, picture.count, axes)
@@ -70,26 +69,26 @@ def draw_energy(picture: EnergyPicture, figure: Figure) -> None:
     axes.set_ylabel(_energy_label(picture.repulsive), color=ENERGY)
 
 
-def draw_order_parameter(picture: OrderPicture, figure: Figure) -> None:
+def draw_order_parameter(picture: OrderPicture, axes: Axes) -> None:
     """Length of the mean vector."""
-    axes, frame = figure.subplots(), picture.frame
+    frame = picture.frame
     set_title(axes, frame)
     _order(picture, axes)
     _dress(axes, frame)
     axes.set_ylabel("order parameter $R$")
 
 
-def draw_spectrum(picture: SpectrumPicture, figure: Figure) -> None:
+def draw_spectrum(picture: SpectrumPicture, axes: Axes) -> None:
     """Sizes of the moments by degree."""
-    axes, frame = figure.subplots(), picture.frame
+    frame = picture.frame
     set_title(axes, frame)
     spectrum_on_axes(picture, axes, height=3.4)
     _dress(axes, frame)
 
 
-def draw_resolution(picture: ResolutionPicture, figure: Figure) -> None:
+def draw_resolution(picture: ResolutionPicture, axes: Axes) -> None:
     """Watched spectral tail of a density, and its degree."""
-    axes, frame = figure.subplots(), picture.frame
+    frame = picture.frame
     set_title(axes, frame)
     _degree_on_twin(picture, axes)
     tail = np.where(picture.tail > _LEAST_TAIL, picture.tail, np.nan)
@@ -106,14 +105,14 @@ def draw_resolution(picture: ResolutionPicture, figure: Figure) -> None:
     _dress(axes, frame)
 
 
-def draw_staircase(picture: StaircasePicture, figure: Figure) -> None:
+def draw_staircase(picture: StaircasePicture, axes: Axes) -> None:
     """Energy against log t, with the clusters of each plateau.
 
     A plateau of clusters far apart has the energy sum_j m_j^2 at large beta, drawn as a dashed
     line. Where the run tells no atoms, plateaus are the saved times between which the number of
     clusters stays the same.
     """
-    axes, frame = figure.subplots(), picture.frame
+    frame = picture.frame
     set_title(axes, frame)
     set_time_axis(axes, frame)
     axes.set_ylim(0.0, _STAIRCASE_TOP * float(np.nanmax(picture.energy)))
@@ -235,6 +234,7 @@ def spectrum_on_axes(picture: SpectrumPicture, axes: Axes, *, height: float) -> 
     low = max(NEGLIGIBLE, 0.5 * float(positive.min())) if len(positive) else NEGLIGIBLE
     high = 2.0 * max(float(positive.max()) if len(positive) else 1.0, 10 * low)
     axes.set_yscale("log")
+    low, high = picture.limits or (low, high)
     axes.set_ylim(low, high)
     axes.yaxis.set_minor_formatter(NullFormatter())
     colours = mpl.colormaps[DEGREE_COLOURS](np.linspace(0.0, 0.88, len(picture.degrees)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.outputs.plots import clusters, density, over_time, sphere
@@ -14,12 +15,12 @@ from meanfield.pictures.sphere import SpherePicture
 _HEIGHTS = (3.3, 1.3, 2.0)
 
 
-def draw_density(picture: DensityPicture | SpherePicture, figure: Figure) -> None:
+def draw_density(picture: DensityPicture | SpherePicture, axes: Axes) -> None:
     """Draw the whole figure, of the manifold that the picture is of."""
     if isinstance(picture, DensityPicture):
-        density.draw_density(picture, figure)
+        density.draw_density(picture, axes)
     else:
-        sphere.draw_map(picture, figure)
+        sphere.draw_map(picture, axes)
 
 
 def draw_overview(picture: OverviewPicture, figure: Figure) -> None:

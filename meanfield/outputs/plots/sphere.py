@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Ellipse
 from matplotlib.patheffects import Normal, Stroke
@@ -15,7 +14,6 @@ from matplotlib.patheffects import Normal, Stroke
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.axes import add_colour_bar, time_label
 from meanfield.outputs.plots.style import DENSITY_COLOURS, INK, MUTED, set_title
-from meanfield.pictures.colours import colour_range
 from meanfield.pictures.projections import Orthographic, Projection
 from meanfield.pictures.sphere import SpherePanel, SpherePicture, graticule, map_columns
 
@@ -28,9 +26,8 @@ _GAP = 0.02
 _LEAST_LABELLED = 0.02
 
 
-def draw_map(picture: SpherePicture, figure: Figure) -> None:
+def draw_map(picture: SpherePicture, axes: Axes) -> None:
     """Maps at a few saved times."""
-    axes = figure.subplots()
     set_title(axes, picture.frame)
     maps_on_axes(picture, axes)
 
@@ -41,7 +38,7 @@ def maps_on_axes(picture: SpherePicture, axes: Axes) -> None:
     panels = picture.panels
     columns = map_columns(len(panels))
     values = np.array([panel.values for panel in panels])
-    norm = LogNorm(*colour_range(values))
+    norm = LogNorm(*picture.colours)
     for panel, place in zip(panels, _places(len(panels), columns), strict=True):
         inset = axes.inset_axes(place)
         image = _draw_panel(inset, panel, norm, columns)
@@ -51,16 +48,17 @@ def maps_on_axes(picture: SpherePicture, axes: Axes) -> None:
             color=MUTED,
         )  # fmt: skip
     label = colours_label(panels[-1])
-    add_colour_bar(axes, image, values, place=(1.015, 0.05, 0.016, 0.95), label=label)
+    add_colour_bar(
+        axes, image, values, picture.colours, place=(1.015, 0.05, 0.016, 0.95), label=label
+    )
 
 
-def draw_globe(picture: SpherePicture, figure: Figure) -> None:
+def draw_globe(picture: SpherePicture, axes: Axes) -> None:
     """Both sides of the globe, the heaviest cluster in front."""
-    axes = figure.subplots()
     set_title(axes, picture.frame)
     axes.set_axis_off()
     values = np.array([panel.values for panel in picture.panels])
-    norm = LogNorm(*colour_range(values))
+    norm = LogNorm(*picture.colours)
     for k, (name, panel) in enumerate(zip(("front", "back"), picture.panels, strict=True)):
         inset = axes.inset_axes((0.51 * k, 0.07, 0.49, 0.93))
         image = _draw_panel(inset, panel, norm, 1, 120.0)
@@ -75,7 +73,7 @@ def draw_globe(picture: SpherePicture, figure: Figure) -> None:
     label = time_label(last.time, picture.frame)
     axes.set_title(label, loc="right", color=MUTED, pad=8)
     place = (1.02, 0.09, 0.016, 0.89)
-    add_colour_bar(axes, image, values, place=place, label=colours_label(last))
+    add_colour_bar(axes, image, values, picture.colours, place=place, label=colours_label(last))
 
 
 def _draw_panel(

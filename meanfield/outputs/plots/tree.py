@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.observables.cluster_tree import ClusterTree
@@ -30,9 +29,9 @@ _SIZE = 7.5
 _LEAST_LABELLED = 0.01
 
 
-def draw_tree(picture: TreePicture, figure: Figure) -> None:
-    """Draw the whole figure."""
-    axes, frame = figure.subplots(), picture.frame
+def draw_tree(picture: TreePicture, axes: Axes) -> None:
+    """Draw it on axes that are empty."""
+    frame = picture.frame
     set_title(axes, frame)
     set_time_axis(axes, frame)
     _on_axes(picture.tree, picture.heights, axes)
