@@ -142,7 +142,7 @@ def _facts(facts: dict[str, Any]) -> str:
 
 def _changes(run: Run) -> str:
     """Numbers of clusters over time: each with the time from which it was seen."""
-    counts, times = run.observables["clusters/count"], run.time
+    counts, times = run.cluster_counts(), run.time
     begins = [i for i in range(len(counts)) if i == 0 or _differ(counts[i - 1], counts[i])]
     shown = begins
     if len(begins) > _MOST_CHANGES:

@@ -32,7 +32,7 @@ def test_run_tells_its_unit_its_clusters_and_its_end() -> None:
     assert told["problem"] == "circle, exponential kernel, beta = 4, USA"
     assert told["times"] == "16 from 0 to 1.5 (paper time)"
     assert told["carried by"] == "density, then characteristics"
-    counts = run.observables["clusters/count"]
+    counts = run.cluster_counts()
     assert (
         told["clusters"].endswith("(paper time)") and f"{counts[-1]:g} from t" in told["clusters"]
     )
@@ -47,7 +47,7 @@ def test_run_tells_its_unit_its_clusters_and_its_end() -> None:
 def test_many_changes_of_the_number_of_clusters_stay_one_line() -> None:
     """Noisy counts would fill the page."""
     run = mf.simulate(PROBLEM, until=1.0, save=40)
-    counts = np.arange(40) % 2 + 1.0
+    counts = np.arange(40) % 2 + 2.0
     told = cells(replace(run, observables=run.observables | {"clusters/count": counts}))
     assert told["clusters"].count("from t") == 8 and ", ...," in told["clusters"]
 
