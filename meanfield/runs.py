@@ -317,9 +317,12 @@ class Run:
         VIEWS["Run.save"](self, path, overwrite=overwrite)
 
     @checked
-    def animate(self, path: str | os.PathLike[str]) -> None:
-        """Film of the run, one frame a saved time, into a .gif or .mp4 file."""
-        VIEWS["Run.animate"](self, path)
+    def animate(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Film of the run, one frame a saved time: shown in a notebook, or a .gif or .mp4 file.
+
+        Returns the path that was written; without one, what a notebook plays.
+        """
+        return VIEWS["Run.animate"](self, path)
 
     def __repr__(self) -> str:
         """One line: what, how much, how it ended."""

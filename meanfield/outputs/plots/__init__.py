@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from meanfield.checks import came
@@ -18,7 +19,7 @@ from meanfield.errors import known_names
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from meanfield.outputs.plots.film import Progress
+    from meanfield.outputs.plots.film import InlineFilm, Progress
     from meanfield.outputs.result_file import Result
     from meanfield.runs import Run
 
@@ -32,6 +33,8 @@ BOTH = ("circle", "sphere")
 # Kinds whose limits their picture knows: of colours, or because of what stands beside the axes.
 _LIMITS_OF_PICTURES = ("density", "map", "globe", "spectrum")
 _LIMITS_OF_AXES = ("energy", "order_parameter", "resolution", "staircase")
+# Height of a figure of so many maps, which stand in one row.
+_ROW_OF_MAPS = {2: 3.1, 3: 2.4}
 # How many saved times those have that show some of them.
 _PANELS = {"map": 6, "globe": 1}
 
@@ -202,12 +205,20 @@ def plot(
         if ax is None:
             chosen = {"figsize": figsize, "dpi": dpi}
             options = {name: value for name, value in chosen.items() if value is not None}
-            figure = new_figure(PLOTS[kind].size, **options)
+            figure = new_figure(_size(kind, picture), **options)
             ax = figure.subplots() if single else figure
         PLOTS[kind].draw(picture, ax)
         if limits is not None and kind not in _LIMITS_OF_PICTURES:
             ax.set_ylim(*limits)
     return ax.figure if single else figure
+
+
+def _size(kind: str, picture: Any) -> tuple[float, float]:
+    """Width and height in inches: maps in one row are not as high as in two."""
+    width, height = PLOTS[kind].size
+    if kind == "map":
+        height = _ROW_OF_MAPS.get(len(picture.panels), height)
+    return width, height
 
 
 def _check_axes(ax: Any, kind: str, *sizes: Any) -> None:
@@ -260,7 +271,9 @@ def _shown_part(run: Run, kind: str, times: Sequence[float]) -> Run:
     return part(run, shown)
 
 
-def animate(run: Run, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+def animate(
+    run: Run, path: str | os.PathLike[str] | None = None, progress: Progress | None = None
+) -> Path | InlineFilm:
     """Film of a run: its density, a frame a saved time, with energy and order parameter.
 
     On the circle the density is a curve around it, with tokens; on the sphere a slowly turning
@@ -270,10 +283,16 @@ def animate(run: Run, path: str | os.PathLike[str], progress: Progress | None = 
     ----------
     run : Run
         With at least two saved times, and its states kept.
-    path : path
+    path : path, optional
         Ends in .gif, or in .mp4 if ffmpeg is installed. It is replaced when the film is complete.
+        Without one the film is what a notebook shows.
     progress : callable (frames, count) -> frames, optional
         Passes an iterable of `count` frames through, and shows how far it is; tqdm, say.
+
+    Returns
+    -------
+    Path or InlineFilm
+        The file that was written; or the film itself, a GIF, which notebooks play.
 
     Raises
     ------
@@ -288,15 +307,19 @@ def animate(run: Run, path: str | os.PathLike[str], progress: Progress | None = 
     ...
     ValueError: run.avi: films end in .mp4 or .gif, got '.avi'.
     """
-    from meanfield.outputs.plots.film import check_film, draw_film, write_film
+    from meanfield.outputs.plots.film import check_film, draw_film, inline_film, write_film
     from meanfield.outputs.plots.style import style
     from meanfield.pictures.overview import film_picture
 
-    check_film(path)
+    if path is not None:
+        check_film(path)
     _check_saved(run)
     picture = film_picture(run)
     with style():
+        if path is None:
+            return inline_film(draw_film(picture), progress)
         write_film(draw_film(picture), path, progress)
+    return Path(path)
 
 
 def save_plot(

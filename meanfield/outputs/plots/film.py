@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -257,6 +259,42 @@ def check_film(path: str | os.PathLike[str]) -> str:
             "Install it, or write .gif."
         )
     return suffix
+
+
+@dataclass(frozen=True, eq=False)
+class InlineFilm:
+    """A film that notebooks play.
+
+    Attributes
+    ----------
+    content : bytes
+        Given. A GIF that repeats.
+    frames : int
+        Given. How many frames it has.
+    """
+
+    content: bytes
+    frames: int
+
+    def _repr_html_(self) -> str:
+        """Show the GIF itself: a notebook that is sent on holds it."""
+        return (
+            f'<img alt="{self!r}" src="data:image/gif;base64,{b64encode(self.content).decode()}">'
+        )
+
+    def __repr__(self) -> str:
+        """Frames and size."""
+        return f"InlineFilm({self.frames} frames, {len(self.content) / 1e6:.2g} MB)"
+
+
+def inline_film(film: Film, progress: Progress | None = None) -> InlineFilm:
+    """Film as a GIF in memory; `progress` as in `write_film`."""
+    frames: Frames = film.pixels()
+    if progress is not None:
+        frames = progress(frames, len(film.frames))
+    file = BytesIO()
+    _write_gif(frames, film.rate, file)
+    return InlineFilm(file.getvalue(), len(film.frames))
 
 
 def write_film(film: Film, path: str | os.PathLike[str], progress: Progress | None = None) -> None:

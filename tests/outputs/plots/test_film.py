@@ -211,3 +211,13 @@ def test_mp4_is_a_film(tmp_path: Path) -> None:
     animate(run_of("circle"), tmp_path / "film.mp4")
     check = ["ffmpeg", "-v", "error", "-i", str(tmp_path / "film.mp4"), "-f", "null", "-"]
     assert subprocess.run(check, capture_output=True, check=True).stderr == b""
+
+
+def test_film_without_a_path_is_shown_in_a_notebook(tmp_path: Path) -> None:
+    """`run.animate()` would ask for a path, or show nothing."""
+    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
+    run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)
+    film = run.animate()
+    assert film._repr_html_().startswith('<img alt="InlineFilm(3 frames, ')
+    assert run.animate(tmp_path / "x.gif") == tmp_path / "x.gif"
+    assert (tmp_path / "x.gif").read_bytes() == film.content
