@@ -46,7 +46,7 @@ def equal_clusters(run: Run) -> dict[int, float]:
         E / E[Dirac] = 1/n sum_j exp(beta (<x_1, x_j> - 1))
 
     for the attractive exponential kernel; none for others. On the circle n = 1 ... dominant
-    degree, on the sphere the n of `_SOLIDS`.
+    degree, on the sphere the n of `_SOLIDS`; of these, the numbers of clusters that the run had.
     """
     facts = run.attributes
     beta = float(facts.get("beta", 0.0))
@@ -56,7 +56,10 @@ def equal_clusters(run: Run) -> dict[int, float]:
     if run.manifold.dimension == 1:
         numbers = range(1, int(np.argmax(run.growth_rates)) + 1)
         similarities = {n: np.cos(2 * np.pi * np.arange(n) / n) for n in numbers}
-    return {n: float(np.mean(np.exp(beta * (s - 1.0)))) for n, s in similarities.items()}
+    had = set(run.cluster_counts().tolist()) if "clusters/count" in run.observables else set()
+    return {
+        n: float(np.mean(np.exp(beta * (s - 1.0)))) for n, s in similarities.items() if n in had
+    }
 
 
 def order_parameter(run: Run) -> FloatArray:

@@ -185,11 +185,12 @@ def sphere_panel(
 
 @dataclass(frozen=True, eq=False)
 class SpherePicture:
-    """Panels of a run on the sphere, in one range of colours."""
+    """Panels of a run on the sphere, in one range of colours; a note tells what is marked."""
 
     frame: Frame
     panels: tuple[SpherePanel, ...]
     colours: tuple[float, float]
+    note: str = ""
 
 
 def missing(run: Run) -> str | None:
@@ -216,7 +217,16 @@ def map_picture(run: Run, limits: Limits = None) -> SpherePicture:
 
 def _in_colours(run: Run, panels: Sequence[SpherePanel], limits: Limits) -> SpherePicture:
     values = np.array([panel.values for panel in panels])
-    return SpherePicture(frame(run), tuple(panels), limits or colour_range(values))
+    first = run.measures[next(i for i, each in enumerate(run.measures) if each is not None)]
+    notes = []
+    if isinstance(first, Measure) and not first.cell_order:
+        notes.append(f"{len(first.points):,} tokens")
+    elif any(len(panel.tokens) for panel in panels):
+        notes.append("dots follow the flow")
+    if any(len(panel.clusters) for panel in panels):
+        notes.append("rings mark clusters")
+    colours = limits or colour_range(values)
+    return SpherePicture(frame(run), tuple(panels), colours, ", ".join(notes))
 
 
 def map_columns(count: int) -> int:

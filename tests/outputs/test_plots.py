@@ -238,10 +238,13 @@ def test_spectrum_shows_the_dominant_degree_also_above_the_first_ones():
 def test_energies_of_equal_clusters_are_those_of_runs():
     """The lines named 'n equal clusters' would lie elsewhere than such runs do."""
     run = run_of("density")
-    levels = equal_clusters(run)
+    had = run.observables | {"clusters/count": np.arange(len(run.time)) % 3 + 2.0}
+    levels = equal_clusters(replace(run, observables=had))
     polygon = mf.from_points(2 * np.pi * np.arange(3) / 3)
     equal = simulate(replace(PROBLEM, initial=polygon), until=1.0, save=2)
-    assert len(levels) == mf.dominant_degree(PROBLEM)
+    assert list(levels) == [2, 3, 4] and mf.dominant_degree(PROBLEM) == 4
+    # Never separated: no line of one cluster.
+    assert equal_clusters(replace(run, observables=had | {"clusters/count": np.ones(21)})) == {}
     assert levels[3] == pytest.approx(equal.observables["energy"][0], rel=1e-12)
 
 

@@ -138,6 +138,17 @@ def mark_hand_overs(
         )  # fmt: skip
 
 
+def set_plain_ticks(axis: Axis, low: float, high: float) -> None:
+    """Ticks of a short logarithmic axis at 1, 2 and 5 of each power of ten, as plain numbers."""
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    if len(powers) > _PLAIN + 1:
+        return
+    ticks = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    axis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
 def label_ends(
     axes: Axes, labels: Sequence[tuple[float, str, ColorType]], *, size: float = 8.5, height: float
 ) -> None:

@@ -51,7 +51,10 @@ def on_axes(picture: ClustersPicture, axes: Axes) -> None:
         _on_map(picture, axes)
         return
     areas = _AREA * picture.masses
-    axes.scatter(picture.times, picture.centres, s=areas, color=ENERGY, **_MARK)
+    # Marks at the first and the last time are whole.
+    axes.scatter(
+        picture.times, picture.centres, s=areas, color=ENERGY, clip_on=False, zorder=3, **_MARK
+    )
     set_angle_axis(axes)
     _add_legend(axes, ENERGY, _AREA)
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from meanfield.outputs.plots.axes import label_ends
+from meanfield.outputs.plots.axes import label_ends, set_plain_ticks
 from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.style import (
     MUTED,
@@ -72,6 +72,7 @@ def _against_time(picture: ComparisonPicture, axes: Axes) -> None:
         ends.append((float(curve.mean[-1]), f"$n = {power_of_ten(curve.tokens)}$", colour))
     axes.set_yscale("log")
     axes.set_ylim(*axes.get_ylim())
+    set_plain_ticks(axes.yaxis, *axes.get_ylim())
     for curve, colour in zip(curves, colours, strict=True):
         if picture.grows:
             axes.plot(*curve.growth, color=colour, alpha=0.6, **_GUIDE)
@@ -84,9 +85,13 @@ def _against_time(picture: ComparisonPicture, axes: Axes) -> None:
     handles: list[Artist] = [Patch(color=MUTED, alpha=0.3, linewidth=0)]
     names = ["one standard error"]
     if picture.grows:
-        handles += [Line2D([], [], color=MUTED, **_GUIDE), Line2D([], [], color=MUTED, **_DOT)]
-        names += [r"$e^{\lambda_{\max} t}$", r"onset time $\ln n / 2\lambda_{\max}$"]
-    axes.legend(handles, names, loc="lower right", labelcolor=MUTED)
+        handles.append(Line2D([], [], color=MUTED, **_GUIDE))
+        names.append(r"$e^{\lambda_{\max} t}$")
+    if any(curve.onset is not None for curve in curves):
+        handles.append(Line2D([], [], color=MUTED, **_DOT))
+        names.append(r"onset time $\ln n / 2\lambda_{\max}$")
+    # Below, where it covers no curve.
+    axes.figure.legend(handles, names, loc="outside lower left", ncols=len(names), labelcolor=MUTED)
 
 
 def _against_tokens(picture: ComparisonPicture, axes: Axes) -> None:
@@ -105,6 +110,8 @@ def _against_tokens(picture: ComparisonPicture, axes: Axes) -> None:
     axes.plot(n, guide, color=MUTED, **_GUIDE)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    set_plain_ticks(axes.xaxis, *axes.get_xlim())
+    set_plain_ticks(axes.yaxis, *axes.get_ylim())
     middle = float(np.sqrt(n[0] * n[-1])), float(np.sqrt(guide[0] * guide[-1]))
     axes.annotate(
         "$n^{-1/2}$", middle, xytext=(-4, -4), textcoords="offset points",

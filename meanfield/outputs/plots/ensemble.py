@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from meanfield.outputs.plots.axes import set_plain_ticks
 from meanfield.outputs.plots.figures import new_figure
-from meanfield.outputs.plots.style import MUTED, facts_title, shades, style, title_above
+from meanfield.outputs.plots.style import INK, MUTED, facts_title, shades, style, title_above
 from meanfield.pictures.studies import EnsemblePicture, ensemble_picture
 from meanfield.studies.ensemble_results import Ensemble
 
@@ -34,11 +35,34 @@ def ensemble_figure(made: Ensemble, *, title: str | None = None, **options: Any)
 
 def draw_ensemble(picture: EnsemblePicture, figure: Figure) -> None:
     """Mean counts with one standard error and the linear law; the distributions at the end."""
-    left, right = figure.subplots(1, 2)
+    alone = len(picture.tokens) == 1
+    # A single mean is no curve: the distribution says it.
+    *left, right = figure.subplots(1, 1 if alone and len(picture.times) == 1 else 2, squeeze=False)[
+        0
+    ]
     facts = picture.facts
-    title_above(left, str(facts.get("title", "")), facts_title(facts) if facts else "")
-    _means(picture, left)
+    first = left[0] if left else right
+    title_above(first, str(facts.get("title", "")), facts_title(facts) if facts else "")
+    for axes in left:
+        (_means_in_time if alone else _means)(picture, axes)
     _distributions(picture, right)
+
+
+def _means_in_time(picture: EnsemblePicture, axes: Axes) -> None:
+    """Mean counts of one size against time."""
+    axes.errorbar(
+        picture.times, picture.mean[0], picture.error[0], fmt="o-", markersize=4, capsize=2,
+        linewidth=1, color=INK, label=f"$N = {picture.tokens[0]}$", clip_on=False,
+    )  # fmt: skip
+    if picture.predicted is not None:
+        axes.axhline(
+            picture.predicted[0], color=MUTED, linewidth=1.2, linestyle="--",
+            label="linear law at 1 onset time",
+        )  # fmt: skip
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel("onset times")
+    axes.set_ylabel("mean number of clusters")
+    axes.legend(loc="lower right")
 
 
 def _means(picture: EnsemblePicture, axes: Axes) -> None:
@@ -54,6 +78,7 @@ def _means(picture: EnsemblePicture, axes: Axes) -> None:
             linewidth=1.2, linestyle="--", label="linear law",
         )  # fmt: skip
     axes.set_xscale("log")
+    set_plain_ticks(axes.xaxis, *axes.get_xlim())
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel("tokens $N$")
     axes.set_ylabel("mean number of clusters")

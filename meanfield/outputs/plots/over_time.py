@@ -121,7 +121,7 @@ def draw_staircase(picture: StaircasePicture, axes: Axes) -> None:
         axes.plot(
             picture.merges, picture.heights, linestyle="", marker="o", markersize=4.5,
             color="white", markeredgecolor=ENERGY, markeredgewidth=1.2, zorder=4,
-            label="two clusters meet",
+            label="two clusters meet", clip_on=False,
         )  # fmt: skip
     for plateau in picture.plateaus:
         _name(axes, plateau, picture.times, picture.energy)
@@ -287,13 +287,15 @@ def _name(axes: Axes, plateau: Plateau, times: FloatArray, energy: FloatArray) -
 def plateau_words(mass: FloatArray, room: int) -> str:
     """Masses of clusters in lines of at most `room` characters; else their number, else nothing.
 
+    A bare number would be a mass: without room for "4 clusters" they are "n = 4".
+
     Examples
     --------
     >>> print(plateau_words(np.array([0.4, 0.35, 0.25]), 11))
     0.4, 0.35,
     0.25
     >>> plateau_words(np.full(60, 1 / 60), 11), plateau_words(np.full(60, 1 / 60), 4)
-    ('60 clusters', '60')
+    ('60 clusters', '')
     """
     lines = [""]
     for i, word in enumerate(f"{m:.2g}" for m in mass):
@@ -309,4 +311,5 @@ def plateau_words(mass: FloatArray, room: int) -> str:
     count = f"{len(mass)} clusters"
     if len(count) <= room:
         return count
-    return str(len(mass)) if len(str(len(mass))) <= room else ""
+    count = f"n = {len(mass)}"
+    return count if len(count) <= room else ""

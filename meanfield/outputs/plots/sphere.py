@@ -29,6 +29,7 @@ _LEAST_LABELLED = 0.02
 def draw_map(picture: SpherePicture, axes: Axes) -> None:
     """Maps at a few saved times."""
     set_title(axes, picture.frame)
+    axes.set_title(picture.note, loc="right", color=MUTED, pad=8)
     maps_on_axes(picture, axes)
 
 
@@ -71,6 +72,7 @@ def draw_globe(picture: SpherePicture, axes: Axes) -> None:
         )  # fmt: skip
     last = picture.panels[0]
     label = time_label(last.time, picture.frame)
+    label = f"{label},  {picture.note}" if picture.note else label
     axes.set_title(label, loc="right", color=MUTED, pad=8)
     place = (1.02, 0.09, 0.016, 0.89)
     add_colour_bar(axes, image, values, picture.colours, place=place, label=colours_label(last))

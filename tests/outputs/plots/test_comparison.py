@@ -40,6 +40,22 @@ def test_onset_times_are_marked() -> None:
     assert [float(line.get_xdata()[0]) for line in marks] == pytest.approx(of.onset_times)
 
 
+def test_legend_names_what_is_drawn_and_covers_nothing() -> None:
+    """It lay over a band, and named onset times that were later than the end."""
+    figure = comparison_figure(study())
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 3
+    figure.canvas.draw()
+    lowest = min(axes.get_window_extent().y0 for axes in figure.axes)
+    assert legend.get_window_extent().y1 < lowest
+    short = study()
+    short = ConvergenceStudy(
+        short.times, short.tokens, short.distances, "W1", 0.1, 1e3 * short.onset_times
+    )
+    names = [text.get_text() for text in comparison_figure(short).legends[0].get_texts()]
+    assert len(names) == 2 and not any("onset" in name for name in names)
+
+
 def test_guide_grows_like_the_fastest_mode() -> None:
     """The dashed line would have another slope than lambda_max."""
     lines = comparison_figure(study()).axes[0].lines

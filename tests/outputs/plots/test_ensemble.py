@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,23 @@ def test_law_is_drawn_only_where_there_is_one() -> None:
     """A legend would name a law that does not hold for tokens that are not uniform."""
     assert "linear law" in texts(ensemble_figure(ensemble()).axes[0])
     assert "linear law" not in texts(ensemble_figure(ensemble(predicted=np.nan)).axes[0])
+
+
+def test_one_size_is_drawn_against_time() -> None:
+    """A panel would hold a single point."""
+    made = ensemble()
+    one = replace(
+        made,
+        tokens=made.tokens[:1], onset_times=made.onset_times[:1], counts=made.counts[:1],
+        mass=made.mass[:1], centre=made.centre[:1], predicted=made.predicted[:1],
+    )  # fmt: skip
+    left, _ = ensemble_figure(one).axes
+    assert left.get_xlabel() == "onset times" and "linear law at 1 onset time" in texts(left)
+    last = replace(
+        one, times=one.times[-1:], counts=one.counts[:, :, -1:], mass=one.mass[:, :, -1:],
+        centre=one.centre[:, :, -1:],
+    )  # fmt: skip
+    assert len(ensemble_figure(last, title="Mine").axes) == 1
 
 
 def test_figure_is_saved(tmp_path: Path) -> None:

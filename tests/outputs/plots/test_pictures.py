@@ -147,7 +147,7 @@ def test_figures_of_numbers_that_no_study_made() -> None:
     right = figures[0].axes[1]
     assert [[100.0, 0.5], [1000.0, 0.25]] in [line.get_xydata().tolist() for line in right.lines]
     assert "$t = 2$:  $-0.30 \\pm 0.01$" in [text.get_text() for text in right.texts]
-    assert [bar.get_height() for bar in figures[1].axes[1].patches] == [0.75, 0.25]
+    assert [bar.get_height() for bar in figures[1].axes[-1].patches] == [0.75, 0.25]
 
 
 def test_pictures_do_without_matplotlib() -> None:

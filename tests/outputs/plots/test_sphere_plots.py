@@ -187,4 +187,23 @@ def test_energies_of_solids_are_those_of_runs(count: int, points: list[list[int]
     run = mf.simulate(
         replace(PROBLEM, initial=mf.from_points(tokens)), 0.1, save=2, representation="particles"
     )
-    assert equal_clusters(run)[count] == pytest.approx(run.observables["energy"][0], rel=1e-12)
+    # The rule asks for three tokens a cluster.
+    had = run.observables | {"clusters/count": np.full(2, float(count))}
+    levels = equal_clusters(replace(run, observables=had))
+    assert levels == {count: pytest.approx(run.observables["energy"][0], rel=1e-12)}
+
+
+def test_maps_in_one_row_fill_the_figure_and_say_what_is_marked() -> None:
+    """Half of the figure would be empty, and rings a riddle."""
+    law = mf.von_mises_fisher(20.0, mean=[0.0, 0.6, 0.8])
+    problem = mf.Problem(SPHERE, mf.exponential(3.0), mf.USA, law)
+    run = mf.simulate(problem, until=1.0, save=8, representation="particles", tokens=1200, seed=0)
+    three = run.plot("map", times=run.time[[0, 4, 7]])
+    assert three.get_size_inches()[1] < 0.6 * run.plot("map").get_size_inches()[1]
+    titles = [three.axes[0].get_title(loc=side) for side in ("left", "right")]
+    assert "sphere" in titles[0] and titles[1] == "1,200 tokens, rings mark clusters"
+    assert len(run.plot("globe", times=[0.0]).axes) == 1
+    with pytest.raises(ValueError, match="times of kind 'map': expected 1 to 6, got 7"):
+        run.plot("map", times=run.time[:7])
+    with pytest.raises(ValueError, match=r"t = 0.3 \(scaled time\) is no saved time"):
+        run.plot("globe", times=[0.3])

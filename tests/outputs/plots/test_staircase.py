@@ -107,7 +107,9 @@ def test_words_take_the_room_there_is() -> None:
     assert plateau_words(mass, 16) == "0.41, 0.33, 0.26"
     assert plateau_words(mass, 11) == "0.41, 0.33,\n0.26"
     assert plateau_words(mass, 5) == "0.41,\n0.33,\n0.26"
-    assert plateau_words(mass, 4) == "3" and plateau_words(mass, 0) == ""
+    # A bare 3 would be a mass.
+    assert plateau_words(mass, 4) == plateau_words(mass, 0) == ""
+    assert plateau_words(np.full(60, 1 / 60), 6) == "n = 60"
     for room in range(40):
         lines = plateau_words(np.full(30, 1 / 30), room).split("\n")
         assert len(lines) <= 3 and all(len(line) <= room for line in lines)
