@@ -24,6 +24,7 @@ from meanfield.manifolds.carried_density import (
     images_of_cells,
 )
 from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
+from meanfield.views import VIEWS
 
 _WEIGHT_SUM_TOLERANCE = 1e-9
 # Degree times width at which heat has died out, e^{-37} = 1e-16.
@@ -153,6 +154,25 @@ class Measure:
         """Moments int conj(Y_l) dmu up to `max_degree`, in the manifold's layout."""
         return self.manifold.moments(self.points, self.weights, max_degree)
 
+    @checked
+    def plot(
+        self,
+        *,
+        width: float | None = None,
+        ax: Any = None,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Any:
+        """Figure of the measure: its density, smoothed over an angle if `width` is given.
+
+        Points on the circle are a histogram, a few of them their masses; on the sphere dots over
+        a smoothed density. Other options as those of `Run.plot`.
+        """
+        sizes = {"figsize": figsize, "dpi": dpi}
+        given = {name: value for name, value in sizes.items() if value is not None}
+        return VIEWS["Measure.plot"](self, width=width, ax=ax, title=title, **given)
+
     def __repr__(self) -> str:
         """Say what it is, not its numbers."""
         if self.cell_order:
@@ -262,6 +282,24 @@ class Density:
         """Moments up to `max_degree`: the coefficients, cut or filled with zeros."""
         at_least(0, max_degree=max_degree)
         return self.manifold.resize(self.coefficients, max_degree)
+
+    @checked
+    def plot(
+        self,
+        *,
+        width: float | None = None,
+        ax: Any = None,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Any:
+        """Figure of the measure: its density, smoothed over an angle if `width` is given.
+
+        Other options as those of `Run.plot`.
+        """
+        sizes = {"figsize": figsize, "dpi": dpi}
+        given = {name: value for name, value in sizes.items() if value is not None}
+        return VIEWS["Density.plot"](self, width=width, ax=ax, title=title, **given)
 
     def __repr__(self) -> str:
         """Say what it is, not its numbers."""

@@ -1,0 +1,64 @@
+"""Figure of a single measure: a curve over the angle, or a map."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from meanfield.measures import Density, Measure
+from meanfield.outputs.plots.axes import add_colour_bar
+from meanfield.outputs.plots.figures import new_figure
+from meanfield.outputs.plots.sphere import TOKENS, draw_density, draw_graticule, token_style
+from meanfield.outputs.plots.style import ENERGY, MUTED, ORDER, style
+from meanfield.pictures.circle import cell_edges
+from meanfield.pictures.measure import MeasurePicture, measure_picture
+from meanfield.pictures.projections import Mollweide
+
+_SIZE, _MAP_SIZE = (7.0, 3.2), (7.0, 3.6)
+
+
+def measure_figure(
+    measure: Density | Measure,
+    *,
+    width: float | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+    **options: Any,
+) -> Figure:
+    """Figure of a measure, on its own canvas that pyplot does not know, or on given axes."""
+    picture, flat = measure_picture(measure, width), measure.manifold.dimension > 1
+    with style():
+        if ax is None:
+            ax = new_figure(_MAP_SIZE if flat else _SIZE, **options).subplots()
+        ax.set_title(picture.name if title is None else title, loc="left", color=MUTED, pad=8)
+        (_on_map if flat else _on_circle)(picture, ax)
+    return cast(Figure, ax.figure)
+
+
+def _on_circle(picture: MeasurePicture, axes: Axes) -> None:
+    """Masses of a few points, else the density."""
+    axes.set_xlim(-np.pi, np.pi)
+    names = [r"$-\pi$", r"$-\pi/2$", "0", r"$\pi/2$", r"$\pi$"]
+    axes.set_xticks(np.arange(-2, 3) * np.pi / 2, names)
+    axes.set_xlabel(r"angle $\theta$ (rad)")
+    if len(picture.masses):
+        angles = (picture.points + np.pi) % (2 * np.pi) - np.pi
+        axes.vlines(angles, 0.0, picture.masses, color=ENERGY, linewidth=2.0)
+        axes.set_ylabel("mass")
+    else:
+        axes.stairs(picture.values, cell_edges(len(picture.values)), color=ORDER, linewidth=1.2)
+        axes.axhline(1.0, color=MUTED, linewidth=0.8, dashes=(4, 3))
+        axes.set_ylabel("density $f$ (uniform = 1)")
+    axes.set_ylim(bottom=0.0)
+
+
+def _on_map(picture: MeasurePicture, axes: Axes) -> None:
+    image = draw_density(axes, picture.values, Mollweide(), LogNorm(*picture.colours))
+    draw_graticule(axes, Mollweide())
+    axes.scatter(*picture.points.T, **TOKENS | token_style(len(picture.points)))
+    label = "smoothed density $f$" if picture.smoothed else "density $f$"
+    add_colour_bar(axes, image, picture.values, picture.colours, label=label)
