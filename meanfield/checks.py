@@ -42,6 +42,7 @@ _Checked = TypeVar("_Checked", bound=Callable[..., Any])
 
 # What is wanted where a class is: by its name, for this floor knows no other.
 _WORDS = {
+    "Axes": "axes of matplotlib, such as Figure().subplots()",
     "Density": "a density, such as mf.Density(mf.Circle(), [1.0, 0.1])",
     "Event": "an Event",
     "Executor": "an executor, such as concurrent.futures.ProcessPoolExecutor()",

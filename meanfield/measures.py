@@ -24,7 +24,7 @@ from meanfield.manifolds.carried_density import (
     images_of_cells,
 )
 from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
-from meanfield.views import VIEWS
+from meanfield.views import VIEWS, Axes
 
 _WEIGHT_SUM_TOLERANCE = 1e-9
 # Degree times width at which heat has died out, e^{-37} = 1e-16.
@@ -159,7 +159,7 @@ class Measure:
         self,
         *,
         width: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         title: str | None = None,
         figsize: tuple[float, float] | None = None,
         dpi: float | None = None,
@@ -288,7 +288,7 @@ class Density:
         self,
         *,
         width: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         title: str | None = None,
         figsize: tuple[float, float] | None = None,
         dpi: float | None = None,

@@ -27,7 +27,7 @@ from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED
 from meanfield.theory.stability import growth_rate_max, growth_rates
 from meanfield.theory.time_units import paper_time_factor, unit_length
-from meanfield.views import VIEWS
+from meanfield.views import VIEWS, Axes
 
 if TYPE_CHECKING:
     import xarray
@@ -258,7 +258,7 @@ class Run:
         self,
         kind: str = "overview",
         *,
-        ax: Any = None,
+        ax: Axes | None = None,
         title: str | None = None,
         times: Sequence[float] | None = None,
         limits: tuple[float, float] | None = None,

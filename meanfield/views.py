@@ -7,7 +7,19 @@ makes it, and loads it when it is first asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 VIEWS: dict[str, Callable[..., Any]] = {}
 """Class and method of a result -> what makes it, a function of the result and of the arguments."""
+
+
+class Axes(Protocol):
+    """Axes of matplotlib, which is imported when something is drawn."""
+
+    def inset_axes(self, bounds: Any) -> Any:
+        """Axes within these."""
+        ...
+
+    def set_xlim(self, left: Any) -> Any:
+        """Ends of the horizontal axis."""
+        ...

@@ -357,7 +357,12 @@ def test_limits_are_those_of_what_is_drawn():
     [
         ("enrgy", {}, ValueError, "'enrgy' is not known. Did you mean energy? Known: clusters"),
         ("energy", {"axs": 1}, TypeError, "plot: axs is not known; did you mean ax"),
-        ("energy", {"ax": "left"}, TypeError, "ax must be axes of matplotlib, got 'left'"),
+        (
+            "energy",
+            {"ax": "left"},
+            TypeError,
+            "subplots(), got 'left'",
+        ),
         ("overview", {"ax": True}, ValueError, "has several axes and needs a figure of its own"),
         ("energy", {"ax": True, "dpi": 9.0}, ValueError, "figsize and dpi are of a figure"),
         ("clusters", {"limits": (0.0, 1.0)}, ValueError, "kind 'clusters' has no limits"),

@@ -13,7 +13,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meanfield.checks import came
 from meanfield.errors import known_names
 
 if TYPE_CHECKING:
@@ -161,8 +160,6 @@ def plot(
 
     Raises
     ------
-    TypeError
-        If `ax` is something else.
     ValueError
         If the kind is not known or not for the manifold, an option is not for the kind, nothing
         was saved, or the run lacks what the kind shows.
@@ -191,7 +188,7 @@ def plot(
 
     single = kind != DEFAULT_KIND
     if ax is not None:
-        _check_axes(ax, kind, figsize, dpi)
+        _check_axes(kind, figsize, dpi)
     if title is not None:
         run = replace(run, attributes=run.attributes | {"title": title})
     if times is not None:
@@ -221,11 +218,7 @@ def _size(kind: str, picture: Any) -> tuple[float, float]:
     return width, height
 
 
-def _check_axes(ax: Any, kind: str, *sizes: Any) -> None:
-    from matplotlib.axes import Axes
-
-    if not isinstance(ax, Axes):
-        raise TypeError(f"ax must be axes of matplotlib, got {came(ax)}.")
+def _check_axes(kind: str, *sizes: Any) -> None:
     if kind == DEFAULT_KIND:
         raise ValueError(
             f"kind {kind!r} has several axes and needs a figure of its own: leave out ax, or take "
