@@ -171,7 +171,7 @@ _MAKERS = {
     "Run.html": "outputs.tables:run_html",
     "Run.plot": "outputs.plots:plot",
     "Run.problem": "config.stored:stored_problem",
-    "Run.save": "execute:save_run",
+    "Run.save": "front:save_run",
     "Run.to_xarray": "outputs.dataset:to_xarray",
     "StationaryState.html": "outputs.tables:state_html",
 }

@@ -386,7 +386,7 @@ def _array(dtype: Any) -> Kind:
     kind = words.get(allowed, "an array of numbers")
 
     def take(value: Any) -> Any:
-        if "c" in allowed and hasattr(value, "to_array"):  # pyshtools.SHCoeffs
+        if hasattr(value, "to_array"):  # pyshtools.SHCoeffs, SHGrid
             return value
         if isinstance(value, str | bytes | Mapping) or np.isscalar(value):
             raise Mismatch

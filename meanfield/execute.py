@@ -5,7 +5,6 @@ problem -> representation -> trajectory -> run file
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,12 +17,12 @@ from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
 from meanfield.config import Config, ConfigError
 from meanfield.config.config import check_continues
-from meanfield.config.output import check_path
+from meanfield.observables import chosen_observables
 from meanfield.outputs.locks import check_welcome, writer_lock
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.provenance import provenance
 from meanfield.outputs.reading import damage_told
-from meanfield.outputs.recorder import conclude, record, record_whole
+from meanfield.outputs.recorder import conclude, record
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.representations import REPRESENTATIONS, represent
@@ -83,10 +82,8 @@ def execute(
     watch: Callable[[], None] | None = None,
 ) -> Generator[Snapshot, None, None]:
     """Evolve and record what a run file says; see `recorded`."""
-    record = Record(
-        config.output.path, config.output.state, config.label, config.tables, config.idle
-    )
-    return recorded(evolution_of(config), record, resume=resume, overwrite=overwrite, watch=watch)
+    evolution, kept = evolution_of(config), record_of(config)
+    return recorded(evolution, kept, resume=resume, overwrite=overwrite, watch=watch)
 
 
 def evolution_of(config: Config) -> Evolution:
@@ -97,7 +94,14 @@ def evolution_of(config: Config) -> Evolution:
         config.times,
         config.unit,
         config.stop,
-        config.output.observables,
+        chosen_observables(config.output.observables),
+    )
+
+
+def record_of(config: Config) -> Record:
+    """Where a run file keeps it."""
+    return Record(
+        config.output.path, config.output.state, str(config.source), config.tables, config.idle
     )
 
 
@@ -197,19 +201,6 @@ def origin(evolution: Evolution) -> dict[str, Any]:
     }
 
 
-def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a run into a file at once; see `Run.save`.
-
-    The file tells of its origin what the run tells, else where it is written.
-    """
-    target = Path(path)
-    check_path(f"save: {target}", target, ())
-    facts = provenance() | {"meanfield_version": __version__} | run.attributes
-    with writer_lock(target) as output:
-        check_welcome(target, resume=False, overwrite=overwrite)
-        record_whole(output, run, facts)
-
-
 def times_after(times: FloatArray, reached: float) -> FloatArray:
     """Times that are left to save after one that was saved.
 
@@ -236,7 +227,7 @@ def _continuation(
     path = output.path
     run = load(path, states="last")
     stored = str(run.attributes.get("config", ""))
-    check_continues(kept, stored, path, _FREE_KEYS)
+    check_continues(kept.label, kept.tables, kept.idle, stored, path, _FREE_KEYS)
     if len(run.scaled_time) == 0:
         return None
     _check_kernel(kept, run, rates)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,22 +18,34 @@ from meanfield.config.output import check_path
 from meanfield.config.python_file import Permission
 from meanfield.config.written import written
 from meanfield.errors import SimulationError
-from meanfield.execute import Record, evolution_of, origin, recorded
+from meanfield.execute import Record, evolution_of, origin, record_of, recorded
 from meanfield.files.replacing import OutputError
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, chosen_observables
+from meanfield.outputs.locks import check_welcome, writer_lock
+from meanfield.outputs.provenance import provenance
+from meanfield.outputs.recorder import record_whole
 from meanfield.outputs.run_file import load
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.representations import Options
-from meanfield.representations.effects import check_options, is_stationary
+from meanfield.representations.effects import STATIONARY, check_options, is_stationary
 from meanfield.representations.options import MOST_NODES
 from meanfield.runs import Run, assembled
 from meanfield.simulation import Evolution, evolve, timing
 from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED, cut_short, stopped
+from meanfield.version import __version__
 
 _log = logging.getLogger("meanfield")
+
+# Options of the command, and the arguments of a call that do the same.
+_ARGUMENTS = {
+    "--resume": "resume=True",
+    "--overwrite": "overwrite=True",
+    "--allow-code": "allow_code=True",
+    "-o ": "output=",
+}
 
 Callback = Callable[[float, Density | Measure], object]
 """What is called at every saved time, with the time, in its unit, and the measure."""
@@ -162,7 +175,8 @@ def simulate(
         "stop": stop if isinstance(stop, str) else None,
         "step": step,
     }
-    tables = written(problem, options, asked)
+    ours = [each.name for each in chosen if each.name in OBSERVABLES]
+    tables = written(problem, options, asked) | {"output": {"observables": ours}}
     record = Record(_path(output) or Path(), state, "simulate", tables)
     return _run(
         evolution,
@@ -232,16 +246,14 @@ def run(
     given = {"problem": problem, "initial": initial, "representation": representation, "time": time}
     sections = {name: dict(keys) for name, keys in given.items() if keys is not None}
     code: Permission = "anywhere" if allow_code else "inside"
-    config = load_config(Path(path), output=_path(output), sections=sections, code=code)
+    with _python_words():
+        config = load_config(Path(path), output=_path(output), sections=sections, code=code)
     evolution = evolution_of(config)
     if observables is not None:
         evolution = replace(evolution, observables=chosen_observables(observables))
-    record = Record(
-        config.output.path, config.output.state, config.label, config.tables, config.idle
-    )
     return _run(
         evolution,
-        record,
+        record_of(config),
         written_to=output is not None,
         resume=resume,
         overwrite=overwrite,
@@ -261,17 +273,45 @@ def _run(
     progress: bool,
 ) -> Run:
     if is_stationary(evolution.problem, evolution.options):
-        _log.warning(
-            "uniform is stationary: nothing will happen. Give the problem another initial law, or "
-            "take representation='particles' with tokens=1000."
-        )
+        _log.warning(STATIONARY)
+    for name, called in (("callback", callback), ("stop", evolution.stop)):
+        _check_called(name, called)
     if not written_to:
         if resume or overwrite:
             raise ValueError("resume and overwrite need output=, the file that they speak of.")
         return _collected(evolution, record, callback, progress)
+    if resume and overwrite:
+        raise ValueError("resume goes on with the file and overwrite replaces it: give one.")
     with _python_words():
         check_path(f"output={record.path}", record.path, ())
         return _kept(evolution, record, resume, overwrite, callback, progress)
+
+
+def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a run into a file at once; see `Run.save`.
+
+    The file tells of its origin what the run tells, else where it is written.
+    """
+    target = Path(path)
+    facts = provenance() | {"meanfield_version": __version__} | run.attributes
+    with _python_words():
+        check_path(f"output={target}", target, ())
+        if target.exists() and not overwrite:
+            raise OutputError(f"{target} exists: use overwrite=True to replace it.")
+        with writer_lock(target) as output:
+            check_welcome(target, resume=False, overwrite=overwrite)
+            record_whole(output, run, facts)
+
+
+def _check_called(name: str, function: object) -> None:
+    """Refuse a function that does not take a time and a measure, before anything is computed."""
+    if callable(function):
+        with suppress(ValueError):  # builtins may not tell their arguments
+            try:
+                signature(function).bind(0.0, None)
+            except TypeError as error:
+                told = f"{name} is called as {name}(time, measure), which this function does not"
+                raise TypeError(f"{told} take: {error}.") from None
 
 
 def _collected(
@@ -366,7 +406,7 @@ def _python_words() -> Iterator[None]:
     try:
         yield
     except (OutputError, ConfigError) as error:
-        told = (
-            str(error).replace("--resume", "resume=True").replace("--overwrite", "overwrite=True")
-        )
+        told = str(error)
+        for option, argument in _ARGUMENTS.items():
+            told = told.replace(option, argument)
         raise type(error)(told) from None

@@ -29,8 +29,14 @@ _DECAYED = 8 * EPS
 # A steep function magnifies the rounding of its argument, and its spectrum ends in a plateau: taken
 # below this share only, which no kink reaches by the largest degree.
 _PLATEAU = 1e-11
+# The series is held against the function at as many places as there are nodes, at most at so many:
+# degrees that fold onto lower ones at the nodes do not there.
+_PLACES = 2**16
+_MISSED = 1e-9
 # Nodes, values, the user's temporaries and transforms, in doubles a node.
 _DOUBLES_PER_NODE = 12
+# Rounding of what is zero.
+_NEGATIVE = 1e-13
 
 
 @checked
@@ -125,33 +131,38 @@ def _check_values(values: FloatArray, place: Callable[[int], str], whose: str) -
         raise ValueError(f"{whose} is 0 everywhere: a density has a mass.")
 
 
-# Rounding of what is zero.
-_NEGATIVE = 1e-13
-
-
 def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> ModalArray:
     """Coefficients of a function to rounding, divided by its mean."""
     degree, largest = _FIRST_DEGREE[space.dimension], space.largest_degree
     while True:
         grid = space.grid(degree)
-        series = grid.to_modal(values_at(grid.points))
-        series = series / series[0].real
+        values = values_at(grid.points)
+        # Sums of huge values would overflow, and those of tiny ones vanish.
+        unit = values.max()
+        series = grid.to_modal(values / unit)
+        unit, series = unit * series[0].real, series / series[0].real
         sizes = space.sizes_by_degree(series)
         # Two parts of the spectrum, to see whether it still falls.
         middle, last = sizes[degree // 2 : 3 * degree // 4].max(), sizes[3 * degree // 4 :].max()
         noise = max(middle, last) / sizes.max()
+        wrong = f"at degree {degree} its spectrum is still {last:.2g} of the mean"
         decayed = last <= _DECAYED * sizes.max()
         if decayed or (noise <= _PLATEAU and middle < 2.0 * last):
             kept = sizes > (_DECAYED if decayed else 2.0 * noise) * sizes.max()
-            return space.resize(series, int(np.flatnonzero(kept)[-1]))
+            series = space.resize(series, int(np.flatnonzero(kept)[-1]))
+            places = space.random_points(min(len(values), _PLACES), np.random.default_rng(0))
+            wanted = values_at(places) / unit
+            missed = np.abs(wanted - space.evaluate(series, places)).max() / wanted.max()
+            if missed <= _MISSED:
+                return series
+            wrong = f"its series of degree {degree} is off by {missed:.2g} of its largest value"
         finer = min(2 * degree, largest)
         # Twice the degree has 2^dimension as many nodes.
         need = 8 * _DOUBLES_PER_NODE * len(grid.weights) * 2**space.dimension
         if degree == largest or need > available_memory():
             raise ValueError(
-                f"the function is not smooth enough: at degree {degree} its spectrum is still "
-                f"{last:.2g} of the mean. Smooth its jumps and kinks, as by tanh in place of a "
-                "step, or widen its narrowest peak."
+                f"the function is not smooth enough: {wrong}. Smooth its jumps and kinks, as by "
+                "tanh in place of a step, or widen its narrowest peak."
             )
         degree = finer
 

@@ -86,7 +86,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """'completed', 'running', or the reason of the stop."""
+        """'completed' (at the end, or where `stop` ended it), 'running', or why it ended early."""
         return str(self.attributes.get("status", COMPLETED))
 
     @property
@@ -129,7 +129,12 @@ class Run:
         >>> run.unit, run.time.tolist(), run.time_in("scaled").round(6).tolist()
         ('paper', [0.0, 0.5], [0.0, 3.694528])
         """
-        return np.asarray(self.scaled_time / self._length_of(unit))
+        if unit == "scaled":
+            return self.scaled_time
+        # To fifteen digits: 3 growth times are 3, and not the double beside it.
+        return np.array(
+            [float(f"{time:.15g}") for time in self.scaled_time / self._length_of(unit)]
+        )
 
     @checked
     def events_in(self, unit: str) -> tuple[Event, ...]:

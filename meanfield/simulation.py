@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.checks import came
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
-from meanfield.observables.clusters import cluster_radius
+from meanfield.observables.clusters import cluster_radius, clusters
 from meanfield.problem import Problem
 from meanfield.representations import Options, Representation, hand_over_rule, represent
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -47,8 +49,8 @@ class Evolution:
     stop : str or callable (time, measure) -> bool, optional
         Given. Ends the run after the first saved time at which it holds; "one_cluster", or a
         function of time, in `unit`, and measure.
-    observables : sequence of str or Observable
-        Given. What is looked at, see `chosen_observables`.
+    observables : tuple of Observable
+        Given. What is looked at, see `chosen_observables`; all of ours by default.
     """
 
     problem: Problem
@@ -56,9 +58,9 @@ class Evolution:
     times: FloatArray
     unit: str = "scaled"
     stop: Stop | None = None
-    observables: Sequence[str | Observable] = tuple(OBSERVABLES)
+    observables: tuple[Observable, ...] = chosen_observables(tuple(OBSERVABLES))
 
-    @property
+    @cached_property
     def unit_length(self) -> float:
         """Scaled time of one unit."""
         return time_unit(self.problem, self.unit)
@@ -69,7 +71,7 @@ class Evolution:
             self.problem,
             snapshot.measure,
             snapshot.moments,
-            chosen_observables(self.observables),
+            self.observables,
             time=snapshot.time,
             step=snapshot.checkpoint.steps,
         )
@@ -78,10 +80,13 @@ class Evolution:
         """Whether the run ends after a saved time, given in scaled time."""
         if self.stop is None:
             return False
-        if callable(self.stop):
-            return bool(self.stop(time / self.unit_length, measure))
-        found = observe(self.problem, measure, moments, chosen_observables(()))
-        return is_one_cluster(self.problem, moments, float(found["clusters/count"]))
+        if not callable(self.stop):
+            count = clusters(measure, self.problem.kernel.beta).count
+            return is_one_cluster(self.problem, moments, count)
+        ends = self.stop(time / self.unit_length, measure)
+        if not isinstance(ends, bool | np.bool_):
+            raise TypeError(f"stop(time, measure) must give True or False, got {came(ends)}.")
+        return bool(ends)
 
 
 def evolve(

@@ -34,6 +34,8 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "law tokens": lambda: mf.from_points(np.array([0.1, 0.2]), np.array([0.3, 0.7])),
     "law atoms": lambda: mf.from_points(np.array([0.1, 0.2]), name="atoms"),
     "law file": lambda: mf.from_density(np.array([1.0, 0.1])),
+    "law function": lambda: mf.from_function(np.cosh),
+    "law values": lambda: mf.from_values([1.0, 2.0, 1.5]),
 }
 
 
@@ -50,6 +52,8 @@ SHOWN = {
     "law tokens": "from_points(2 points, name='tokens')",
     "law atoms": "from_points(2 points, name='atoms')",
     "law file": "from_density((2,) coefficients)",
+    "law function": "from_function(cosh)",
+    "law values": "from_values((3,) values)",
 }
 
 

@@ -217,7 +217,7 @@ def test_commands_page_lists_the_figures() -> None:
     """A kind of figure would be missing from the reference."""
     text = section("commands.md", "`meanfield plot`")
     for name, kind in PLOTS.items():
-        assert re.search(rf"^{name} +{re.escape(kind.title)}$", text, re.M), name
+        assert re.search(rf"^ *{name} +{re.escape(kind.title)}$", text, re.M), name
 
 
 def test_design_page_has_every_dependency_and_no_other() -> None:

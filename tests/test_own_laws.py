@@ -142,6 +142,22 @@ def test_values_of_a_density_are_that_density() -> None:
     assert distance(mf.from_values(bump(angles)).build(CIRCLE), exact) < 1e-14
 
 
+def test_degrees_above_those_of_the_first_grid_are_seen() -> None:
+    """They fold onto others at its nodes, or fall between its degrees: the law would be uniform."""
+    for k in (257, 768, 1000):
+        found = mf.from_function(lambda theta, k=k: 1.0 + 0.5 * np.cos(k * theta)).build(CIRCLE)
+        assert found.max_degree == k and abs(found.coefficients[k] - 0.25) < 1e-13
+    wave = mf.from_function(lambda x: 1.0 + 0.5 * ((x[:, 0] + 1j * x[:, 1]) ** 70).real)
+    assert wave.build(mf.Sphere()).max_degree == 70
+
+
+def test_size_of_a_function_does_not_matter() -> None:
+    """Its mean would overflow, or vanish."""
+    for size in (1e308, 1e-310):
+        law = mf.from_function(lambda theta, size=size: size * (1.0 + 0.5 * np.cos(theta)))
+        assert abs(law.build(CIRCLE).coefficients[1] - 0.25) < 1e-13
+
+
 @pytest.mark.parametrize("kind", ["array", "DH2", "DH2 extended", "GLQ", "GLQ extended"])
 def test_values_on_the_sphere_are_those_of_the_grid(kind: str) -> None:
     """Poles, longitudes or weights of another grid would move the density."""

@@ -16,7 +16,10 @@ def test_simulate_converts_units_at_the_boundary() -> None:
     np.testing.assert_allclose(paper.time, [0.0, 0.05, 0.1], rtol=1e-15)
     np.testing.assert_allclose(paper.scaled_time, scaled.time, rtol=1e-15)
     growth = mf.growth_rate_max(problem) * paper.scaled_time
-    np.testing.assert_allclose(paper.time_in("growth"), growth, rtol=1e-15)
+    # Told to fifteen digits.
+    np.testing.assert_allclose(paper.time_in("growth"), growth, rtol=5e-15)
+    grown = mf.simulate(problem, until=3.0, unit="growth", save=2, tolerance=1e-4)
+    assert grown.time[-1] == 3.0
     assert (paper.unit, scaled.unit) == ("paper", "scaled")
     assert repr(paper) == "Run(circle, 3 saved times from t = 0 to 0.1 paper time, completed)"
     with pytest.raises(ValueError, match="unit 'years' is not known. Known: scaled, paper, growth"):

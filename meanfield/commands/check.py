@@ -12,7 +12,6 @@ import numpy as np
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory, largest_need, starting_need, tell_study_memory
 from meanfield.commands.report import facts
-from meanfield.commands.run import STATIONARY
 from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
 from meanfield.measures import Density
@@ -20,7 +19,7 @@ from meanfield.observables import observe
 from meanfield.pictures.saved_times import is_logarithmic
 from meanfield.representations import Representation, hand_over_rule, represent
 from meanfield.representations.automatic import hands_over, largest_degree
-from meanfield.representations.effects import is_stationary
+from meanfield.representations.effects import STATIONARY, is_stationary
 from meanfield.representations.options import usual_degree
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 from meanfield.trajectory import trajectory

@@ -14,15 +14,9 @@ from meanfield.commands.streams import say
 from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
 from meanfield.outputs.output_file import LostOutputError
-from meanfield.representations.effects import is_stationary
+from meanfield.representations.effects import STATIONARY, is_stationary
 from meanfield.snapshot import Snapshot
 from meanfield.theory.time_units import time_unit
-
-STATIONARY = (
-    "uniform is stationary: nothing will happen. Give another law in [initial], or "
-    '[representation] name = "particles" with tokens = 1000.'
-)
-"""Said of a run that will stay what it begins as."""
 
 
 def execute(options: argparse.Namespace) -> int:

@@ -89,7 +89,8 @@ def check_resumes(
     ConfigError
         If the run files differ elsewhere, or something that the output holds is not asked for.
     """
-    check_continues(config, str(stored.attributes.get("config", "")), path, free)
+    before = str(stored.attributes.get("config", ""))
+    check_continues(str(config.source), config.tables, config.idle, before, path, free)
     wanted, key = getattr(config, section), (free[section] or ())[-1]
     lost = sorted(set(stored.tokens.tolist()) - set(wanted.tokens))
     asked = getattr(wanted, key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -129,11 +129,6 @@ class Config:
     tables: dict[str, Any]
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unexecuted: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """Name of the file, which errors begin with."""
-        return str(self.source)
 
     @property
     def text(self) -> str:
@@ -317,34 +312,22 @@ def _default_state(problem: Problem, options: Options) -> str:
     return "last" if count > _MANY_TOKENS else "all"
 
 
-class Asked(Protocol):
-    """What was asked for: a run file, or a call that says the same."""
-
-    @property
-    def label(self) -> str:
-        """What errors begin with."""
-        ...
-
-    @property
-    def tables(self) -> dict[str, Any]:
-        """As the document of a run file."""
-        ...
-
-    @property
-    def idle(self) -> Mapping[str, tuple[str, ...]]:
-        """Section -> keys that cannot act."""
-        ...
-
-
 def check_continues(
-    asked: Asked, stored: str, path: Path, free: Mapping[str, tuple[str, ...] | None]
+    label: str,
+    tables: dict[str, Any],
+    idle: Mapping[str, tuple[str, ...]],
+    stored: str,
+    path: Path,
+    free: Mapping[str, tuple[str, ...] | None],
 ) -> None:
     """Refuse to continue a result of another run file.
 
     Parameters
     ----------
-    asked : Asked
-        What is asked for now.
+    label : str
+        What errors begin with.
+    tables, idle : dict, mapping
+        What is asked for now, as the document of a run file, and its keys that cannot act.
     stored : str
         The run file that the result was made from, as TOML.
     path : Path
@@ -366,13 +349,13 @@ def check_continues(
             f"{path} does not tell the run file it was made from: use --overwrite to start again."
         ) from None
     freed = {
-        section: keys if keys is None else (*keys, *asked.idle.get(section, ()))
-        for section, keys in ({section: () for section in asked.idle} | dict(free)).items()
+        section: keys if keys is None else (*keys, *idle.get(section, ()))
+        for section, keys in ({section: () for section in idle} | dict(free)).items()
     }
-    different = _difference(before, with_defaults(asked.tables), freed)
+    different = _difference(before, with_defaults(tables), freed)
     if different is not None:
         raise ConfigError(
-            f"{asked.label}: {different} differs from that of {path}, which --resume "
+            f"{label}: {different} differs from that of {path}, which --resume "
             "continues. Use --overwrite to start again."
         )
 

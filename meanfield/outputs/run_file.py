@@ -29,7 +29,9 @@ linked into the groups of series. A checksum over the whole file follows its end
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -58,6 +60,7 @@ from meanfield.outputs.study_file import STUDY_COMMANDS, study_kind
 from meanfield.representations import REPRESENTATIONS
 from meanfield.runs import Run
 from meanfield.snapshot import Checkpoint
+from meanfield.theory.time_units import TIME_UNITS
 
 if TYPE_CHECKING:
     import h5py
@@ -127,6 +130,11 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
     """
     with opened(path) as file:
         check_format(path, file)
+        if "checkpoint" not in file:
+            raise FormatError(
+                f"{os.fspath(path)} has no state to go on from: a run that had been loaded was "
+                "saved in it. Go on with the file that the run was loaded from."
+            )
         check_grows(file, "checkpoint", "stability")
         group = file["checkpoint"]
         told = plain_attributes(group, *_COUNTS, "clock", "epoch", "unit", "representation")
@@ -239,6 +247,7 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
     check_format(path, file)
     _check_memory(file, states)
     attributes = plain_attributes(file, *_FACTS)
+    attributes.setdefault("time_unit", _unit_asked_for(attributes))
     if attributes["manifold"] not in MANIFOLDS:
         raise ValueError(f"manifold {attributes['manifold']!r} is not known")
     space = MANIFOLDS[attributes["manifold"]]()
@@ -259,6 +268,14 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
         growth_rates=dataset(file, "stability/growth_rates", "f", (None,))[()],
         events=read_events(file),
     )
+
+
+def _unit_asked_for(attributes: dict[str, Any]) -> str:
+    """Unit of time in the run file that a file of an older version holds."""
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        unit = tomllib.loads(str(attributes["config"]))["time"]["unit"]
+        return unit if unit in TIME_UNITS else "scaled"
+    return "scaled"
 
 
 def _known(name: Any) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import fields
-
 import numpy as np
 
 from meanfield.measures import Density, Measure
@@ -21,6 +18,17 @@ _CONCERNS = {
     "seed": "drawn particles and noise",
     "step": "noisy particles",
 }
+
+
+_CARRIED_BY = {"max_degree": "density", "max_nodes": "characteristics"} | dict.fromkeys(
+    ("tokens", "seed", "step"), "particles"
+)
+
+STATIONARY = (
+    "uniform is stationary: nothing will happen. Give another initial law, or take the "
+    'representation "particles" with tokens = 1000.'
+)
+"""Said of a run that will stay what it begins as."""
 
 
 def is_stationary(problem: Problem, options: Options) -> bool:
@@ -78,32 +86,19 @@ def idle_told(name: str, value: object, problem: Problem, options: Options) -> s
     run = f"{first}, then {' and '.join(names[1:])}" if len(names) > 1 else first
     return (
         f"{name} = {value} cannot act: it is for {_CONCERNS[name]}, and this "
-        f"run is {run}. Leave it out, or choose another representation."
+        f'run is {run}. Leave it out, or take the representation "{_CARRIED_BY[name]}".'
     )
 
 
-def check_options(problem: Problem, options: Options, given: Collection[str] | None = None) -> None:
-    """Refuse options that were given and cannot act.
-
-    Parameters
-    ----------
-    problem, options : Problem, Options
-        The run.
-    given : collection of str, optional
-        Names of the options that were given; by default those that are not what they are by
-        default.
+def check_options(problem: Problem, options: Options) -> None:
+    """Refuse options that cannot act on a run and are not what they are by default.
 
     Raises
     ------
     ValueError
         If there is one.
     """
-    if given is None:
-        given = _changed(options)
     for name in idle_options(problem, options):
-        if name in given:
-            raise ValueError(idle_told(name, getattr(options, name), problem, options))
-
-
-def _changed(options: Options) -> Sequence[str]:
-    return [one.name for one in fields(options) if getattr(options, one.name) != one.default]
+        value = getattr(options, name)
+        if value != getattr(Options, name):
+            raise ValueError(idle_told(name, value, problem, options))

@@ -53,8 +53,8 @@ def test_check_tells_that_nothing_will_happen(
     """A run file without [initial] gave flat figures and no word why."""
     uniform = ["--set", "initial={name='uniform'}"]
     assert facts(capsys, config, *uniform)["note"] == (
-        "uniform is stationary: nothing will happen. Give another law in [initial], or "
-        '[representation] name = "particles" with tokens = 1000.'
+        "uniform is stationary: nothing will happen. Give another initial law, or take the "
+        'representation "particles" with tokens = 1000.'
     )
     assert "note" not in facts(capsys, config, *uniform, *PARTICLES, "representation.tokens=30")
 

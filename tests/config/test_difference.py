@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from meanfield.config import ConfigError, load_config
+from meanfield.config import Config, ConfigError, load_config
 from meanfield.config.config import check_continues
 
 TEXT = """\
@@ -20,6 +20,14 @@ save = 3
 [output]
 path = "x.h5"
 """
+
+
+def continues(config: Config, stored: str) -> None:
+    """Check that a run file continues what another one made."""
+    label = str(config.source)
+    check_continues(label, config.tables, config.idle, stored, Path("x.h5"), FREE)
+
+
 FREE = {"time": ("end",), "output": None}
 
 
@@ -44,10 +52,10 @@ def test_difference_is_refused_unless_free(
     for before, after in ([], [override]), ([override], []):
         stored, config = load_config(path, before).text, load_config(path, after)
         if refused is None:
-            check_continues(config, stored, Path("x.h5"), FREE)
+            continues(config, stored)
             continue
         with pytest.raises(ConfigError, match=refused + r" differs from that of x\.h5, which"):
-            check_continues(config, stored, Path("x.h5"), FREE)
+            continues(config, stored)
 
 
 @pytest.mark.parametrize("stored", ["no TOML", "initial = 3", "time = 1"])
@@ -56,7 +64,7 @@ def test_stored_text_that_is_no_run_file_is_one_line(tmp_path: Path, stored: str
     path = tmp_path / "run.toml"
     path.write_text(TEXT)
     with pytest.raises(ConfigError, match=r"x\.h5 does not tell the run file it was made from"):
-        check_continues(load_config(path), stored, Path("x.h5"), FREE)
+        continues(load_config(path), stored)
 
 
 def test_keys_that_cannot_act_do_not_keep_a_run_from_going_on(tmp_path: Path) -> None:
@@ -64,9 +72,9 @@ def test_keys_that_cannot_act_do_not_keep_a_run_from_going_on(tmp_path: Path) ->
     path = tmp_path / "run.toml"
     path.write_text(TEXT)
     stored = TEXT.replace("save = 3", "save = 3\nstep = 0.1\n[representation]\nseed = 3")
-    check_continues(load_config(path), stored, Path("x.h5"), FREE)
+    continues(load_config(path), stored)
     noisy = TEXT.replace("beta", "diffusivity = 0.1\nbeta") + "[compare]\n"
     path.write_text(noisy)
     stored = noisy.replace("save = 3", "save = 3\nstep = 0.1")
     with pytest.raises(ConfigError, match=r"\[time\] step differs"):
-        check_continues(load_config(path), stored, Path("x.h5"), FREE)
+        continues(load_config(path), stored)

@@ -82,7 +82,7 @@ def test_growth_unit_is_that_of_the_problem(path: Path) -> None:
     [
         (["time.step=0.1"], r"\[time\] step = 0.1 cannot act: it is for noisy particles, and this"),
         (["representation.seed=0"], r"\[representation\] seed = 0 cannot .* this run is a density"),
-        (["representation.tokens=9"], r"tokens = 9 .* Leave it out, or choose another repr"),
+        (["representation.tokens=9"], r"tokens = 9 .* Leave it out, or take the repr"),
         (
             ["representation.name=particles", "representation.tokens=9"],
             r"max_degree = 128 cannot act: it is for a density, and this run is particles without",

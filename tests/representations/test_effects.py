@@ -59,7 +59,7 @@ def test_options_that_act_are_those_that_carriers_have(
     ("options", "message"),
     [
         ({"step": 0.1}, r"step = 0\.1 cannot act: it is for noisy particles, and this run is a d"),
-        ({"tokens": 9}, "a density, then characteristics and atoms. Leave it out, or choose"),
+        ({"tokens": 9}, "a density, then characteristics and atoms. Leave it out, or take"),
         ({"representation": "density", "seed": 3}, "seed = 3 .* noise, and this run is a density"),
         (
             {"representation": "particles", "tokens": 9, "max_nodes": 100},
@@ -73,8 +73,8 @@ def test_simulate_refuses_what_cannot_act(options: dict[str, object], message: s
         mf.simulate(problem(LAW), until=1.0, **options)  # type: ignore[arg-type]
 
 
-def test_what_was_not_given_is_not_complained_of() -> None:
+def test_defaults_are_not_complained_of() -> None:
     """Defaults of options that do not act are nobody's mistake."""
     check_options(problem(POINTS), Options(name="particles"))
     with pytest.raises(ValueError, match="from given points. Leave it out"):
-        check_options(problem(POINTS), Options(name="particles"), given=["seed"])
+        check_options(problem(POINTS), Options(name="particles", seed=3))

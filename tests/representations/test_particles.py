@@ -140,7 +140,7 @@ def test_every_representation_can_be_named() -> None:
 
 def test_unknown_representation_is_refused() -> None:
     """The message lists what is known."""
-    with pytest.raises(ValueError, match="'densty' is not known. Known: atoms, auto, char"):
+    with pytest.raises(ValueError, match="'densty' is not known. Did you mean density"):
         represent(problem_of(LAW), Options(name="densty"))
 
 

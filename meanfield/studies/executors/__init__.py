@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from itertools import islice
 from queue import SimpleQueue
 from typing import TypeVar
@@ -61,7 +62,7 @@ def finished(
 
     def submit(count: int) -> None:
         for task in islice(remaining, count):
-            if not begun and isinstance(executor, ProcessPoolExecutor):
+            if not begun and _has_processes(executor):
                 _check_sendable((function, task))
             future = executor.submit(function, task)
             begun[future] = task
@@ -76,6 +77,12 @@ def finished(
     finally:
         for future in begun:
             future.cancel()
+
+
+def _has_processes(executor: Executor) -> bool:
+    # Not imported here: Python refuses to load its pools once the main thread has ended.
+    pools = sys.modules.get("concurrent.futures.process")
+    return pools is not None and isinstance(executor, pools.ProcessPoolExecutor)
 
 
 def _check_sendable(work: object) -> None:
