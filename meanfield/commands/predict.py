@@ -135,6 +135,7 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
         "tokens_for_dominance": prediction.tokens_for_dominance,
         "onset_time": prediction.onset_time,
         "formation_time": prediction.formation_time,
+        "counting_time": prediction.counting_time,
         "answer": str(prediction),
         "mean_clusters": prediction.mean_clusters_linear,
         "distribution": prediction.linear.distribution,

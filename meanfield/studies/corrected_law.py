@@ -40,7 +40,7 @@ _TOLERANCE = 1e-4
 # Degree of the grid of nodes, per degree felt and at least, by dimension.
 _GRID_DEGREES = {1: 12.0, 2: 1.5}
 _LEAST_GRID_DEGREE = {1: 128, 2: 20}
-# Onset times until clusters are counted: they have collapsed, and have hardly begun to merge.
+# Onset times until clusters are counted: most have collapsed, and have hardly begun to merge.
 _END = 2.0
 # So few tokens carry themselves, at the price of nodes: the cluster rule sees every gap in them.
 _FEW_TOKENS = 1000
@@ -79,6 +79,19 @@ def default_corrected_samples(dimension: int, degree: int) -> int:
     if degree > largest:
         return 0
     return min(most, int(most * (full / max(degree, 1)) ** power))
+
+
+def counting_time(problem: Problem, tokens: int) -> float:
+    """Time 2 T = ln N / lambda_max at which clusters are counted, in scaled time.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=7.0))
+    >>> counting_time(problem, 1000) / mf.onset_time(problem, 1000)
+    2.0
+    """
+    return _END * onset_time(problem, tokens)
 
 
 def constants() -> dict[str, Any]:
@@ -148,7 +161,7 @@ def _counts(problem: Problem, tokens: int, seed: int, samples: range) -> IntArra
 
 
 def _sampler(problem: Problem, tokens: int) -> _Sampler:
-    onset = onset_time(problem, tokens)
+    onset, end = onset_time(problem, tokens), counting_time(problem, tokens)
     dimension = problem.manifold.dimension
     degree = problem.kernel.degree(dimension, _TOLERANCE)
     rates = growth_rates(problem, degree)
@@ -168,7 +181,7 @@ def _sampler(problem: Problem, tokens: int) -> _Sampler:
     fineness = math.ceil(_GRID_DEGREES[dimension] * degree)
     grid_degree = max(fineness, _LEAST_GRID_DEGREE[dimension])
     carried = tokens > max(_FEW_TOKENS, len(problem.space.grid(grid_degree).points))
-    return _Sampler(problem, tokens, grid_degree, start, _END * onset, variances, carried)
+    return _Sampler(problem, tokens, grid_degree, start, end, variances, carried)
 
 
 def _count(sampler: _Sampler, sample: int, seed: int) -> int:

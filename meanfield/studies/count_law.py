@@ -10,8 +10,9 @@ import numpy as np
 
 from meanfield.arrays import IntArray
 
-# What a sentence tells of a law: numbers until they hold this share, and how many at most.
-_ENOUGH_TOLD, _MOST_TOLD = 0.95, 3
+# What a sentence tells of a law: numbers until they hold this share, how many at most, and the
+# least per cent of others.
+_ENOUGH_TOLD, _MOST_TOLD, _LEAST_OTHERS = 0.95, 3, 0.05
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,13 @@ class CountLaw:
     def told(self) -> str:
         """The likely numbers in words: the likeliest first, up to 95 % of the law, three at most.
 
-        Behind the share p of n samples stands its standard error sqrt(p (1 - p) / n).
+        Behind the share p of n samples stands its standard error sqrt(p (1 - p) / n); what is left
+        is that of all others.
 
         Examples
         --------
         >>> CountLaw({4: 0.44, 5: 0.55, 6: 0.01}, 4.57, 0.03, 400).told()
-        '5 clusters (55 +- 2 %) or 4 (44 +- 2 %)'
+        '5 clusters (55 +- 2 %) or 4 (44 +- 2 %), others 1 %'
         """
         likely = sorted(self.distribution, key=self.distribution.__getitem__, reverse=True)
         told = 0.0
@@ -60,7 +62,10 @@ class CountLaw:
             told += share
             plural = "" if parts else " cluster" if number == 1 else " clusters"
             parts.append(f"{number}{plural} ({self._share(share)})")
-        return ", ".join(parts[:-1]) + " or " * (len(parts) > 1) + parts[-1]
+        text = ", ".join(parts[:-1]) + " or " * (len(parts) > 1) + parts[-1]
+        others = 100.0 * (1.0 - told)
+        left = f", others {others:.0f} %" if others >= 1.0 else f", others {others:.1g} %"
+        return text + left * (others >= _LEAST_OTHERS)
 
     def _share(self, share: float) -> str:
         if not self.samples:

@@ -25,7 +25,11 @@ from meanfield.observables.clusters import LEAST_TOKENS
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.representations.step_limits import check_movable, check_no_diffusion
-from meanfield.studies.corrected_law import corrected_counts, default_corrected_samples
+from meanfield.studies.corrected_law import (
+    corrected_counts,
+    counting_time,
+    default_corrected_samples,
+)
 from meanfield.studies.count_law import CountLaw, law_of
 from meanfield.studies.study import as_problem
 from meanfield.theory.cluster_counts import (
@@ -91,9 +95,9 @@ class ClusterPrediction:
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=7.0))
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0))
     >>> print(mf.predict_clusters(problem, 1000, corrected=False))
-    4 clusters (56.1 +- 0.5 %) or 3 (42.7 +- 0.5 %), formed by about t = 70.1 (scaled time)
+    2 clusters (72.3 +- 0.4 %) or 3 (27.7 +- 0.4 %), formed by about t = 50 (scaled time)
     """
 
     problem: Problem
@@ -153,6 +157,11 @@ class ClusterPrediction:
         return formation_time(self.problem, self.tokens)
 
     @property
+    def counting_time(self) -> float:
+        """Time 2 T at which the corrected law counts, in scaled time; infinite if nothing grows."""
+        return counting_time(self.problem, self.tokens)
+
+    @property
     def tokens_for_dominance(self) -> float:
         """Number of tokens from which on the dominant degree is ten times the second at the end."""
         return tokens_for_dominance(self.problem)
@@ -177,7 +186,14 @@ class ClusterPrediction:
         """The answer in one sentence: how many, how likely, by when."""
         if self.message:
             return self.message
-        return f"{self.law.told()}, formed by about t = {self.formation_time:.3g} (scaled time)"
+        return f"{self.law.told()}{self._when()}"
+
+    def _when(self) -> str:
+        """The time that belongs to `law`: of few tokens the corrected one counts before the end."""
+        formed, counted = (f"t = {t:.3g}" for t in (self.formation_time, self.counting_time))
+        if self.corrected is None or self.formation_time <= self.counting_time:
+            return f", formed by about {formed} (scaled time)"
+        return f", at {counted} (scaled time); some still forming until about {formed}"
 
     def __repr__(self) -> str:
         """One line: the answer, and to what."""

@@ -147,9 +147,29 @@ def test_corrected_law_is_that_of_its_counts(monkeypatch: pytest.MonkeyPatch) ->
     # The better law answers.
     assert found.mean_clusters == 2.75 and found.distribution == found.corrected.distribution
     assert found.mean_clusters_linear == mf.mean_clusters(five, 20)
-    answer = "3 clusters (75 +- 22 %) or 2 (25 +- 22 %), formed by about t = 43.9 (scaled time)"
-    assert str(found) == answer
+    answer = "3 clusters (75 +- 22 %) or 2 (25 +- 22 %), at t = 23.9 (scaled time)"
+    assert str(found) == f"{answer}; some still forming until about t = 43.9"
     assert answer in repr(found) and "20 iid uniform tokens on the circle" in repr(found)
+
+
+def test_shares_are_told_with_the_time_they_are_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of N < e^8 tokens they are counted before clusters have formed, and were told as if after."""
+
+    def counts(*given):  # type: ignore[no-untyped-def]
+        yield range(2), np.array([1, 1])
+
+    monkeypatch.setattr("meanfield.studies.prediction.corrected_counts", counts)
+    few, many = (
+        predict_clusters(problem("circle", 0.5), tokens, samples=10, corrected_samples=2)
+        for tokens in (2980, 2981)
+    )
+    assert few.counting_time < few.formation_time and many.formation_time <= many.counting_time
+    told = f"{few.counting_time:.3g} (scaled time); some still forming until about"
+    assert f", at t = {told} t = {few.formation_time:.3g}" in str(few)
+    assert f", formed by about t = {many.formation_time:.3g} (scaled time)" in str(many)
+    # Wells of linear theory are not counted at a time.
+    linear = predict_clusters(problem("circle", 0.5), 100, samples=10, corrected=False)
+    assert "formed by about" in str(linear)
 
 
 def test_law_far_from_uniform_is_refused() -> None:
