@@ -111,18 +111,19 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
     pairs: list[tuple[str, Any]] = [
         ("problem", f"{problem.manifold.name}, {problem.kernel!r}"),
         ("flow", flow),
-        ("tokens", f"{prediction.tokens}, independent and uniform"),
+        ("tokens", prediction.tokens_told),
     ]
+    where = prediction.positions
+    # Of given tokens first theirs, then those of random ones.
+    blocks = [] if where is None else [prediction.answers[0], _positions(where)]
     if prediction.message:
-        blocks = [facts([*pairs, ("clusters", prediction.message)])]
+        blocks.append(facts([*pairs, ("clusters", prediction.message)]))
     else:
-        blocks = [str(prediction)]
+        blocks.append(prediction.answers[-1])
         blocks.append(facts([*pairs, *_linear_theory(prediction), *_means(prediction)]))
         blocks.append(_distribution(prediction.linear, prediction.corrected))
     if prediction.note:
         blocks.append(f"note: {prediction.note}.")
-    if prediction.positions is not None:
-        blocks.append(_positions(prediction.positions))
     corrected = prediction.corrected
     data = problem_attributes(prediction.problem)
     # A prediction is for independent uniform tokens, or for those given.
@@ -149,7 +150,6 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
     }
     if prediction.message:
         data["message"] = prediction.message
-    where = prediction.positions
     if where is not None:
         data |= {
             "positions": where.positions,
@@ -223,8 +223,6 @@ def _positions(where: TokenPrediction) -> str:
     text = table(["mass", *(["angle"] if on_circle else ["x", "y", "z"])], rows)
     if len(order) > _MOST_ROWS:
         text += f"\n... {len(order) - _MOST_ROWS} lighter ones: --json has them all."
-    plural = "s" * (len(order) > 1)
-    text = f"{len(order)} cluster{plural} of these tokens, by linear theory\n" + text
     if len(where.dominant_positions):
         angles = ", ".join(f"{angle:.4f}" for angle in where.dominant_positions[:_MOST_ROWS])
         more = ", ..." if len(where.dominant_positions) > _MOST_ROWS else ""

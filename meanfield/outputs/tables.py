@@ -176,9 +176,9 @@ def prediction_html(prediction: ClusterPrediction) -> str:
     """Table of a prediction: the answer, its laws, and linear theory."""
     pairs: list[tuple[str, Any]] = [
         ("problem", _facts(problem_attributes(prediction.problem))),
-        ("tokens", prediction.tokens),
+        ("tokens", prediction.tokens_told),
     ]
-    if prediction.message:
+    if prediction.positions is None and prediction.message:
         return html_table("Cluster prediction", [*pairs, ("clusters", prediction.message)])
     pairs.append(("answer", str(prediction)))
     laws = [("corrected law", prediction.corrected), ("linear law", prediction.linear)]

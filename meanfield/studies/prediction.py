@@ -167,11 +167,29 @@ class ClusterPrediction:
         return tokens_for_dominance(self.problem)
 
     @property
+    def tokens_told(self) -> str:
+        """How many tokens, and whether they were given."""
+        if self.positions is not None:
+            return f"{self.tokens}, given"
+        # Where nothing grows it is the same which tokens they are.
+        grows = self.dominant_degree is not None
+        return f"{self.tokens}, independent and uniform" if grows else str(self.tokens)
+
+    @property
     def message(self) -> str:
         """What there is to say where no law is needed, else empty."""
         if self.dominant_degree is None:
             return NOTHING_GROWS
         return ONE_CLUSTER if _only_degree_one_grows(self.problem) else ""
+
+    @property
+    def answers(self) -> list[str]:
+        """Sentences: what given tokens will do, if there are any; what random ones will do."""
+        law = self.message or f"{self.law.told()}{self._when()}"
+        if self.positions is None:
+            return [law]
+        formed = f"formed by about t = {self.formation_time:.3g} (scaled time)"
+        return [f"{self.positions.told()}, {formed}", f"of as many random tokens: {law}"]
 
     def plot(self) -> Figure:
         """Figure: growth rates, the laws, and the potential of tokens that were given."""
@@ -183,10 +201,8 @@ class ClusterPrediction:
         return str(VIEWS["ClusterPrediction.html"](self))
 
     def __str__(self) -> str:
-        """The answer in one sentence: how many, how likely, by when."""
-        if self.message:
-            return self.message
-        return f"{self.law.told()}{self._when()}"
+        """The answer: how many, how likely, when; of given tokens first where, and by when."""
+        return "; ".join(self.answers)
 
     def _when(self) -> str:
         """The time that belongs to `law`: of few tokens the corrected one counts before the end."""
@@ -197,8 +213,9 @@ class ClusterPrediction:
 
     def __repr__(self) -> str:
         """One line: the answer, and to what."""
-        where = f"the {self.problem.manifold.name}, {self.problem.kernel!r}"
-        return f"ClusterPrediction({self}; {self.tokens} iid uniform tokens on {where})"
+        where = f"on the {self.problem.manifold.name}, {self.problem.kernel!r}"
+        note = f"; note: {self.note}" if self.note else ""
+        return f"ClusterPrediction({self}; {where}; tokens: {self.tokens_told}{note})"
 
 
 @checked

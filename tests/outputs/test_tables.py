@@ -70,7 +70,10 @@ def test_prediction_tells_its_laws() -> None:
     """The answer would have to be asked for by attribute."""
     problem = mf.Problem(CIRCLE, mf.exponential(5.0))
     told = cells(mf.predict_clusters(problem, 100, samples=200, corrected=False))
-    assert told["tokens"] == "100" and "scaled time" in told["end of the linear phase"]
+    assert (
+        told["tokens"] == "100, independent and uniform"
+        and "scaled time" in told["end of the linear phase"]
+    )
     assert "mean" in told["linear law"] and "corrected law" not in told
     stable = mf.Problem(CIRCLE, mf.exponential(5.0), mf.Flow(strength=-1.0))
     told = cells(mf.predict_clusters(stable, 100, samples=10, corrected=False))

@@ -149,7 +149,7 @@ def test_corrected_law_is_that_of_its_counts(monkeypatch: pytest.MonkeyPatch) ->
     assert found.mean_clusters_linear == mf.mean_clusters(five, 20)
     answer = "3 clusters (75 +- 22 %) or 2 (25 +- 22 %), at t = 23.9 (scaled time)"
     assert str(found) == f"{answer}; some still forming until about t = 43.9"
-    assert answer in repr(found) and "20 iid uniform tokens on the circle" in repr(found)
+    assert answer in repr(found) and "tokens: 20, independent and uniform" in repr(found)
 
 
 def test_shares_are_told_with_the_time_they_are_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,6 +204,29 @@ def test_corrected_law_lies_below_the_linear_one() -> None:
     assert found.corrected is not None
     # Measured from 100 particle systems: 5.85 +- 0.06; three standard errors of ours are 0.25.
     assert found.corrected.mean == pytest.approx(5.85, abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("manifold", "beta", "told"),
+    [
+        ("circle", 8.0, "4 clusters of these tokens by linear theory, at angles "),
+        ("circle", 0.01, "1 cluster of these tokens by linear theory, at angle "),
+        ("sphere", 2.0, "by linear theory, at ("),
+    ],
+)
+def test_given_tokens_are_answered_first(manifold: str, beta: float, told: str) -> None:
+    """A user who gave tokens would be told of random ones, and not where or when theirs meet."""
+    rng = np.random.default_rng(3)
+    points = 0.5 + np.pi * np.arange(12) / 2 if told[0] == "4" else rng.uniform(0, 6, 50)
+    points = points if manifold == "circle" else rng.standard_normal((50, 3))
+    found = predict_clusters(problem(manifold, beta), points, samples=10, corrected=False)
+    own, random = str(found).split("; of as many random tokens: ")
+    assert told in own and f"formed by about t = {found.formation_time:.3g} (scaled time)" in own
+    assert str(found.linear.most_likely) in random
+    assert own in repr(found) and "given" in repr(found) and "uniform" not in repr(found)
+    assert own in found._repr_html_()
+    noted = predict_clusters(problem("circle", 2.0), np.array([0.0, 0.1, 0.2]), samples=10)
+    assert f"note: {noted.note}" in repr(noted) and noted.note
 
 
 def test_noise_of_given_tokens_has_a_note() -> None:
