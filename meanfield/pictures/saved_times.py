@@ -142,6 +142,9 @@ class Frame:
         Given. When another representation took over, and which.
     unit : str
         Given. "scaled", "paper" or "growth": what the run was asked for in.
+    guest : bool
+        Given. Whether it stands on axes of the user's, with the title alone above it: what was
+        solved and growth times need room that only a figure of our own has.
     """
 
     title: str
@@ -151,6 +154,7 @@ class Frame:
     growth_rate: float
     hand_overs: tuple[tuple[float, str], ...]
     unit: str = "scaled"
+    guest: bool = False
 
     @property
     def on_circle(self) -> bool:

@@ -335,11 +335,36 @@ def test_figure_is_drawn_on_axes_of_the_user():
     run = run_of("density")
     assert run.plot("energy", ax=left, title="Left") is figure
     run.plot("density", ax=right, limits=(0.5, 2.0), times=(5.0, 15.0))
-    assert any(text.get_text() == "Left" for text in left.texts)
+    assert left.get_title() == "Left" and not left.child_axes
     assert right.get_xlim() == (5.0, 15.0)
     mesh = next(c for c in right.collections if isinstance(c, QuadMesh))
     assert mesh.get_clim() == (0.5, 2.0)
     figure.canvas.draw()
+
+
+@pytest.mark.parametrize("kind", ["clusters", "density", "spectrum", "energy"])
+def test_figure_on_axes_of_the_user_fits_without_a_layout_engine(kind):
+    """The title would lie outside of the canvas, legends and colour bars on the neighbour."""
+    figure = Figure(figsize=(11.0, 4.0))
+    left, right = figure.subplots(1, 2)
+    ends = left.get_position().x1, figure.bbox.height
+    run_of("density").plot(kind, ax=left, title="Left")
+    boxes = [axes.get_tightbbox() for axes in figure.axes if axes is not right]
+    assert max(box.y1 for box in boxes) < ends[1]
+    # Beside a label of the last tick, see `make_room`.
+    assert max(box.x1 for box in boxes) <= (ends[0] + 0.02) * figure.bbox.width
+
+
+def test_axes_that_hold_a_drawing_are_refused():
+    """A cell that is run again would draw over itself, also over a second axis that is left."""
+    axes = Figure().subplots()
+    run = run_of("density")
+    run.plot("energy", ax=axes)
+    with pytest.raises(ValueError, match="ax holds a drawing already: give empty axes"):
+        run.plot("staircase", ax=axes)
+    axes.clear()
+    with pytest.raises(ValueError, match="ax holds a drawing already"):
+        run.plot("energy", ax=axes)
 
 
 def test_limits_are_those_of_what_is_drawn():

@@ -183,12 +183,13 @@ def plot(
             f"kind {kind!r} is for the {' and '.join(PLOTS[kind].manifolds)}, this run is on the "
             f"{manifold}. Kinds for it: {known}."
         )
-    from meanfield.outputs.plots.figures import new_figure
+    from meanfield.outputs.plots.figures import check_empty, make_room, new_figure
     from meanfield.outputs.plots.style import style
 
-    single = kind != DEFAULT_KIND
-    if ax is not None:
+    single, guest = kind != DEFAULT_KIND, ax is not None
+    if guest:
         _check_axes(kind, figsize, dpi)
+        check_empty(ax)
     if title is not None:
         run = replace(run, attributes=run.attributes | {"title": title})
     if times is not None:
@@ -198,6 +199,8 @@ def plot(
         _check_limits(limits, kind)
         given = (tuple(limits),) if kind in _LIMITS_OF_PICTURES else ()
     picture = PLOTS[kind].picture(run, *given)
+    if guest:
+        picture = replace(picture, frame=replace(picture.frame, guest=True))
     with style():
         if ax is None:
             chosen = {"figsize": figsize, "dpi": dpi}
@@ -207,6 +210,8 @@ def plot(
         PLOTS[kind].draw(picture, ax)
         if limits is not None and kind not in _LIMITS_OF_PICTURES:
             ax.set_ylim(*limits)
+        if guest:
+            make_room(ax)
     return ax.figure if single else figure
 
 

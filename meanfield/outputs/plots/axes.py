@@ -50,7 +50,7 @@ def time_label(time: float, frame: Frame) -> str:
     unit = "" if frame.unit == "scaled" else f" {frame.unit} time"
     label = f"$t = {number_label(time)}${unit}"
     rate = frame.growth_rate
-    if frame.unit == "growth" or not (rate > 0 and time > 0):
+    if frame.unit == "growth" or frame.guest or not (rate > 0 and time > 0):
         return label
     return f"{label},  ${number_label(time * rate, 3)}$ growth times"
 
@@ -76,7 +76,7 @@ def time_axis_label(frame: Frame) -> str:
 def add_growth_times(axes: Axes, frame: Frame) -> None:
     """Second axis on top, in growth times, if a degree grows and the first is in another unit."""
     rate = frame.growth_rate
-    if not rate > 0 or frame.unit == "growth":
+    if not rate > 0 or frame.unit == "growth" or frame.guest:
         return
 
     def to_growth(t: ArrayLike) -> FloatArray:

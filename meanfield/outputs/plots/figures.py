@@ -6,8 +6,9 @@ import os
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -17,6 +18,9 @@ from meanfield.outputs.plots.style import style
 
 SUFFIXES, FILM_SUFFIXES = (".png", ".pdf", ".svg"), (".mp4", ".gif")
 """What names of files end in: of figures, and of films."""
+
+# What half a label of the last tick takes, in inches.
+_TICK = 0.16
 
 # No dates: the same run gives the same file.
 _SAVE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -33,6 +37,50 @@ def new_figure(size: tuple[float, float], **options: Any) -> Figure:
     # Notebooks ask for this; without pyplot nobody else tells them how to show a figure.
     figure._repr_png_ = partial(_encoded, figure, ".png")  # type: ignore[attr-defined]
     return figure
+
+
+def check_empty(axes: Axes) -> None:
+    """Refuse axes on which something is drawn, as by a cell of a notebook that is run again.
+
+    Raises
+    ------
+    ValueError
+        If they, or axes in the same place such as `twinx` makes, hold data.
+
+    Examples
+    --------
+    >>> axes = Figure().subplots()
+    >>> check_empty(axes)
+    """
+    # Of the same place: a second axis of ours outlives ax.clear().
+    if any(each.has_data() for each in _in_the_place_of(axes)):
+        raise ValueError(
+            "ax holds a drawing already: give empty axes, such as plt.subplots() makes."
+        )
+
+
+def make_room(axes: Axes) -> None:
+    """Narrow axes of a user's until what stands right of them lies where they ended.
+
+    A layout engine does so itself.
+    """
+    figure, spec = cast(Figure, axes.figure), axes.get_subplotspec()
+    if figure.get_layout_engine() is not None:
+        return
+    position = axes.get_position()
+    slot = spec.get_position(figure) if spec else position
+    around = [each.get_tightbbox() for each in _in_the_place_of(axes)]
+    right = max(box.x1 for box in around if box is not None) - figure.bbox.x0
+    beyond = (right - _TICK * figure.dpi) / figure.bbox.width - slot.x1
+    if beyond > 0.0:
+        position.x1 = max(position.x1 - beyond, position.x0 + 0.5 * position.width)
+        axes.set_position(position)
+
+
+def _in_the_place_of(axes: Axes) -> list[Axes]:
+    """Axes, and those that share their place, such as `twinx` makes."""
+    place = axes.get_position(original=True).bounds
+    return [each for each in axes.figure.axes if each.get_position(original=True).bounds == place]
 
 
 def check_suffix(path: str | os.PathLike[str], known: tuple[str, ...] = SUFFIXES) -> str:

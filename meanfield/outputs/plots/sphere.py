@@ -13,7 +13,7 @@ from matplotlib.patheffects import Normal, Stroke
 
 from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.axes import add_colour_bar, time_label
-from meanfield.outputs.plots.style import DENSITY_COLOURS, INK, MUTED, set_title
+from meanfield.outputs.plots.style import DENSITY_COLOURS, INK, MUTED, set_note, set_title
 from meanfield.pictures.projections import Orthographic, Projection
 from meanfield.pictures.sphere import SpherePanel, SpherePicture, graticule, map_columns
 
@@ -29,7 +29,7 @@ _LEAST_LABELLED = 0.02
 def draw_map(picture: SpherePicture, axes: Axes) -> None:
     """Maps at a few saved times."""
     set_title(axes, picture.frame)
-    axes.set_title(picture.note, loc="right", color=MUTED, pad=8)
+    set_note(axes, picture.frame, picture.note)
     maps_on_axes(picture, axes)
 
 
@@ -73,7 +73,7 @@ def draw_globe(picture: SpherePicture, axes: Axes) -> None:
     last = picture.panels[0]
     label = time_label(last.time, picture.frame)
     label = f"{label},  {picture.note}" if picture.note else label
-    axes.set_title(label, loc="right", color=MUTED, pad=8)
+    set_note(axes, picture.frame, label)
     place = (1.02, 0.09, 0.016, 0.89)
     add_colour_bar(axes, image, values, picture.colours, place=place, label=colours_label(last))
 

@@ -29,7 +29,7 @@ DENSITY_COLOURS = "magma"
 DEGREE_COLOURS = "viridis"
 TIME_COLOURS = "viridis_r"
 
-_TITLE_SIZE = 12.5
+_TITLE_SIZE, _GUEST_SIZE = 12.5, 11.0
 # Share of a figure's width that a title may take: a longer one leaves no room for the axes.
 _TITLE_SHARE = 0.85
 
@@ -80,8 +80,23 @@ def style() -> AbstractContextManager[None]:
 
 
 def set_title(axes: Axes, frame: Frame) -> None:
-    """Title of the run in bold above the axes, what was solved beneath it."""
+    """Title of the run in bold above the axes, what was solved beneath it; on axes of others plain.
+
+    A title of others' axes is where theirs would be: no layout need make room for it.
+    """
+    if frame.guest:
+        title = frame.title
+        axes.set_title(title, fontsize=_GUEST_SIZE, parse_math=_is_mathtext(title))
+        return
     title_above(axes, frame.title, facts_title(frame.facts))
+
+
+def set_note(axes: Axes, frame: Frame, note: str) -> None:
+    """What else is to be said, right above the axes; on axes of others instead of a title."""
+    if not frame.guest:
+        axes.set_title(note, loc="right", color=MUTED, pad=8)
+    elif not frame.title:
+        axes.set_title(note, color=MUTED)
 
 
 def title_above(axes: Axes, title: str, subtitle: str) -> None:
