@@ -1,7 +1,31 @@
 """Mean-field limit of self-attention on the circle and the sphere.
 
-Public names, listed one by one; each is loaded when it is first used, with what it needs.
+Tokens attract each other with the weights of attention; their distribution mu obeys
+
+    d_t mu + div(mu v) = 0,    v = grad (W * mu) / Z,    W(<x, y>) = e^{beta <x, y> - |beta|} / beta
+
+with Z = 1 (USA, without softmax) or Z = int e^{beta <x, y> - |beta|} dmu(y) (SA, softmax).
+
+How many clusters, how likely, and by when, for 1,000 tokens that are spread at random:
+
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
+    print(mf.predict_clusters(problem, tokens=1000))
+
+A run from a density, or of the tokens themselves, its clusters over time, and a figure:
+
+    law = mf.perturbed_uniform([[4, 0.02, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, law)
+    run = mf.simulate(problem, until=60.0)
+    tokens = mf.simulate(problem, until=60.0, representation="particles", tokens=1000)
+    run.time, run.cluster_counts(), run.measures[-1], run.plot()
+
+Start with: Problem, predict_clusters, simulate, run (of a run file), load, wasserstein,
+growth_rates, stationary_state, phase_diagram, ensemble, convergence_study. Laws to start from: uniform,
+perturbed_uniform, von_mises_fisher, mixture, sampled, from_points (your tokens), from_function,
+from_values, from_density.
 """
+
+# Public names are listed one by one; each is loaded when it is first used, with what it needs.
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def origin(evolution: Evolution) -> dict[str, Any]:
         "meanfield_version": __version__,
         "seed": evolution.options.seed,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "time_unit": evolution.unit,
+        "requested_time_unit": evolution.unit,
     }
 
 

@@ -95,8 +95,14 @@ def simulate(
         First of logarithmically spaced times, in `unit`.
     stop : str or callable (time, measure) -> bool, optional
         Ends the run after the first saved time at which it holds: "one_cluster", or your own.
+        `until` is the end in any case; where it is far, take spacing="log".
     representation : str
-        What carries the measure: "auto" hands over when it is due.
+        What carries the measure. "density": a series in Fourier modes or spherical harmonics, of up
+        to `max_degree`. "characteristics": up to `max_nodes` nodes that the flow carries, through
+        the collapse of a density. "particles": `tokens` points drawn with `seed` from an initial
+        density, or the points that the law gives; with diffusivity they need a `step`. "atoms": few
+        points, for any time. "auto": a density, or the points of the law as particles; it hands
+        over to characteristics when the spectrum is full, and to atoms once clusters have met.
     tolerance : float, optional
         Relative and absolute, of a time step and of each representation; default: 1e-10, and 1e-4
         for characteristics on the sphere.
@@ -111,7 +117,8 @@ def simulate(
     step : float, optional
         Time step of noisy particles, in `unit`.
     observables : sequence or mapping, optional
-        Names of ours, (name, function), `observable(...)`, or a mapping of names to functions
+        Names of ours ("energy", "order_parameter", "clusters", "peaks", "resolution", "entropy",
+        "free_energy"), (name, function), `observable(...)`, or a mapping of names to functions
         f(measure); energy and clusters are always there. Default: all of ours.
     callback : callable (time, measure), optional
         Called at every saved time, the time in `unit`.
@@ -120,9 +127,10 @@ def simulate(
     output : path, optional
         File (.h5) that is written on the way and whole at every moment, see `load`.
     state : str
-        Which states the file keeps: "all", "last" or "none".
+        Which states the file of `output` keeps: "all", "last" or "none".
     resume, overwrite : bool
-        Go on with a file that is there, or replace it.
+        Go on with a file that is there, or replace it. What it holds stays: a later `until` adds
+        times, an earlier one takes none away.
 
     Returns
     -------

@@ -84,7 +84,13 @@ class ZonalProblem:
 @checked
 @dataclass(frozen=True)
 class Problem:
-    """A mean-field problem.
+    """A mean-field problem: what tokens attend to, what they do about it, and where they start.
+
+        v(x) = strength * grad (W * mu)(x) / Z(x)
+        d_t mu = -div(mu v) + diffusivity * Laplacian mu
+
+    with W(s) = e^{beta s - |beta|} / beta for `exponential(beta)`. Its time is scaled time: that of
+    papers, whose kernel lacks e^{-|beta|}, times e^{|beta|} for USA.
 
     Attributes
     ----------
@@ -93,9 +99,12 @@ class Problem:
     kernel : Kernel
         Given. How strongly they attend to each other.
     flow : Flow
-        Given. What they do about it: `USA`, `SA`, or your own.
+        Given. What they do about it: `USA` (unnormalised self-attention, Z = 1), `SA` (softmax, Z
+        the mean of the kernel over mu), or `Flow(normalized, strength, diffusivity)`.
     initial : InitialLaw
-        Given. Where they start; stability does not need it.
+        Given. Where they start; stability does not need it. Made by `uniform`, `perturbed_uniform`,
+        `von_mises_fisher`, `mixture`, `sampled`, `from_points`, `from_function`, `from_values`,
+        `from_density`.
 
     Raises
     ------
@@ -123,7 +132,7 @@ class Problem:
             if lowest < 0:
                 raise ValueError(
                     f"a normalised flow needs a positive kernel; {self.kernel.name!r} falls to "
-                    f"{lowest:.3g}. Use normalized = false."
+                    f"{lowest:.3g}. Take USA, normalized = false in a run file."
                 )
 
     @cached_property

@@ -45,15 +45,19 @@ class Run:
         Given. int conj(Y_l) dmu, complex. On the sphere real, shape (n_saves, 2, L + 1, L + 1), as
         pyshtools lays out coefficients (4-pi normalised, no Condon-Shortley phase).
     observables : dict of str to ndarray, first axis n_saves
-        Given. Cluster masses and centres are padded with NaN.
+        Given. "energy", "order_parameter", "peaks", "entropy", "free_energy", "resolution", shape
+        (n_saves,); "clusters/count" (see `cluster_counts`), "clusters/mass" and "clusters/centre",
+        a column a cluster, padded with NaN; those of your own.
     diagnostics : dict of str to ndarray, shape (n_saves,)
-        Given.
+        Given. "steps", "rejected", "evaluations" since time 0, and what the representation tells.
     representation : tuple of str, length n_saves
         Given. Which representation carried the measure.
     measures : tuple, length n_saves
         Given. Density or Measure, or None where the state was not kept.
     attributes : dict
-        Given. status, beta, paper_time_factor, growth_rate_max, ...
+        Given. status, manifold, kernel, beta, normalized, strength, diffusivity, initial,
+        paper_time_factor, growth_rate_max, requested_time_unit, config (the run file), title, seed,
+        created, meanfield_version; of a file also versions, platform, result_hash.
     growth_rates : ndarray
         Given. Growth rates of the uniform state by degree, in scaled time.
     events : tuple of Event
@@ -92,7 +96,7 @@ class Run:
     @property
     def unit(self) -> str:
         """Unit of time that was asked for: 'scaled', 'paper' or 'growth'."""
-        return str(self.attributes.get("time_unit", "scaled"))
+        return str(self.attributes.get("requested_time_unit", "scaled"))
 
     @property
     def time(self) -> FloatArray:
@@ -370,7 +374,7 @@ def collect(
         (s, observe(problem, s.measure, s.moments, chosen, time=s.time, step=s.checkpoint.steps))
         for s in stream
     ]
-    return assembled(problem, rows, {"status": COMPLETED, "time_unit": unit})
+    return assembled(problem, rows, {"status": COMPLETED, "requested_time_unit": unit})
 
 
 def assembled(

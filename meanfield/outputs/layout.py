@@ -24,7 +24,7 @@ HASH = "64 hexadecimal digits"
 ATTRIBUTES = {
     TEXT: "meanfield_version created config title status manifold kernel initial versions platform "
     "processor changes metric note carrier representation units "
-    "time_unit",
+    "requested_time_unit",
     NUMBER: "beta strength diffusivity paper_time_factor growth_rate_max headline_time tolerance "
     "seconds_setup seconds_stepping seconds_observing seconds_running seconds_writing clock epoch "
     "unit time",

@@ -27,7 +27,7 @@ from meanfield.status import COMPLETED, RUNNING, cut_short, stopped
 
 _FLUSH_SHARE = 10.0
 # Attributes that may change when a run is resumed.
-_OF_THE_SESSION = {"config", "title", "time_unit", *FACTS}
+_OF_THE_SESSION = {"config", "title", "requested_time_unit", *FACTS}
 # States waiting to be written, in bytes; or half the file, so that all copies together cost a
 # few times the file.
 PENDING_BYTES = 2**28

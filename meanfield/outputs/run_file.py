@@ -247,7 +247,7 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
     check_format(path, file)
     _check_memory(file, states)
     attributes = plain_attributes(file, *_FACTS)
-    attributes.setdefault("time_unit", _unit_asked_for(attributes))
+    attributes.setdefault("requested_time_unit", _unit_asked_for(attributes))
     if attributes["manifold"] not in MANIFOLDS:
         raise ValueError(f"manifold {attributes['manifold']!r} is not known")
     space = MANIFOLDS[attributes["manifold"]]()

@@ -92,18 +92,19 @@ def linear_prediction(run: Run, degree: int) -> FloatArray:
 def linear_regime(run: Run) -> NDArray[np.bool_]:
     """Whether linear theory from the first saved time on holds at the saved times, (n_saves,).
 
-    Of a start within a root mean square of `_NEAR_UNIFORM` of uniform, in the degrees that grow (in
-    all, where none does), while the density that it predicts is within `_LINEAR_END`; of a start
-    that is farther away nowhere.
+    Of a start within a root mean square of `_NEAR_UNIFORM` of uniform, while the density that it
+    predicts is within `_LINEAR_END`; of a start that is farther away nowhere. Degrees that decay
+    count as far as others feel them, by their rates beside the largest.
     """
     predicted = _linear_sizes(run)
     rates = run.growth_rates[: predicted.shape[1]]
-    felt = rates > 0 if np.any(rates > 0) else np.full(len(rates), True)
-    felt[0] = False
+    largest = np.abs(rates[1:]).max(initial=np.finfo(float).tiny)
+    felt = np.where(rates > 0, 1.0, np.minimum(np.abs(rates) / largest, 1.0))
+    felt[0] = 0.0
     # Both signs of k on the circle; the size of a degree of the sphere has all its orders.
     signs = 2.0 if run.manifold.dimension == 1 else 1.0
     with np.errstate(over="ignore"):
-        square = signs * np.sum(predicted[:, felt] ** 2, axis=1)
+        square = signs * np.sum((felt * predicted) ** 2, axis=1)
     near = square[0] <= _NEAR_UNIFORM**2
     return np.asarray(near & np.logical_and.accumulate(square <= _LINEAR_END**2))
 
