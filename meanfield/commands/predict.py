@@ -33,6 +33,11 @@ _FIRST_LINE = 1.0
 # for this degree of the potential. There a run takes a time like the fourth power of the degree.
 _RUNS_ON_CIRCLE, _RUNS_ON_SPHERE, _DEGREE = 1000, 100, 13
 _MOST_ROWS = 30
+_LEGEND = "+-: one standard error of the samples."
+_LEGEND_CORRECTED = (
+    f"{_LEGEND} The answer is the corrected law.\n"
+    "The dominant degree is of linear theory and need not be the number of clusters: other degrees grow, too, and wells merge."
+)
 _BAR = 20
 _CORRECTED = ("mean", "distribution", "most_likely", "standard_error", "samples")
 # Less is not worth a row.
@@ -122,6 +127,7 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
         blocks.append(prediction.answers[-1])
         blocks.append(facts([*pairs, *_linear_theory(prediction), *_means(prediction)]))
         blocks.append(_distribution(prediction.linear, prediction.corrected))
+        blocks.append(_LEGEND_CORRECTED if prediction.corrected is not None else _LEGEND)
     if prediction.note:
         blocks.append(f"note: {prediction.note}.")
     corrected = prediction.corrected

@@ -74,6 +74,11 @@ ONE_CLUSTER = "one cluster in the end: nothing grows beyond degree 1"
 class ClusterPrediction:
     """How many clusters tokens will form: the linear law, and the corrected one.
 
+    `print` gives the answer. `law` is the better of the two, and `distribution` and `mean_clusters`
+    are its; `most_likely` and `standard_error` are attributes of a law. Clusters have formed by
+    about `formation_time`; the corrected law counts at `counting_time`, which of fewer than 2,981
+    tokens is earlier. +- is one standard error of the samples.
+
     Attributes
     ----------
     problem : Problem
@@ -91,6 +96,17 @@ class ClusterPrediction:
         Given. Where clusters will form, if the tokens were given.
     note : str
         Given. Why there is no corrected law, and what else to know, else empty.
+    law : CountLaw
+        Derived. The corrected law, the linear one where there is none.
+    distribution, mean_clusters : dict of int to float, float
+        Derived. Of `law`: probability of each number of clusters, and mean.
+    mean_clusters_linear : float
+        Derived. Mean of the linear law, in closed form.
+    onset_time, counting_time, formation_time : float
+        Derived. T = ln N / (2 lambda_max), 2 T, T + 4 / lambda_max, in scaled time; infinite if
+        nothing grows.
+    dominant_degree, second_degree, rate_ratio : int or None, int or None, float
+        Derived. Degrees that grow fastest, and the second rate over the first.
 
     Examples
     --------

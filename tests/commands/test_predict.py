@@ -90,6 +90,7 @@ def test_table_has_the_facts_and_the_rows(capsys: pytest.CaptureFixture[str]) ->
         "onset time         27.565 scaled time, 0.185732 paper time",
         "linear law         mean 3.0281 at the onset time, closed form",
         "corrected law      mean 2.7500 +- 0.25, 4 short runs",
+        "+-: one standard error of the samples. The answer is the corrected law.",
     ):
         assert line in out
     row = next(line for line in out.splitlines() if line.startswith("       3 "))

@@ -133,19 +133,21 @@ def _laws(picture: PredictionPicture, axes: Axes) -> None:
     width = 0.8 / len(laws)
     for i, (name, law, colour) in enumerate(laws):
         shares = np.array([law.distribution.get(int(k), 0.0) for k in shown])
-        label = f"{name}, mean {_mean(law.mean, law.standard_error)}"
         if len(shown) <= _MANY:
             places = shown + width * (i - 0.5 * (len(laws) - 1))
-            axes.bar(places, shares, width=0.92 * width, color=colour, alpha=0.85, label=label)
+            axes.bar(places, shares, width=0.92 * width, color=colour, alpha=0.85, label=name)
         else:
-            axes.plot(shown, shares, color=colour, label=label)
+            axes.plot(shown, shares, color=colour, label=name)
     highest = float(axes.dataLim.ymax)
-    for _, law, colour in laws:
-        axes.vlines(law.mean, 0.0, 1.06 * highest, color=colour, linewidth=1.4, linestyle="--")
+    for name, law, colour in laws:
+        label = f"mean of the {name} {_mean(law.mean, law.standard_error)}"
+        axes.vlines(
+            law.mean, 0.0, 1.06 * highest, color=colour, linewidth=1.4, linestyle="--", label=label
+        )
     _mark_dominant(picture, axes, 1.06 * highest)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
     # Room for the legend above the bars.
-    axes.set_ylim(0.0, 1.45 * highest)
+    axes.set_ylim(0.0, 1.6 * highest)
     axes.margins(x=0.05)
     axes.legend(loc="upper right")
     axes.set_title(

@@ -42,8 +42,10 @@ def test_both_laws_and_their_means_are_drawn() -> None:
     # Three numbers for each law, and the bar behind that marks the dominant degree.
     assert heights[:6] == [0.0, 0.0, 0.25, 0.5, 0.5, 0.75] and len(heights) == 7
     assert labels(figure, 1) == [
-        r"linear law, mean $2.75 \pm 0.02$",
-        r"corrected law, mean $3.50 \pm 0.01$",
+        r"mean of the linear law $2.75 \pm 0.02$",
+        r"mean of the corrected law $3.50 \pm 0.01$",
+        "linear law",
+        "corrected law",
         "dominant degree 4",
     ]
     assert labels(figure, 0) == ["dominant degree 4", "second degree 3: 0.939 of its rate"]
@@ -52,7 +54,7 @@ def test_both_laws_and_their_means_are_drawn() -> None:
 def test_one_law_alone_can_be_drawn() -> None:
     """A prediction without the corrected law would have no figure."""
     figure = prediction_figure(prediction(circle(7.0), corrected=None))
-    assert len(labels(figure, 1)) == 2
+    assert len(labels(figure, 1)) == 3
 
 
 def test_wide_law_is_a_line() -> None:
