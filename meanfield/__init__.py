@@ -20,9 +20,10 @@ A run from a density, or of the tokens themselves, its clusters over time, and a
     run.time, run.cluster_counts(), run.measures[-1], run.plot()
 
 Start with: Problem, predict_clusters, simulate, run (of a run file), load, wasserstein,
-growth_rates, stationary_state, phase_diagram, ensemble, convergence_study. Laws to start from: uniform,
-perturbed_uniform, von_mises_fisher, mixture, sampled, from_points (your tokens), from_function,
-from_values, from_density.
+growth_rates, stationary_state, phase_diagram, ensemble, convergence_study.
+
+Laws to start from: uniform, perturbed_uniform, von_mises_fisher, mixture, sampled, from_points
+(your tokens), from_function, from_values, from_density.
 """
 
 # Public names are listed one by one; each is loaded when it is first used, with what it needs.

@@ -68,7 +68,8 @@ def told_counts(counts: FloatArray, order_parameters: FloatArray) -> FloatArray:
 
     Uniform is one group for the rule, and so are several peaks with a tenth of the uniform mass
     between them. A single group is told as a cluster if its order parameter is above one half:
-    uniform has 0, and peaks in balance have little.
+    uniform has 0, and peaks in balance have little. So a point of less than half of the mass on a
+    uniform background is none, and a half circle that is filled evenly (0.64) is one.
 
     Parameters
     ----------
