@@ -7,23 +7,24 @@ A function of the user's own, f(measure), becomes one by its name.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import came, checked
+from meanfield.checks import came
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError, known_names, one_line
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import clusters
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
+from meanfield.observables.observable import Observable
+from meanfield.observables.own import Own, entry_axis, observable, of_own_kind, own_values
 from meanfield.observables.peaks import peaks
 from meanfield.observables.resolution import resolution
+from meanfield.observables.table import ALWAYS_STORED, DEFAULT_OBSERVABLES, OBSERVABLES
 from meanfield.problem import Problem
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "chosen_observables",
     "clusters",
     "entropy",
+    "entry_axis",
     "free_energy",
     "interaction_energy",
     "observable",
@@ -41,164 +43,6 @@ __all__ = [
     "peaks",
     "resolution",
 ]
-
-Values = dict[str, float | FloatArray]
-
-
-@dataclass(frozen=True)
-class Observable:
-    """One entry of the table.
-
-    Attributes
-    ----------
-    name : str
-        Given. Key in run files and in HDF5.
-    long_name : str
-        Given. Axis label.
-    evaluate : callable (problem, measure, moments) -> dict of str to float or ndarray
-        Given.
-    """
-
-    name: str
-    long_name: str
-    evaluate: Callable[[Problem, Density | Measure, ModalArray], Values]
-
-
-def _clusters(problem: Problem, measure: Density | Measure, moments: ModalArray) -> Values:
-    found = clusters(measure, problem.kernel.beta)
-    return {
-        "clusters/count": float(found.count),
-        "clusters/mass": found.mass,
-        "clusters/centre": found.centre,
-    }
-
-
-OBSERVABLES: dict[str, Observable] = {
-    entry.name: entry
-    for entry in [
-        Observable(
-            "order_parameter",
-            "order parameter |int x dmu|",
-            lambda problem, _, moments: {"order_parameter": problem.space.order_parameter(moments)},
-        ),
-        Observable(
-            "energy",
-            "interaction energy E[mu] / E[Dirac]",
-            lambda problem, _, moments: {"energy": interaction_energy(problem, moments)},
-        ),
-        Observable("clusters", "clusters", _clusters),
-        Observable(
-            "peaks",
-            "peaks: maxima of the attention potential",
-            lambda problem, _, moments: {"peaks": float(peaks(problem, moments))},
-        ),
-        Observable(
-            "resolution",
-            "spectral tail: size of what truncation leaves out",
-            lambda problem, measure, _: {"resolution": resolution(problem, measure)},
-        ),
-        Observable(
-            "entropy",
-            "entropy -int f log f dsigma",
-            lambda problem, measure, _: {"entropy": entropy(measure)},
-        ),
-        Observable(
-            "free_energy",
-            "free energy D int f log f - strength/2 int int W dmu dmu",
-            lambda problem, measure, moments: {
-                "free_energy": free_energy(problem, measure, moments)
-            },
-        ),
-    ]
-}
-"""Observables that a run file names."""
-
-DEFAULT_OBSERVABLES = ("order_parameter", "energy", "clusters", "resolution")
-ALWAYS_STORED = ("energy", "clusters")
-
-
-Own = Callable[[Density | Measure], Any]
-"""A user's observable: what it answers of a measure is a number or a one-dimensional array."""
-
-# Other words than observables that stand beside them in files, tables and datasets.
-_RESERVED = {
-    *("time", "moments", "growth_rates", "representation", "stability", "events", "diagnostics"),
-    *("density", "measure", "degree", "order", "kind", "cluster", "axis"),
-}
-_RESERVED_PREFIXES = ("clusters_", "diagnostics_")
-
-
-@checked
-def observable(
-    name: str, function: Callable[[Density | Measure], Any], long_name: str | None = None
-) -> Observable:
-    """Observable of your own: `function` of the `Density` or `Measure` at every saved time.
-
-    Parameters
-    ----------
-    name : str
-        What it is called in `run.observables` and in files: letters, digits and underscores.
-    function : callable (measure) -> number or ndarray, shape (n,)
-        The state is a density at some times and points at others, if the representation is "auto":
-        see `Density` and `Measure` for what both have. NaN where there is nothing to measure.
-        Lengths of arrays may change in time; shorter ones are padded with NaN.
-    long_name : str, optional
-        Axis label, by default the name.
-
-    Raises
-    ------
-    ValueError
-        If the name is taken, or cannot name a dataset.
-    TypeError
-        If the name is no string, or the function none.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> def spread(measure):
-    ...     return 1.0 - abs(measure.moments(1)[1])
-    >>> problem = mf.Problem(mf.Circle(), mf.linear(), initial=mf.von_mises_fisher(2.0))
-    >>> measure = problem.initial_measure()
-    >>> found = observe(problem, measure, measure.moments(12), [observable("spread", spread)])
-    >>> float(found["spread"].round(6))
-    0.302225
-    """
-    return _named(Observable(name, long_name or str(name), _OfMeasure(name, function)))
-
-
-def entry_axis(name: str) -> str:
-    """Axis of the arrays of an observable of the user's own, in files and datasets."""
-    return name + _ENTRY
-
-
-_ENTRY = "_entry"
-
-
-@dataclass(frozen=True)
-class _OfMeasure:
-    """A user's function among observables; pickles if it does."""
-
-    name: str
-    function: Own
-
-    def __call__(self, problem: Problem, measure: Density | Measure, moments: ModalArray) -> Values:
-        return {self.name: self.function(measure)}
-
-
-def _named(own: Observable) -> Observable:
-    """An observable of the user's own, if its name may stand beside ours."""
-    name = own.name
-    if not isinstance(name, str):
-        raise TypeError(f"observable: name must be a string, got {came(name)}.")
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise ValueError(
-            f"{name!r} cannot name an observable: take letters, digits and underscores, a letter "
-            "first."
-        )
-    taken = name in {*OBSERVABLES, *_RESERVED} or name.startswith(_RESERVED_PREFIXES)
-    if taken or name.endswith(_ENTRY):
-        raise ValueError(f"observable {name!r}: this name is taken, choose another.")
-    return own
 
 
 def chosen_observables(
@@ -243,7 +87,7 @@ def chosen_observables(
 
 def _observable_of(given: Any) -> Observable:
     if isinstance(given, Observable):
-        return given if OBSERVABLES.get(given.name) is given else _named(given)
+        return given if OBSERVABLES.get(given.name) is given else of_own_kind(given)
     if isinstance(given, str):
         if given in OBSERVABLES:
             return OBSERVABLES[given]
@@ -301,25 +145,9 @@ def observe(
                 found = each.evaluate(problem, measure, moments)
             else:
                 try:
-                    found = _checked(each.name, each.evaluate(problem, measure, moments))
+                    found = own_values(each.name, each.evaluate(problem, measure, moments))
                 except Exception as error:
                     told = f"observable {each.name!r} failed: {type(error).__name__}: {error}"
                     raise SimulationError(time, step, one_line(told)) from error
             values |= {key: np.asarray(value, dtype=np.float64) for key, value in found.items()}
     return values
-
-
-def _checked(name: str, found: Values) -> Values:
-    """What a user's observable answered, if it is under its name, and numbers."""
-    if not isinstance(found, dict) or [*found] != [name]:
-        raise TypeError(f"it gave {came(found)}, expected {{{name!r}: number or array}}")
-    values = np.asarray(found[name])
-    if values.dtype.kind not in "biuf" or values.ndim > 1:
-        raise TypeError(
-            f"it gave {came(found[name])}, expected a real number or a one-dimensional array "
-            "of them"
-        )
-    if np.any(np.isinf(values)):
-        raise ValueError(f"it gave {came(found[name])}, expected finite numbers, or NaN for none")
-    # A copy: the user's array may be one that is filled anew at every call.
-    return {name: np.array(values, dtype=np.float64)}
