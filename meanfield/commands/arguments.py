@@ -392,6 +392,29 @@ def _command_meant(word: str) -> str | None:
     return nearest(word, COMMANDS)
 
 
+# Options of commands without a run file that are keys of one.
+_PROBLEM_KEYS = ("manifold", "beta", "strength", "diffusivity")
+
+
+def _key_meant(command: str, left: Sequence[str]) -> str | None:
+    """How a run file is told what other commands are told by an option.
+
+    Examples
+    --------
+    >>> _key_meant("ensemble", ["--tokens", "100"]), _key_meant("run", ["--beta=5"])
+    ('--set ensemble.tokens=[100]', '--set problem.beta=5')
+    """
+    name, _, value = left[0].removeprefix("--").partition("=")
+    value = value or " ".join(left[1:2])
+    if name in _PROBLEM_KEYS and value:
+        return f"--set problem.{name}={value}"
+    if name != "tokens" or not value:
+        return None
+    if command in ("compare", "ensemble"):
+        return f"--set {command}.tokens=[{value}]"
+    return f"--set representation.tokens={value}"
+
+
 class _Parser(argparse.ArgumentParser):
     """Parser whose complaint is one line."""
 
@@ -425,6 +448,8 @@ class _Parser(argparse.ArgumentParser):
             options = {name.lstrip("-"): name for name in self._option_string_actions}
             near = nearest(left[0].partition("=")[0].lstrip("-"), options)
             meant = options.get(near or "")
+            if "set" in options:
+                meant = _key_meant(self.prog.rpartition(" ")[2], left) or meant
             if meant is None and "set" in options:
                 message += ". Keys of a run file are changed by --set SECTION.KEY=VALUE"
         if meant is not None:

@@ -10,6 +10,7 @@ from meanfield.commands.streams import say
 from meanfield.commands.studies import check_resumes, is_complete, pool, run_missing, study_file
 from meanfield.commands.study_reports import ensemble_report
 from meanfield.config import Config, ConfigError, load_config
+from meanfield.config.config import ENSEMBLE_TIME
 from meanfield.config.keys import located
 from meanfield.outputs.ensemble_file import load_ensemble, write_ensemble
 from meanfield.outputs.wall_time import WallTime
@@ -25,6 +26,9 @@ def execute(options: argparse.Namespace) -> int:
     runs = [] if options.runs is None else [f"ensemble.runs={options.runs}"]
     config = load_config(options.config, [*options.set, *runs], study="ensemble", code=options.code)
     check_ensemble_memory(config, options)
+    unused = _unused(config)
+    if unused and not options.quiet:
+        say(unused)
     spent = WallTime()
     with study_file(options, config, "ensemble") as output:
         path = output.path
@@ -44,6 +48,18 @@ def execute(options: argparse.Namespace) -> int:
         save_plot(made, options.plot)
     ensemble_report(made, path).show(options)
     return 0
+
+
+def _unused(config: Config) -> str:
+    """Line on keys of a run that an ensemble does not read, else empty."""
+    given = ["[representation] tokens"] * ("tokens" in config.tables.get("representation", {}))
+    given += ["[time]"] * (config.tables["time"] != ENSEMBLE_TIME)
+    if not given:
+        return ""
+    return (
+        f"{config.source}: an ensemble does not use {' and '.join(given)}: set ensemble.tokens, "
+        "and ensemble.times in onset times."
+    )
 
 
 def _plan(config: Config) -> EnsemblePlan:

@@ -36,7 +36,8 @@ _MOST_ROWS = 30
 _LEGEND = "+-: one standard error of the samples."
 _LEGEND_CORRECTED = (
     f"{_LEGEND} The answer is the corrected law.\n"
-    "The dominant degree is of linear theory and need not be the number of clusters: other degrees grow, too, and wells merge."
+    "The dominant degree is of linear theory and need not be the number of clusters: other degrees "
+    "grow, too, and wells merge."
 )
 _BAR = 20
 _CORRECTED = ("mean", "distribution", "most_likely", "standard_error", "samples")

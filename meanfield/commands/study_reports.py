@@ -26,7 +26,7 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str]) -> 
         if study.times[-1] < 0.5 * onset:
             when += f", {0.5 * onset:.6g}: it ends before"
     repetitions, prefactor = study.distances.shape[1], study.prefactors[study.headline]
-    pairs: list[tuple[str, Any]] = [("time", when), ("repetitions", repetitions)]
+    pairs: list[tuple[str, Any]] = [("scaled time", when), ("repetitions", repetitions)]
     if np.isfinite(study.exponent):
         low, high = study.exponent_interval
         exponent = f"{study.exponent:.4f}, 95 % confidence {low:.4f} to {high:.4f}"
@@ -67,8 +67,10 @@ def ensemble_report(made: Ensemble, path: str | os.PathLike[str]) -> Report:
     """Mean counts beside the linear law, the distributions; data by size, then time."""
     pairs = [("runs", made.counts.shape[1]), ("carrier", made.attributes.get("carrier", ""))]
     blocks = [_means(made), _distributions(made), facts(pairs)]
+    legend = "T: onset time ln n / (2 lambda_max), scaled time. +-: one standard error of the mean."
     if np.isfinite(made.predicted).any():
-        blocks.append("predicted: mean of the linear law at the onset time, in closed form.")
+        legend += "\npredicted: mean of the linear law at the onset time, in closed form."
+    blocks.append(legend)
     sizes, times = made.mean_count.shape
     data = {
         "output": str(path),
@@ -143,7 +145,8 @@ def _amplification_table(study: ConvergenceStudy) -> str:
         ]
         for i in picked
     ]
-    return f"mean {study.metric} over that at t = 0\n" + table(header, rows)
+    legend = "t, onset time: scaled time. s.e.: one standard error of the mean."
+    return f"mean {study.metric} over that at t = 0\n{table(header, rows)}\n\n{legend}"
 
 
 def _means(made: Ensemble) -> str:

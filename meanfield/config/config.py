@@ -78,6 +78,9 @@ _ALL_KEYS: dict[str, set[str]] = {section: set(keys) for section, keys in SECTIO
     "initial": {"name"}.union(*(keys_of(law) for law in INITIAL.values()))
 }
 
+ENSEMBLE_TIME = {"end": 1.0}
+"""[time] of an ensemble that gives none: it is not used."""
+
 
 @dataclass(frozen=True)
 class Config:
@@ -198,7 +201,7 @@ def load_config(
         whole = name == "initial" and "name" in keys
         tables[name] = dict(keys) if whole else tables.get(name, {}) | dict(keys)
     if study == "ensemble":
-        tables.setdefault("time", {"end": 1.0})
+        tables.setdefault("time", dict(ENSEMBLE_TIME))
     # Values at the edge of the range of doubles overflow on the way to their error.
     folder, given = Folder(source.parent, code), None if output is None else Path(output)
     with np.errstate(all="ignore"):

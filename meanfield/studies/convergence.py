@@ -342,9 +342,12 @@ def density_reference(
     except SimulationError as error:
         if not reached:
             raise
+        # Its advice is for runs, where others take over: here tokens are held against a density.
+        reason = error.reason.partition(";")[0]
         note = (
-            f"the density is resolved up to t = {times[len(reached) - 1]:.6g} only "
-            f"({error.reason}); later times are left out"
+            f"the density is resolved up to scaled time {times[len(reached) - 1]:.6g} only "
+            f"({reason}); a comparison is with a density, and later times are left out: raise "
+            "max_degree, or end there"
         )
     return Reference(times[: len(reached)], tuple(reached), note)
 

@@ -71,7 +71,7 @@ def test_table_shows_the_headline(config: Path, capsys: pytest.CaptureFixture[st
     assert f"exponent     {study.exponent:.4f}, 95 % confidence" in shown
     assert "mean W1 over that at t = 0" in shown
     nearest = "the saved time nearest to half the onset time of n = 5"
-    assert f"time         t = 4, {nearest}\n" in shown
+    assert f"scaled time  t = 4, {nearest}\n" in shown
     assert compare(config, "--overwrite", "--set", "time.end=2") == 0
     half = 0.5 * study.onset_times[0]
     assert f"t = 2, {nearest}, {half:.6g}: it ends before\n" in capsys.readouterr().out

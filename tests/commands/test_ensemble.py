@@ -87,6 +87,20 @@ def test_table_shows_means_and_shares(config: Path, capsys: pytest.CaptureFixtur
         assert f"{100 * share:.1f}" in shown
 
 
+def test_keys_of_a_run_are_said_to_be_unused(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user who set the tokens of a run would wonder why nothing changed."""
+    keys = ("representation.name=particles", "representation.tokens=100", "time.end=3.0")
+    given = [word for key in keys for word in ("--set", key)]
+    assert main(["ensemble", str(config), "--workers", "1", *given]) == 0
+    captured = capsys.readouterr()
+    assert "does not use [representation] tokens and [time]: set ensemble.tokens" in captured.err
+    assert "T: onset time" in captured.out
+    assert main(["ensemble", str(config), "--workers", "1", "--overwrite"]) == 0
+    assert "does not use" not in capsys.readouterr().err
+
+
 def test_resume_of_more_is_equal_to_the_bit(config: Path, tmp_path: Path) -> None:
     """An ensemble that grew would not be the one asked for at once."""
     a, b = tmp_path / "a.h5", tmp_path / "b.h5"

@@ -94,6 +94,7 @@ def test_a_mistake_of_ours_is_not_hidden(
     ("arguments", "line"),
     [
         (["fly"], "meanfield: 'fly' is not a command. See meanfield --help."),
+        (["ensemble", "a.toml", "--tokens", "9"], "Did you mean --set ensemble.tokens=[9]? See"),
         (["rum"], "meanfield: 'rum' is not a command. Did you mean run? See meanfield --help."),
         (["a.toml"], "'a.toml' is not a command. Did you mean meanfield run a.toml? See"),
         (
