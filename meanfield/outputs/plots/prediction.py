@@ -117,7 +117,9 @@ def _rates(picture: PredictionPicture, axes: Axes) -> None:
 
 def _laws(picture: PredictionPicture, axes: Axes) -> None:
     """Both distributions, their means, and the dominant degree."""
-    axes.set_xlabel("number of clusters")
+    # Given tokens have a potential, and the laws are of others.
+    of_whom = "" if picture.potential is None else " of as many random tokens"
+    axes.set_xlabel(f"number of clusters{of_whom}")
     axes.set_ylabel("probability")
     if picture.message:
         axes.set_axis_off()

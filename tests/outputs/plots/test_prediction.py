@@ -87,6 +87,7 @@ def test_given_tokens_get_their_potential(manifold: mf.Circle | mf.Sphere, tmp_p
     found = mf.predict_clusters(problem, points, samples=20, corrected=False)
     assert found.positions is not None
     figure = found.plot()
+    assert "random tokens" in figure.axes[1].get_xlabel()
     texts = {text.get_text() for text in figure.axes[2].texts}
     assert {f"{mass:.2f}" for mass in found.positions.masses} <= texts
     save_prediction_plot(found, tmp_path / "law.png")
