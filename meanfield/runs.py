@@ -280,7 +280,8 @@ class Run:
         ----------
         kind : str
             "overview", "density", "energy", "order_parameter", "spectrum", "clusters",
-            "resolution", "staircase", "tree"; on the sphere also "map" and "globe".
+            "resolution", "staircase", "tree"; on the sphere also "map" and "globe". Or an
+            observable of the run, also one of your own: against time, arrays as several curves.
         ax : matplotlib.axes.Axes, optional
             Empty axes to draw on instead of a figure of its own; of every kind but "overview".
         title : str, optional

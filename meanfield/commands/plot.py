@@ -40,6 +40,7 @@ def kind_lines() -> list[str]:
             for name, kind in PLOTS.items()
             if kind.manifolds == manifolds
         ]
+    lines.append("  an observable of the run, also one of your own, by its name: against time")
     lines.append("  a FIGURE that ends in .mp4 or .gif is a film of the density")
     for name, command in STUDY_COMMANDS.items():
         lines += [f"of a file of meanfield {command}: one kind", f"  {STUDIES[name]}"]

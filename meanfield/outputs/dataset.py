@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import xarray
 
 _LONG_NAMES = {name: entry.long_name for name, entry in OBSERVABLES.items()} | {
-    "clusters/count": "number of clusters",
+    "clusters/count": "number of clusters, 1 also where nothing has separated: see cluster_counts",
     "clusters/mass": "mass of each cluster, largest first",
     "clusters/centre": "mean angle of each cluster",
 }

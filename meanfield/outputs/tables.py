@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.arrays import FloatArray
+from meanfield.observables import OBSERVABLES
 from meanfield.problem import Problem
 from meanfield.runs import Run, problem_attributes
 from meanfield.stationary.states import StationaryState
@@ -120,12 +122,22 @@ def run_html(run: Run) -> str:
         if key in run.observables:
             values = run.observables[key]
             pairs.append((words, f"{values[0]:.4g} at first, {values[-1]:.4g} at last"))
+    for key, values in run.observables.items():
+        if key not in OBSERVABLES and not key.startswith("clusters/"):
+            pairs.append((key, _own(values)))
     ended = run.status
     if not ended.startswith(COMPLETED):
         ended = f"{ended} (last saved time {times[-1]:g}, {name})"
     pairs.append(("ended", ended))
     pairs += _largest(run)
     return html_table("Run", pairs)
+
+
+def _own(values: FloatArray) -> str:
+    """An observable of the user's own in one line."""
+    if values.ndim > 1:
+        return f"arrays of {values.shape[1]}"
+    return f"{values[0]:.4g} at first, {values[-1]:.4g} at last"
 
 
 def _facts(facts: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
+from meanfield.observables import OBSERVABLES
 from meanfield.observables.cluster_tree import ClusterTree, Plateau, cluster_tree, plateaus
 from meanfield.pictures.colours import Limits
 from meanfield.pictures.saved_times import (
@@ -232,6 +233,40 @@ class OrderPicture:
 def order_parameter_picture(run: Run) -> OrderPicture:
     """Picture of the order parameter."""
     return OrderPicture(frame(run), order_parameter(run)[shown(run)])
+
+
+@dataclass(frozen=True, eq=False)
+class ObservablePicture:
+    """An observable at the times of the frame, by its name.
+
+    Attributes
+    ----------
+    frame : Frame
+        Given.
+    label : str
+        Given. Of its axis.
+    values : ndarray, shape (n, entries)
+        Given. NaN where there is none.
+    """
+
+    frame: Frame
+    label: str
+    values: FloatArray
+
+
+def observable_picture(run: Run, name: str) -> ObservablePicture:
+    """Picture of an observable of the run, a number or an array.
+
+    Raises
+    ------
+    ValueError
+        If it is NaN at every time that is shown.
+    """
+    values = run.observables[name][shown(run)]
+    if not np.isfinite(values).any():
+        raise ValueError(f"observable {name!r} is NaN at all times: nothing to draw.")
+    label = OBSERVABLES[name].long_name if name in OBSERVABLES else name
+    return ObservablePicture(frame(run), label, values.reshape(len(values), -1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.figure import Figure
 
 import meanfield as mf
+from meanfield.commands.main import main
 from meanfield.front import simulate
 from meanfield.outputs.plots import PLOTS, plot, save_plot
 from meanfield.outputs.plots.dispersion import save_dispersion
@@ -252,6 +253,27 @@ def test_unknown_kind_is_refused():
     """A typing error would end in a KeyError."""
     with pytest.raises(ValueError, match=r"'densty' is not known. Did you mean density. Known: "):
         plot(run_of("density"), "densty")
+
+
+def test_observables_of_the_users_own_are_drawn(tmp_path):
+    """Who measured something would have to draw it by hand; None of it would end in an error."""
+    own = {
+        "spread": lambda measure: 1.0 - abs(measure.moments(1)[1]),
+        "sizes": lambda measure: np.abs(measure.moments(3)),
+        "none": lambda measure: np.nan,
+    }
+    run = simulate(PROBLEM, until=2.0, save=3, observables=own)
+    axes = run.plot("spread", limits=(0.0, 2.0)).axes[0]
+    assert axes.get_ylabel() == "spread" and axes.get_ylim() == (0.0, 2.0)
+    assert np.array_equal(axes.lines[0].get_ydata(), run.observables["spread"])
+    assert len(run.plot("sizes").axes[0].get_legend().get_texts()) == 4
+    run.save(tmp_path / "run.h5")
+    assert main(["plot", str(tmp_path / "run.h5"), "--kind", "spread"]) == 0
+    with pytest.raises(ValueError, match=r"Did you mean spread. Known: .*sizes, spectrum, spread"):
+        run.plot("spred")
+    with pytest.raises(ValueError, match="'none' is NaN at all times: nothing to draw"):
+        run.plot("none")
+    assert "spread</th>" in run._repr_html_() and "arrays of 4" in run._repr_html_()
 
 
 def test_run_without_saved_times_is_refused():

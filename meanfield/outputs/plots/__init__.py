@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,7 @@ class PlotKind:
 
 def _function(module: str, name: str) -> Callable[..., Any]:
     """Return the function of that name, whose module is imported when it is called."""
-    return lambda *given: getattr(import_module(module), name)(*given)
+    return lambda *given, **named: getattr(import_module(module), name)(*given, **named)
 
 
 PLOTS: dict[str, PlotKind] = {
@@ -119,6 +120,22 @@ PLOTS: dict[str, PlotKind] = {
 """Kinds of figures, by the name that `meanfield plot --kind` takes."""
 
 
+def _known_kinds(run: Run) -> dict[str, PlotKind]:
+    """Kinds for a run: those of the table, and each other observable against time."""
+    entries = {}
+    for name, values in run.observables.items():
+        if name in PLOTS or not 1 <= values.ndim <= 2:
+            continue
+        entries[name] = PlotKind(
+            name,
+            "observable against time",
+            partial(_function("meanfield.pictures.series", "observable_picture"), name=name),
+            _function(f"{__name__}.over_time", "draw_observable"),
+            (9.0, 4.0),
+        )
+    return PLOTS | entries
+
+
 def plot(
     run: Run,
     kind: str = DEFAULT_KIND,
@@ -137,7 +154,7 @@ def plot(
     run : Run
         With at least one saved time.
     kind : str
-        A name in `PLOTS`.
+        A name in `PLOTS`, or an observable of the run, which is drawn against time.
     ax : matplotlib.axes.Axes, optional
         Empty axes to draw on instead of a figure of our own; of every kind but "overview".
     title : str, optional
@@ -173,14 +190,15 @@ def plot(
     >>> [axes.get_ylabel() for axes in plot(run, "order_parameter").axes]
     ['order parameter $R$']
     """
-    if kind not in PLOTS:
-        raise ValueError(f"kind of figure {kind!r} is not known. {known_names(kind, PLOTS)}")
+    kinds = _known_kinds(run)
+    if kind not in kinds:
+        raise ValueError(f"kind of figure {kind!r} is not known. {known_names(kind, kinds)}")
     _check_saved(run)
-    manifold = str(run.attributes.get("manifold", "circle"))
-    if manifold not in PLOTS[kind].manifolds:
-        known = ", ".join(name for name, entry in PLOTS.items() if manifold in entry.manifolds)
+    manifold, chosen = str(run.attributes.get("manifold", "circle")), kinds[kind]
+    if manifold not in chosen.manifolds:
+        known = ", ".join(name for name, entry in kinds.items() if manifold in entry.manifolds)
         raise ValueError(
-            f"kind {kind!r} is for the {' and '.join(PLOTS[kind].manifolds)}, this run is on the "
+            f"kind {kind!r} is for the {' and '.join(chosen.manifolds)}, this run is on the "
             f"{manifold}. Kinds for it: {known}."
         )
     from meanfield.outputs.plots.figures import check_empty, make_room, new_figure
@@ -198,16 +216,16 @@ def plot(
     if limits is not None:
         _check_limits(limits, kind)
         given = (tuple(limits),) if kind in _LIMITS_OF_PICTURES else ()
-    picture = PLOTS[kind].picture(run, *given)
+    picture = chosen.picture(run, *given)
     if guest:
         picture = replace(picture, frame=replace(picture.frame, guest=True))
     with style():
         if ax is None:
-            chosen = {"figsize": figsize, "dpi": dpi}
-            options = {name: value for name, value in chosen.items() if value is not None}
-            figure = new_figure(_size(kind, picture), **options)
+            sizes = {"figsize": figsize, "dpi": dpi}
+            options = {name: value for name, value in sizes.items() if value is not None}
+            figure = new_figure(_size(chosen, picture), **options)
             ax = figure.subplots() if single else figure
-        PLOTS[kind].draw(picture, ax)
+        chosen.draw(picture, ax)
         if limits is not None and kind not in _LIMITS_OF_PICTURES:
             ax.set_ylim(*limits)
         if guest:
@@ -215,10 +233,10 @@ def plot(
     return ax.figure if single else figure
 
 
-def _size(kind: str, picture: Any) -> tuple[float, float]:
+def _size(kind: PlotKind, picture: Any) -> tuple[float, float]:
     """Width and height in inches: maps in one row are not as high as in two."""
-    width, height = PLOTS[kind].size
-    if kind == "map":
+    width, height = kind.size
+    if kind.name == "map":
         height = _ROW_OF_MAPS.get(len(picture.panels), height)
     return width, height
 
@@ -235,7 +253,7 @@ def _check_axes(kind: str, *sizes: Any) -> None:
 
 def _check_limits(limits: tuple[float, float], kind: str) -> None:
     known = [*_LIMITS_OF_PICTURES, *_LIMITS_OF_AXES]
-    if kind not in known:
+    if kind in PLOTS and kind not in known:
         raise ValueError(f"kind {kind!r} has no limits. Those that have: {', '.join(known)}.")
     low, high = limits
     positive = kind in (*_LIMITS_OF_PICTURES, "resolution")
@@ -335,7 +353,7 @@ def save_plot(
     path : path
         Ends in .png, .pdf or .svg; of a run also in .mp4 or .gif for a film.
     kind : str, optional
-        Of a run, a name in `PLOTS`; "overview" by default. None for a film or a study, which have
+        Of a run, as `plot` takes it; "overview" by default. None for a film or a study, which have
         one kind.
     progress : callable, optional
         Of a film, see `animate`.

@@ -1,4 +1,4 @@
-"""Curves over time: kinds "energy", "order_parameter", "spectrum", "resolution", "staircase"."""
+"""Curves over time: energy, order parameter, moments, resolution, the staircase, any observable."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ from meanfield.outputs.plots.style import (
     MUTED,
     ORDER,
     set_title,
+    shades,
 )
 from meanfield.pictures.saved_times import Frame
 from meanfield.pictures.series import (
     NARROWEST,
     NEGLIGIBLE,
     EnergyPicture,
+    ObservablePicture,
     OrderPicture,
     OverTime,
     ResolutionPicture,
@@ -50,6 +52,7 @@ _STAIRCASE_WIDTH = 7.8
 _SIZE = 7.5
 _CHARACTER = 0.62 * _SIZE / 72.0
 _MOST_LINES = 3
+_ENTRIES, _FEW_ENTRIES = ("viridis", 0.0, 0.88), 10
 _LEVEL: dict[str, Any] = {"linewidth": 0.8, "dashes": (4, 3)}
 # Highest energy as a share of the axes, and the share above which names stand below their plateau.
 _STAIRCASE_TOP, _HIGH = 1.12, 0.75
@@ -76,6 +79,21 @@ def draw_order_parameter(picture: OrderPicture, axes: Axes) -> None:
     _order(picture, axes)
     _dress(axes, frame)
     axes.set_ylabel("order parameter $R$")
+
+
+def draw_observable(picture: ObservablePicture, axes: Axes) -> None:
+    """An observable, arrays as several curves, named by their place if they are a few."""
+    frame, count = picture.frame, picture.values.shape[1]
+    set_title(axes, frame)
+    colours = [ORDER] if count == 1 else shades(*_ENTRIES, count)
+    for i, colour in enumerate(colours):
+        axes.plot(
+            frame.times, picture.values[:, i], color=colour, label=f"{i}", **_points_if_few(frame)
+        )
+    if 1 < count <= _FEW_ENTRIES:
+        axes.legend(title="entry")
+    _dress(axes, frame)
+    axes.set_ylabel(picture.label, parse_math=False)
 
 
 def draw_spectrum(picture: SpectrumPicture, axes: Axes) -> None:
