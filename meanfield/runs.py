@@ -32,6 +32,11 @@ from meanfield.views import VIEWS, Axes
 if TYPE_CHECKING:
     import xarray
 
+KEEP_STATES = (
+    'run again with state="all" (in a run file [output] state = "all"), or load with states="all"'
+)
+"""What to do where the states of a run are missing."""
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -247,8 +252,7 @@ class Run:
         measure = self.measures[index]
         if measure is None:
             raise ValueError(
-                f"the state at t = {self.time[index]:g} was not kept or not loaded: set [output] "
-                'state = "all" and run again, or load with states="all".'
+                f"the state at t = {self.time[index]:g} was not kept or not loaded: {KEEP_STATES}."
             )
         return measure(points, width=width)
 

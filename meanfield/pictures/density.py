@@ -31,7 +31,7 @@ from meanfield.pictures.saved_times import (
 )
 from meanfield.pictures.series import OverTime, over_time
 from meanfield.pictures.tokens import token_paths
-from meanfield.runs import Run
+from meanfield.runs import KEEP_STATES, Run
 
 _CELLS = 720
 # Cells of a histogram hold about this many tokens of a uniform measure.
@@ -90,7 +90,7 @@ def missing(run: Run) -> str | None:
     if len(shown(run)) < 2:
         return f"a density figure needs at least 2 saved times, the run has {len(run.time)}."
     if any(run.measures[i] is None for i in shown(run)):
-        return 'the states of the run were not kept: set [output] state = "all" and run again.'
+        return f"the states of the run were not kept or not loaded: {KEEP_STATES}."
     return None
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from meanfield.arrays import FloatArray
 from meanfield.events import successor
 from meanfield.measures import Density, Measure
-from meanfield.runs import Run
+from meanfield.runs import KEEP_STATES, Run
 
 CHARACTERISTICS, ATOMS = "characteristics", "atoms"
 # Tokens follow stored moments so far (scaled time): clusters contract at rates of about 1, an
@@ -206,7 +206,7 @@ def film_times(run: Run, most: int = _MOST_FRAMES) -> NDArray[np.int64]:
     if len(kept) < 2:
         raise ValueError(
             f"a film needs at least 2 saved times with their states, the run has {len(kept)}: "
-            'set [output] state = "all" and run again.'
+            f"{KEEP_STATES}."
         )
     if len(kept) > most:
         kept = kept[spread_evenly(run.time[kept], most, is_logarithmic(run.time))]

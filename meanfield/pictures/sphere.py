@@ -27,7 +27,7 @@ from meanfield.pictures.saved_times import (
 )
 from meanfield.pictures.series import OverTime, over_time
 from meanfield.pictures.tokens import tokens_of
-from meanfield.runs import Run
+from meanfield.runs import KEEP_STATES, Run
 
 # The heat kernel covers about this many tokens of a uniform measure, within these shares.
 _TOKENS_COVERED = 5
@@ -196,7 +196,7 @@ class SpherePicture:
 def missing(run: Run) -> str | None:
     """What a run lacks for this picture and what to do about it; None if nothing."""
     if all(measure is None for measure in run.measures):
-        return 'the states of the run were not kept: set [output] state = "all" and run again.'
+        return f"the states of the run were not kept or not loaded: {KEEP_STATES}."
     return None
 
 

@@ -207,9 +207,21 @@ class ClusterPrediction:
         formed = f"formed by about t = {self.formation_time:.3g} (scaled time)"
         return [f"{self.positions.told()}, {formed}", f"of as many random tokens: {law}"]
 
-    def plot(self) -> Figure:
-        """Figure: growth rates, the laws, and the potential of tokens that were given."""
-        figure: Figure = VIEWS["ClusterPrediction.plot"](self)
+    @checked
+    def plot(
+        self,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        """Figure: growth rates, the laws, and the potential of tokens that were given.
+
+        A title instead of its own, and matplotlib's size in inches and dots an inch.
+        """
+        sizes = {"figsize": figsize, "dpi": dpi}
+        given = {name: value for name, value in sizes.items() if value is not None}
+        figure: Figure = VIEWS["ClusterPrediction.plot"](self, title=title, **given)
         return figure
 
     def _repr_html_(self) -> str:

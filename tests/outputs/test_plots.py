@@ -299,7 +299,7 @@ def test_unwritable_path_is_one_line(tmp_path):
 def test_density_without_states_says_what_to_do():
     """The user would not learn how to get the picture."""
     run = run_of("density")
-    with pytest.raises(ValueError, match=r"not kept: set \[output\] state = \"all\""):
+    with pytest.raises(ValueError, match=r"not loaded: run again with state=\"all\" \(in a run"):
         plot(replace(run, measures=(None,) * len(run.time)), "density")
 
 
@@ -416,6 +416,10 @@ def test_limits_are_those_of_what_is_drawn():
         ("density", {"limits": (0.0, 1.0)}, ValueError, "limits must be increasing and positive"),
         ("energy", {"limits": (1.0, 0.0)}, ValueError, "limits must be increasing, got"),
         ("energy", {"times": [1.0]}, ValueError, "are the first and the last that are shown"),
+        ("energy", {"times": (0.0, 99.0)}, ValueError, "whose last saved time is 20 (scaled"),
+        ("energy", {"figsize": (0.0, 0.0)}, ValueError, "must be 1 to 65535 dots a side, got"),
+        ("energy", {"figsize": (1e6, 1.0)}, ValueError, "must be 1 to 65535 dots a side, got"),
+        ("energy", {"dpi": -3.0}, ValueError, "got figsize = (9.0, 4.0) and dpi = -3."),
         ("energy", {"times": (0.1, 0.2)}, ValueError, "no saved time lies between 0.1 and 0.2"),
         ("tree", {"times": (0.0, 1.0)}, ValueError, "a tree is of the whole run"),
     ],

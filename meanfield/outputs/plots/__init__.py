@@ -279,6 +279,11 @@ def _shown_part(run: Run, kind: str, times: Sequence[float]) -> Run:
             f"times of kind {kind!r} are the first and the last that are shown, in {run.unit} "
             f"time; got {list(times)}."
         )
+    if times[0] < 0 or times[1] > run.time[-1] * (1 + 1e-9):
+        raise ValueError(
+            f"times reach beyond the run, whose last saved time is {run.time[-1]:g} ({run.unit} "
+            f"time); got {list(times)}."
+        )
     # As `Run.index_of`: equal but for rounding.
     slack = 1e-9 * max(abs(times[0]), abs(times[1]))
     shown = [i for i, time in enumerate(run.time) if times[0] - slack <= time <= times[1] + slack]

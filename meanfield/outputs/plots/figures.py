@@ -19,6 +19,8 @@ from meanfield.outputs.plots.style import style
 SUFFIXES, FILM_SUFFIXES = (".png", ".pdf", ".svg"), (".mp4", ".gif")
 """What names of files end in: of figures, and of films."""
 
+# Agg draws no larger ones.
+_MOST_DOTS = 2**16 - 1
 # What half a label of the last tick takes, in inches.
 _TICK = 0.16
 
@@ -31,11 +33,24 @@ _SAVE_OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def new_figure(size: tuple[float, float], **options: Any) -> Figure:
-    """Empty figure of a size in inches, with a canvas of its own."""
-    figure = Figure(**({"figsize": size, "layout": "constrained"} | options))
+    """Empty figure of a size in inches, with a canvas of its own.
+
+    Raises
+    ------
+    ValueError
+        If its sides are not between 1 and 65535 dots.
+    """
+    size, dpi = options.get("figsize", size), options.get("dpi")
+    dots = 100.0 if dpi is None else dpi
+    if not (dots > 0 and all(1 <= side * dots <= _MOST_DOTS for side in size)):
+        raise ValueError(
+            f"figsize in inches times dpi must be 1 to {_MOST_DOTS} dots a side, got figsize = "
+            f"{tuple(size)} and dpi = {dots:g}."
+        )
+    figure = Figure(figsize=size, dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     # Notebooks ask for this; without pyplot nobody else tells them how to show a figure.
-    figure._repr_png_ = partial(_encoded, figure, ".png")  # type: ignore[attr-defined]
+    figure._repr_png_ = partial(_encoded, figure, ".png", dpi)  # type: ignore[attr-defined]
     return figure
 
 
@@ -141,8 +156,8 @@ def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
         replace_bytes(Path(path), content)
 
 
-def _encoded(figure: Figure, suffix: str) -> bytes:
+def _encoded(figure: Figure, suffix: str, dpi: float | None = None) -> bytes:
     buffer = BytesIO()
     with style():
-        figure.savefig(buffer, format=suffix[1:], **_SAVE_OPTIONS[suffix])
+        figure.savefig(buffer, format=suffix[1:], dpi=dpi, **_SAVE_OPTIONS[suffix])
     return buffer.getvalue()

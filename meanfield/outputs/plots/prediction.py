@@ -6,6 +6,7 @@ Of given tokens also the potential at the onset time, with its maxima.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -63,22 +64,26 @@ def save_prediction_plot(prediction: ClusterPrediction, path: str | os.PathLike[
     write_figure(prediction_figure(prediction), path)
 
 
-def prediction_figure(prediction: ClusterPrediction) -> Figure:
+def prediction_figure(
+    prediction: ClusterPrediction, *, title: str | None = None, **options: Any
+) -> Figure:
     """Growth rates and laws side by side; the potential of given tokens below."""
-    return draw_prediction(prediction_picture(prediction))
+    return draw_prediction(prediction_picture(prediction), title=title, **options)
 
 
-def draw_prediction(picture: PredictionPicture) -> Figure:
+def draw_prediction(
+    picture: PredictionPicture, *, title: str | None = None, **options: Any
+) -> Figure:
     """Figure of a prediction that is ready to be drawn."""
     where = picture.potential
     below = 0.0 if where is None else _BELOW[1 if picture.on_circle else 2]
     with style():
-        figure = new_figure((_WIDTH, _HEIGHT + below))
+        figure = new_figure((_WIDTH, _HEIGHT + below), **options)
         rows = figure.subplot_mosaic(
             [["rates", "laws"]] if where is None else [["rates", "laws"], ["where", "where"]],
             height_ratios=[_HEIGHT] if where is None else [_HEIGHT, below],
         )
-        title = f"Clusters of {picture.tokens} tokens"
+        title = f"Clusters of {picture.tokens} tokens" if title is None else title
         title_above(rows["rates"], title, facts_title(picture.facts))
         _rates(picture, rows["rates"])
         _laws(picture, rows["laws"])

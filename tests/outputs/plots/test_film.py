@@ -122,7 +122,7 @@ def test_long_runs_are_thinned() -> None:
 def test_film_without_states_says_what_to_do(manifold: str, tmp_path: Path) -> None:
     """The user would not learn how to get the film."""
     run = run_of(manifold)
-    with pytest.raises(ValueError, match=r"at least 2 saved times .* has 0: set \[output\] state"):
+    with pytest.raises(ValueError, match=r"at least 2 saved times .* has 0: run again with state="):
         animate(replace(run, measures=(None,) * len(run.time)), tmp_path / "film.gif")
 
 

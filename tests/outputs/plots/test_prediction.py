@@ -98,3 +98,13 @@ def test_unknown_suffix_is_refused() -> None:
     """A file of an unknown kind would be written."""
     with pytest.raises(ValueError, match=r"law.bmp: figures end in"):
         save_prediction_plot(prediction(circle(5.0)), "law.bmp")
+
+
+def test_figure_takes_the_options_of_the_others():
+    """A title would be refused here and taken elsewhere; a kind would be Python's own error."""
+    found = prediction(circle(7.0))
+    figure = found.plot(title="Mine", figsize=(8.0, 3.0), dpi=50)
+    assert figure.get_size_inches().tolist() == [8.0, 3.0]
+    assert any(text.get_text() == "Mine" for axes in figure.axes for text in axes.texts)
+    with pytest.raises(TypeError, match="plot: 'foo' .* is one argument too many"):
+        found.plot("foo")

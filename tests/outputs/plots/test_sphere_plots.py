@@ -85,7 +85,7 @@ def test_single_state_is_drawn(kind: str) -> None:
 def test_maps_without_states_say_what_to_do(kind: str) -> None:
     """The user would not learn how to get the picture."""
     run = run_of("density")
-    with pytest.raises(ValueError, match=r"not kept: set \[output\] state = \"all\""):
+    with pytest.raises(ValueError, match=r"not loaded: run again with state=\"all\" \(in a run"):
         plot(replace(run, measures=(None,) * len(run.time)), kind)
 
 
