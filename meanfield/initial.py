@@ -60,6 +60,10 @@ class Law:
     name: str
     build: Callable[[Manifold], Density | Measure]
 
+    def __repr__(self) -> str:
+        """Name, and that of the function."""
+        return f"Law({self.name!r}, {getattr(self.build, '__name__', repr(self.build))})"
+
 
 @checked
 def uniform() -> InitialLaw:

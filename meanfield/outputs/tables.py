@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.events import successor
 from meanfield.observables import OBSERVABLES
 from meanfield.problem import Problem
 from meanfield.runs import Run, problem_attributes
@@ -81,7 +82,8 @@ def _problem(problem: Problem) -> Pairs:
     if zonal.strength != 1.0:
         yield "strength", zonal.strength
     yield "diffusivity", f"{zonal.diffusivity:g} (scaled time)" if zonal.diffusivity else "0"
-    yield "initial law", repr(problem.initial)
+    law = problem.initial
+    yield "initial law", law.name if type(law).__repr__ is object.__repr__ else repr(law)
 
 
 def _linear(problem: Problem) -> Pairs:
@@ -114,7 +116,7 @@ def run_html(run: Run) -> str:
     pairs += [
         ("initial law", facts.get("initial")),
         ("times", f"{len(times)} from {times[0]:g} to {times[-1]:g} ({name})"),
-        ("carried by", ", then ".join(key for key, _ in groupby(run.representation))),
+        ("carried by", _carriers(run)),
     ]
     if "clusters/count" in run.observables:
         pairs.append(("clusters", _changes(run)))
@@ -152,15 +154,29 @@ def _facts(facts: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def _carriers(run: Run) -> str:
+    """What carried a run from its first time on, and what took over when."""
+    overs = [e for e in run.events_in(run.unit) if e.kind == "hand-over"]
+    if not overs:
+        return ", then ".join(key for key, _ in groupby(run.representation))
+    first = overs[0].text.partition(" -> ")[0]
+    later = [f"{successor(event)} from t = {event.time:.4g}" for event in overs]
+    return f"{', '.join([first, *later])} ({run.unit} time)"
+
+
 def _changes(run: Run) -> str:
     """Numbers of clusters over time: each with the time from which it was seen."""
     counts, times = run.cluster_counts(), run.time
+    if np.all(np.isnan(counts)):
+        return "none"
     begins = [i for i in range(len(counts)) if i == 0 or _differ(counts[i - 1], counts[i])]
     shown = begins
     if len(begins) > _MOST_CHANGES:
         half = _MOST_CHANGES // 2
         shown = begins[:half] + begins[-half:]
     words = [f"{_count(counts[i])} from t = {times[i]:.4g}" for i in shown]
+    if np.isnan(counts[0]):
+        words[0] = "none at first"
     if len(begins) > _MOST_CHANGES:
         words.insert(_MOST_CHANGES // 2, "...")
     return f"{', '.join(words)} ({run.unit} time)"
@@ -291,8 +307,12 @@ def ensemble_html(made: Ensemble) -> str:
             shares = made.distribution(i, j).items()
             law = ", ".join(f"{n}: {100 * p:.1f} %" for n, p in shares if p >= _LEAST_SHARE)
             mean = f"{made.mean_count[i, j]:.4g} +- {made.standard_error[i, j]:.2g}"
-            rows.append((tokens, made.finished[i], f"{time:g}", mean, law))
-    columns = ("tokens", "runs", "onset times", "mean clusters", "share of runs")
+            onset = f"{made.onset_times[i]:.4g}"
+            rows.append((tokens, made.finished[i], onset, f"{time:g}", mean, law))
+    columns = (
+        "tokens", "runs", "onset time (scaled)", "at, in onset times", "mean clusters",
+        "share of runs",
+    )  # fmt: skip
     return html_table("Ensemble", pairs) + _grid(columns, rows)
 
 
@@ -305,4 +325,4 @@ def state_html(state: StationaryState) -> str:
         ("free energy above uniform", state.free_energy),
         ("residual", f"{state.residual:.2g}"),
     ]
-    return html_table("Stationary state, diffusivity per scaled time", pairs)
+    return html_table("Stationary state, diffusivity in scaled time", pairs)

@@ -31,12 +31,15 @@ def test_run_tells_its_unit_its_clusters_and_its_end() -> None:
     told = cells(run)
     assert told["problem"] == "circle, exponential kernel, beta = 4, USA"
     assert told["times"] == "16 from 0 to 1.5 (paper time)"
-    assert told["carried by"] == "density, then characteristics"
+    (over,) = (e.time for e in run.events_in("paper") if e.kind == "hand-over")
+    assert told["carried by"] == f"density, characteristics from t = {over:.4g} (paper time)"
     counts = run.cluster_counts()
     assert (
         told["clusters"].endswith("(paper time)") and f"{counts[-1]:g} from t" in told["clusters"]
     )
     assert told["ended"] == "completed" and float(told["largest spectral tail"]) < 1e-9
+    assert told["clusters"].startswith("none at first, ")
+    assert cells(mf.simulate(PROBLEM, until=0.1, save=2))["clusters"] == "none"
     broken = replace(run, attributes=run.attributes | {"status": "under-resolved", "title": "<b>&"})
     assert cells(broken)["ended"] == "under-resolved (last saved time 1.5, paper time)"
     assert cells(broken)["title"] == "<b>&"
@@ -66,6 +69,14 @@ def test_problem_tells_what_it_is_made_of_and_how_it_grows() -> None:
     assert cells(mf.Problem(CIRCLE, mf.exponential(800.0)))["paper time"].endswith("underflows")
 
 
+def test_laws_of_the_users_own_are_told_by_name() -> None:
+    """A notebook would show where in memory the function lies."""
+    law = mf.Law("mine", lambda space: mf.Density(space, [1.0, 0.1]))
+    assert cells(replace(PROBLEM, initial=law))["initial law"] == "Law('mine', <lambda>)"
+    plain = type("Plain", (), {"name": "plain", "build": law.build})()
+    assert cells(replace(PROBLEM, initial=plain))["initial law"] == "plain"
+
+
 def test_prediction_tells_its_laws() -> None:
     """The answer would have to be asked for by attribute."""
     problem = mf.Problem(CIRCLE, mf.exponential(5.0))
@@ -84,7 +95,10 @@ def test_studies_have_a_row_a_size() -> None:
     """A table would leave out a size, or its unit."""
     made = mf.ensemble(replace(PROBLEM, initial=mf.uniform()), tokens=[20, 40], runs=2)
     told = cells(made)
-    assert {"20", "40"} <= told.keys() and told["tokens"].startswith("runs | onset times")
+    assert {"20", "40"} <= told.keys() and told["tokens"].startswith(
+        "runs | onset time (scaled) | at"
+    )
+    assert told["20"].startswith(f"2 | {made.onset_times[0]:.4g} | 2 | ")
     study = mf.convergence_study(PROBLEM, tokens=[5, 10], until=1.0, repetitions=2)
     study = replace(study, attributes=study.attributes | {"status": "running"})
     told = cells(study)
