@@ -283,8 +283,10 @@ def kind_of(hint: Any) -> Kind:
     NotImplementedError
         If nothing is known of it: say here what it means.
     """
-    if isinstance(hint, TypeVar) or hint is Any or hint == ArrayLike:
+    if isinstance(hint, TypeVar) or hint is Any:
         return Kind("anything", lambda value: value)
+    if hint == ArrayLike:  # of what shape, the function knows
+        return Kind("a number or an array of them", lambda value: value)
     origin, members = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _worded(kind_of(members[0]), members[1])

@@ -208,9 +208,12 @@ class Run:
         if abs(times[nearest] - time) <= 1e-9 * abs(time):
             return nearest
         after = int(np.searchsorted(times, time))
-        beside = " and ".join(f"{t:.10g}" for t in times[max(after - 1, 0) : after + 1])
+        beside = [f"{t:.10g}" for t in times[max(after - 1, 0) : after + 1]]
+        where = f"beside it lie {' and '.join(beside)}"
+        if len(beside) == 1:
+            where = f"the {'last' if after else 'first'} one is {beside[0]}"
         raise ValueError(
-            f"t = {time:.10g} ({self.unit} time) is no saved time: beside it lie {beside}. Take "
+            f"t = {time:.10g} ({self.unit} time) is no saved time: {where}. Take "
             "one of run.time, or save it: simulate(..., save=[...])."
         )
 
@@ -218,7 +221,7 @@ class Run:
     def density(
         self, points: ArrayLike, *, time: float | None = None, width: float | None = None
     ) -> FloatArray:
-        """Density relative to uniform at a saved time, whatever carried it.
+        """Density relative to uniform at a saved time, by default the last, whatever carried it.
 
         Parameters
         ----------

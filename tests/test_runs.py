@@ -79,13 +79,15 @@ def test_density_at_a_saved_time_whatever_carries_it() -> None:
     assert tokens.density(0.0, width=0.5) == tokens.measures[-1].smoothed(0.5)(0.0)
     for run, options, message in (
         (made, {"time": 0.6}, r"t = 0.6 \(paper time\) is no saved time: beside it lie 0.5 and 1"),
-        (made, {"time": 3.0}, "beside it lie 2. Take one of run.time"),
+        (made, {"time": 3.0}, "the last one is 2. Take one of run.time"),
         (tokens, {}, "10 points have no density. Give width="),
         (replace(made, measures=(None,) * 5), {}, "the state at t = 2 was not kept"),
         (replace(made, scaled_time=np.zeros(0)), {}, "the run has no saved times"),
     ):
         with pytest.raises(ValueError, match=message):
             run.density(at, **options)
+    with pytest.raises(TypeError, match="points is missing: give a number or an array of them"):
+        made.density()
 
 
 @pytest.mark.parametrize("name", ["circle", "sphere"])
