@@ -190,6 +190,7 @@ _MAKERS = {
     "Ensemble.plot": "outputs.plots.ensemble:ensemble_figure",
     "Measure.plot": "outputs.plots.measure:measure_figure",
     "PhaseDiagram.html": "outputs.tables:phase_diagram_html",
+    "PhaseDiagram.plot": "outputs.plots.phase:phase_diagram_figure",
     "PhasePoint.html": "outputs.tables:phase_point_html",
     "Problem.html": "outputs.tables:problem_html",
     "Run.animate": "outputs.plots:animate",

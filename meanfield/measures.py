@@ -169,9 +169,9 @@ class Measure:
         Points on the circle are a histogram, a few of them their masses; on the sphere dots over
         a smoothed density. Other options as those of `Run.plot`.
         """
-        sizes = {"figsize": figsize, "dpi": dpi}
-        given = {name: value for name, value in sizes.items() if value is not None}
-        return VIEWS["Measure.plot"](self, width=width, ax=ax, title=title, **given)
+        return VIEWS["Measure.plot"](
+            self, width=width, ax=ax, title=title, figsize=figsize, dpi=dpi
+        )
 
     def __repr__(self) -> str:
         """Say what it is, not its numbers."""
@@ -297,9 +297,9 @@ class Density:
 
         Other options as those of `Run.plot`.
         """
-        sizes = {"figsize": figsize, "dpi": dpi}
-        given = {name: value for name, value in sizes.items() if value is not None}
-        return VIEWS["Density.plot"](self, width=width, ax=ax, title=title, **given)
+        return VIEWS["Density.plot"](
+            self, width=width, ax=ax, title=title, figsize=figsize, dpi=dpi
+        )
 
     def __repr__(self) -> str:
         """Say what it is, not its numbers."""

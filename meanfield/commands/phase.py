@@ -58,7 +58,7 @@ def execute(options: argparse.Namespace) -> int:
             yield branch
 
     try:
-        diagram = phase_diagram(problem_at, betas, watch=watch)
+        diagram = phase_diagram(problem_at, betas, progress=watch)
     except ContinuationError as error:
         say(f"meanfield: {one_line(str(error))}")
         return 1
@@ -118,9 +118,9 @@ def _beta(branch: Branch) -> str:
 
 def _draw(diagram: PhaseDiagram, branch: Branch, path: str) -> None:
     if len(diagram.points) > 1:
-        from meanfield.outputs.plots.phase import save_phase_diagram
+        from meanfield.outputs.plots import save_plot
 
-        save_phase_diagram(diagram, path)
+        save_plot(diagram, path)
     else:
         from meanfield.outputs.plots.bifurcation import save_bifurcation
 

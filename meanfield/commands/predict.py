@@ -66,9 +66,9 @@ def execute(options: argparse.Namespace) -> int:
             progress=_progress,
         )
     if options.plot:
-        from meanfield.outputs.plots.prediction import save_prediction_plot
+        from meanfield.outputs.plots import save_plot
 
-        save_prediction_plot(prediction, options.plot)
+        save_plot(prediction, options.plot)
     prediction_report(prediction).show(options)
     return 0
 

@@ -146,9 +146,7 @@ class ConvergenceStudy:
 
         A title instead of its own, and matplotlib's size in inches and dots an inch.
         """
-        sizes = {"figsize": figsize, "dpi": dpi}
-        given = {name: value for name, value in sizes.items() if value is not None}
-        figure: Figure = VIEWS["ConvergenceStudy.plot"](self, title=title, **given)
+        figure: Figure = VIEWS["ConvergenceStudy.plot"](self, title=title, figsize=figsize, dpi=dpi)
         return figure
 
     def _repr_html_(self) -> str:

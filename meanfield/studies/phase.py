@@ -11,16 +11,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
 from meanfield.checks import checked, made
 from meanfield.problem import Problem
+from meanfield.progress import followed
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
 from meanfield.theory.onset import branch_direction, tricritical_beta
 from meanfield.views import VIEWS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Order = Literal["continuous", "discontinuous"]
 
@@ -111,6 +115,22 @@ class PhaseDiagram:
             f"{min(betas):g} to {max(betas):g}{jump})"
         )
 
+    @checked
+    def plot(
+        self,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        """Figure of what is stable where, the jump of order and the critical diffusivity over beta.
+
+        A title instead of its own, and matplotlib's size in inches and dots an inch. Of at least
+        two betas.
+        """
+        figure: Figure = VIEWS["PhaseDiagram.plot"](self, title=title, figsize=figsize, dpi=dpi)
+        return figure
+
     def _repr_html_(self) -> str:
         """Table for notebooks."""
         return str(VIEWS["PhaseDiagram.html"](self))
@@ -191,7 +211,7 @@ def phase_diagram(
     problem_at: ProblemAt,
     betas: Sequence[float],
     *,
-    watch: Callable[[Iterable[Branch]], Iterable[Branch]] = iter,
+    progress: bool | Callable[[Iterable[Branch]], Iterable[Branch]] = False,
 ) -> PhaseDiagram:
     """Phase diagram over inverse temperatures.
 
@@ -201,9 +221,9 @@ def phase_diagram(
         The problem at a beta; all on one manifold with one flow.
     betas : sequence of float
         At least one.
-    watch : callable, optional
-        Passes the primary branches through as they are found, to show how far it is or to draw
-        them.
+    progress : bool or callable (branches) -> branches
+        Show a bar, in a notebook or on a terminal; or what passes the primary branches through as
+        they are found.
 
     Raises
     ------
@@ -224,7 +244,12 @@ def phase_diagram(
     if len(betas) == 0:
         raise ValueError("a phase diagram needs at least one beta, got none.")
     problems = [made("problem_at(beta)", problem_at(float(beta)), Problem) for beta in betas]
-    points = tuple(onset(branch) for branch in watch(map(primary_branch, problems)))
+    branches: Iterable[Branch] = map(primary_branch, problems)
+    if callable(progress):
+        branches = progress(branches)
+    elif progress:
+        branches = followed(branches, len(problems), "phase")
+    points = tuple(onset(branch) for branch in branches)
     # The linear kernel is the exponential one of beta = 0.
     kernel = next((each.kernel for each in problems if each.kernel.name != "linear"), None)
     return PhaseDiagram(

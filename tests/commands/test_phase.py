@@ -49,10 +49,10 @@ def study(monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
         problem_at: Callable[[float], Problem],
         betas: Sequence[float],
         *,
-        watch: Callable[[Any], Any] = iter,
+        progress: Callable[[Any], Any] = iter,
     ) -> PhaseDiagram:
         branches = [SimpleNamespace(problem=problem_at(beta)) for beta in betas]
-        points = [by_hand(branch.problem.kernel.beta) for branch in watch(iter(branches))]
+        points = [by_hand(branch.problem.kernel.beta) for branch in progress(iter(branches))]
         asked.extend(branch.problem for branch in branches)
         flow = asked[0].flow
         return PhaseDiagram(

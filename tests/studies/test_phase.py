@@ -206,13 +206,13 @@ def test_diagram_has_the_points_and_shows_its_branches() -> None:
     """Order, facts and progress."""
     seen: list[Branch] = []
 
-    def watch(branches: Iterable[Branch]) -> Iterator[Branch]:
+    def progress(branches: Iterable[Branch]) -> Iterator[Branch]:
         for branch in branches:
             seen.append(branch)
             yield branch
 
     diagram = phase_diagram(
-        lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta)), [3.0, 2.0], watch=watch
+        lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta)), [3.0, 2.0], progress=watch
     )
     assert [point.beta for point in diagram.points] == [3.0, 2.0]
     assert tuple(onset(branch) for branch in seen) == diagram.points

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from meanfield.outputs.plots.film import InlineFilm, Progress
     from meanfield.outputs.result_file import Result
     from meanfield.runs import Run
+    from meanfield.studies.phase import PhaseDiagram
+    from meanfield.studies.prediction import ClusterPrediction
 
 DEFAULT_KIND = "overview"
 STUDIES = {
@@ -221,9 +223,7 @@ def plot(
         picture = replace(picture, frame=replace(picture.frame, guest=True))
     with style():
         if ax is None:
-            sizes = {"figsize": figsize, "dpi": dpi}
-            options = {name: value for name, value in sizes.items() if value is not None}
-            figure = new_figure(_size(chosen, picture), **options)
+            figure = new_figure(_size(chosen, picture), figsize, dpi)
             ax = figure.subplots() if single else figure
         chosen.draw(picture, ax)
         if limits is not None and kind not in _LIMITS_OF_PICTURES:
@@ -344,22 +344,21 @@ def animate(
 
 
 def save_plot(
-    result: Result,
+    result: Result | ClusterPrediction | PhaseDiagram,
     path: str | os.PathLike[str],
     kind: str | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Draw a run, a comparison or an ensemble into a file.
+    """Draw a run, a comparison, an ensemble, a prediction or a phase diagram into a file.
 
     Parameters
     ----------
-    result : Run, ConvergenceStudy or Ensemble
+    result : Run, or whatever else has a figure
         A run with at least one saved time.
     path : path
         Ends in .png, .pdf or .svg; of a run also in .mp4 or .gif for a film.
     kind : str, optional
-        Of a run, as `plot` takes it; "overview" by default. None for a film or a study, which have
-        one kind.
+        Of a run, as `plot` takes it; "overview" by default. None for what has one kind.
     progress : callable, optional
         Of a film, see `animate`.
 

@@ -32,15 +32,19 @@ _SAVE_OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def new_figure(size: tuple[float, float], **options: Any) -> Figure:
-    """Empty figure of a size in inches, with a canvas of its own.
+def new_figure(
+    size: tuple[float, float],
+    figsize: tuple[float, float] | None = None,
+    dpi: float | None = None,
+) -> Figure:
+    """Empty figure of a size in inches, with a canvas of its own; `figsize` wins.
 
     Raises
     ------
     ValueError
         If its sides are not between 1 and 65535 dots.
     """
-    size, dpi = options.get("figsize", size), options.get("dpi")
+    size = figsize or size
     dots = 100.0 if dpi is None else dpi
     if not (dots > 0 and all(1 <= side * dots <= _MOST_DOTS for side in size)):
         raise ValueError(

@@ -5,7 +5,6 @@ The figure of a single inverse temperature is in `bifurcation.py`.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
-from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
+from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.style import ENERGY, INK, MUTED, ORDER, style, title_above
 from meanfield.pictures.phase import PhaseCurves, phase_curves
 from meanfield.studies.phase import PhaseDiagram
@@ -30,19 +29,9 @@ _LEAST_RISE = 0.05
 _ROOM = 0.07
 
 
-def save_phase_diagram(diagram: PhaseDiagram, path: str | os.PathLike[str]) -> None:
-    """Draw a phase diagram into a file; the suffix chooses the format.
-
-    Raises
-    ------
-    ValueError
-        If the suffix is not known or the file cannot be written.
-    """
-    check_suffix(path)
-    write_figure(phase_diagram_figure(diagram), path)
-
-
-def phase_diagram_figure(diagram: PhaseDiagram) -> Figure:
+def phase_diagram_figure(
+    diagram: PhaseDiagram, *, title: str | None = None, **options: Any
+) -> Figure:
     """Regions over beta, the jump of the order parameter, and the critical diffusivity."""
     curves = phase_curves(diagram)
     panels = ["regions", "jump", "critical"]
@@ -50,14 +39,14 @@ def phase_diagram_figure(diagram: PhaseDiagram) -> Figure:
         panels.remove("jump")
     heights = [_HEIGHT if name == "regions" else _BELOW for name in panels]
     with style():
-        figure = new_figure((_WIDTH, sum(heights)))
+        figure = new_figure((_WIDTH, sum(heights)), **options)
         axes = figure.subplot_mosaic(
             [[name] for name in panels], height_ratios=heights, sharex=True
         )
         flow = "SA" if diagram.normalized else "USA"
         title_above(
             axes["regions"],
-            "Where order sets in",
+            title or "Where order sets in",
             f"{diagram.manifold},  {diagram.kernel} kernel,  {flow}",
         )
         _regions(axes["regions"], diagram, curves)

@@ -5,7 +5,6 @@ Of given tokens also the potential at the onset time, with its maxima.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from meanfield.outputs.plots.figures import check_suffix, new_figure, write_figure
+from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.sphere import (
     HALO,
     TOKENS,
@@ -50,18 +49,6 @@ _LEAST_SHARE = 1e-3
 _TOKENS_A_BIN, _BINS = 12, (24, 180)
 # Clusters above this many have no room for their masses.
 _LABELS = 24
-
-
-def save_prediction_plot(prediction: ClusterPrediction, path: str | os.PathLike[str]) -> None:
-    """Draw a prediction into a file; the suffix chooses the format.
-
-    Raises
-    ------
-    ValueError
-        If the suffix is not known or the file cannot be written.
-    """
-    check_suffix(path)
-    write_figure(prediction_figure(prediction), path)
 
 
 def prediction_figure(

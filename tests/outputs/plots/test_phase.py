@@ -10,7 +10,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.outputs.plots.phase import phase_diagram_figure, save_phase_diagram
+from meanfield.outputs.plots import save_plot
+from meanfield.outputs.plots.phase import phase_diagram_figure
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 
 
@@ -120,11 +121,11 @@ def test_order_of_the_points_does_not_matter() -> None:
 def test_diagram_is_written_and_the_same_every_time(tmp_path: Path) -> None:
     """A figure would be missing, or differ from one run to the next."""
     for name in ("one.svg", "other.svg"):
-        save_phase_diagram(DIAGRAM, tmp_path / name)
+        save_plot(DIAGRAM, tmp_path / name)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "other.svg").read_bytes()
 
 
 def test_unknown_suffix_is_refused(tmp_path: Path) -> None:
     """A file would be written that nothing opens."""
-    with pytest.raises(ValueError, match="figures end in .png, .pdf or .svg, got '.gif'"):
-        save_phase_diagram(DIAGRAM, tmp_path / "diagram.gif")
+    with pytest.raises(ValueError, match="films are of runs. End in .png, .pdf or .svg"):
+        save_plot(DIAGRAM, tmp_path / "diagram.gif")

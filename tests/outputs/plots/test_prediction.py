@@ -9,7 +9,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import meanfield as mf
-from meanfield.outputs.plots.prediction import prediction_figure, save_prediction_plot
+from meanfield.outputs.plots import save_plot
+from meanfield.outputs.plots.prediction import prediction_figure
 from meanfield.studies.count_law import CountLaw
 from meanfield.studies.prediction import ClusterPrediction
 
@@ -90,14 +91,14 @@ def test_given_tokens_get_their_potential(manifold: mf.Circle | mf.Sphere, tmp_p
     assert "random tokens" in figure.axes[1].get_xlabel()
     texts = {text.get_text() for text in figure.axes[2].texts}
     assert {f"{mass:.2f}" for mass in found.positions.masses} <= texts
-    save_prediction_plot(found, tmp_path / "law.png")
+    save_plot(found, tmp_path / "law.png")
     assert (tmp_path / "law.png").stat().st_size > 10_000
 
 
 def test_unknown_suffix_is_refused() -> None:
     """A file of an unknown kind would be written."""
     with pytest.raises(ValueError, match=r"law.bmp: figures end in"):
-        save_prediction_plot(prediction(circle(5.0)), "law.bmp")
+        save_plot(prediction(circle(5.0)), "law.bmp")
 
 
 def test_figure_takes_the_options_of_the_others():
