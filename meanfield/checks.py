@@ -1,130 +1,26 @@
 """Arguments of public functions: what was expected, what came, what to do.
 
-`checked` reads the annotations of a function or of a dataclass, as run files do in `config.keys`,
-and looks at what is given before anything else runs. A wrong kind is a TypeError, a wrong value a
-ValueError, each of one sentence:
+`checked` reads the annotations of a function or of a dataclass (`kinds`), as run files do in
+`config.keys`, and looks at what is given before anything else runs. A wrong kind is a TypeError, a
+wrong value a ValueError, each of one sentence:
 
     simulate: until must be a number, got '1' (str).
 
-Numbers of NumPy become Python's, lists arrays where arrays are wanted. Whole floats are integers,
-for 1e4 tokens are as good as 10000; 10.5 is none. What values mean together is for the function.
+What values mean together is for the function.
 """
 
 from __future__ import annotations
 
-import math
-import os
-import reprlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from inspect import Parameter, signature
-from types import FunctionType, NoneType, SimpleNamespace, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast, get_type_hints
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from meanfield.errors import nearest as nearest_name
-from meanfield.errors import one_line
+from meanfield.errors import nearest
+from meanfield.kinds import Kind, Mismatch, brackets, came, fits, kind_of
 
 _Checked = TypeVar("_Checked", bound=Callable[..., Any])
-
-# What is wanted where a class is: by its name, for this floor knows no other.
-_WORDS = {
-    "Axes": "axes of matplotlib, such as Figure().subplots()",
-    "Density": "a density, such as mf.Density(mf.Circle(), [1.0, 0.1])",
-    "Event": "an Event",
-    "Executor": "an executor, such as concurrent.futures.ProcessPoolExecutor()",
-    "Flow": "a flow: mf.USA, mf.SA or mf.Flow(...)",
-    "Generator": "a random generator, such as np.random.default_rng(0)",
-    "InitialLaw": "an initial law, such as mf.uniform() or mf.von_mises_fisher(2.0)",
-    "Kernel": "a kernel, such as mf.exponential(beta=9.0)",
-    "Manifold": "a manifold, such as mf.Circle() or mf.Sphere()",
-    "Measure": "weighted points, such as mf.Measure(mf.Circle(), [0.0, 3.0])",
-    "Problem": "a problem, such as mf.Problem(mf.Circle(), mf.exponential(beta=9.0))",
-    "Run": "a run, such as mf.simulate(...) makes",
-    "Space": "a manifold, such as mf.Circle() or mf.Sphere()",
-}
-
-_LARGEST = float(np.finfo(np.float64).max)
-_SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 60
-
-
-class Mismatch(TypeError):
-    """A value of another kind altogether: another member of a union may take it."""
-
-
-class Kind(NamedTuple):
-    """What an argument may be.
-
-    `take` returns the value as the function uses it, or raises `Mismatch` without words; TypeError
-    or ValueError with the rest of the sentence if it knows better what is wrong.
-    """
-
-    words: str
-    take: Callable[[Any], Any]
-    wanted: Any = None
-
-
-def came(value: object) -> str:
-    """A value in an error: short, on one line, with its type.
-
-    Examples
-    --------
-    >>> print(came("1"), came(np.zeros((3, 2))), came(dict), came(None), sep=", ")
-    '1' (str), an array of shape (3, 2), the class dict, None
-    """
-    if value is None:
-        return "None"
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if callable(value) and hasattr(value, "__name__"):
-        return f"the function {value.__name__}"
-    if isinstance(value, np.ndarray):
-        kind = "" if value.dtype.kind in "fiu" else f" of {value.dtype}"
-        return f"an array{kind} of shape {value.shape}"
-    text = one_line(_SHOWN.repr(value))
-    ours = type(value).__module__.startswith("meanfield.")
-    return text if ours else f"{text} ({type(value).__name__})"
-
-
-def one_of(value: str, known: Iterable[str]) -> str:
-    """A name if it is known.
-
-    Raises
-    ------
-    ValueError
-        If it is not, with the rest of a sentence: those that are, and the one that is nearest.
-
-    Examples
-    --------
-    >>> one_of("enrgy", ["clusters", "energy"])
-    Traceback (most recent call last):
-    ValueError: must be 'clusters' or 'energy', got 'enrgy' (str); did you mean 'energy'?
-    """
-    names = tuple(known)
-    if value in names:
-        return value
-    near = nearest_name(str(value), names)
-    meant = f"; did you mean {near!r}?" if near else "."
-    raise ValueError(f"must be {_words(names)}, got {came(value)}{meant}")
-
-
-def _words(names: Sequence[str]) -> str:
-    *others, last = map(repr, names)
-    return f"{', '.join(others)} or {last}" if others else last
 
 
 def made(what: str, value: Any, *wanted: type) -> Any:
@@ -173,6 +69,7 @@ def checked(thing: _Checked) -> _Checked:
 
     Examples
     --------
+    >>> import numpy as np
     >>> @checked
     ... def until(time: float, unit: str = "scaled") -> float:
     ...     return time
@@ -222,8 +119,8 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         try:
             return kind.take(value)
         except Mismatch:
-            remedy = _brackets(value, kind)
-            if not remedy and any(_fits(value, each.wanted) for each in kinds().values()):
+            remedy = brackets(value, kind)
+            if not remedy and any(fits(value, each.wanted) for each in kinds().values()):
                 remedy = f"; {order()}"
             problem = f"must be {kind.words}, got {came(value)}{remedy}."
             error: type[Exception] = TypeError
@@ -237,7 +134,7 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             if each in named and each not in known:
                 raise TypeError(f"{name}: {each} is given twice; {order()}.")
             if each not in named and not open_ended:
-                near = nearest_name(each, named)
+                near = nearest(each, named)
                 meant = f"; did you mean {near}?" if near else "."
                 raise TypeError(f"{name}: {each} is not known{meant} Known: {', '.join(named)}.")
         if len(given) > len(ordered):
@@ -273,236 +170,3 @@ def _kinds_of(function: Callable[..., Any], names: list[str]) -> dict[str, Kind]
     home = getattr(function, "__globals__", {})
     hints = get_type_hints(SimpleNamespace(__annotations__=written), home, include_extras=True)
     return {name: kind_of(hint) for name, hint in hints.items()}
-
-
-def kind_of(hint: Any) -> Kind:
-    """Kind that an annotation says.
-
-    Raises
-    ------
-    NotImplementedError
-        If nothing is known of it: say here what it means.
-    """
-    if isinstance(hint, TypeVar) or hint is Any:
-        return Kind("anything", lambda value: value)
-    if hint == ArrayLike:  # of what shape, the function knows
-        return Kind("a number or an array of them", lambda value: value)
-    origin, members = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return _worded(kind_of(members[0]), members[1])
-    if origin in (Union, UnionType):
-        return _either([kind_of(member) for member in members])
-    if origin is Literal:
-        return Kind(_words(members), lambda value: one_of(_string(value), members))
-    if origin is np.ndarray:
-        return _array(get_args(members[1])[0])
-    if origin is Callable:
-        return Kind("a function", _function)
-    if origin is tuple and Ellipsis not in members:
-        return _tuple_of([kind_of(member) for member in members])
-    if origin in (Sequence, Iterable, list, tuple):
-        return _sequence_of(kind_of(members[0]))
-    if origin in (dict, Mapping):
-        return Kind("a dictionary", lambda value: _instance(value, Mapping))
-    simple = {
-        float: Kind("a number", _number),
-        int: Kind("an integer", _integer),
-        bool: Kind("True or False", _boolean),
-        str: Kind("a string", _string),
-        NoneType: Kind("None", lambda value: _instance(value, NoneType)),
-    }
-    if hint in simple:
-        return simple[hint]
-    if origin is os.PathLike or hint is os.PathLike:
-        return Kind("a path", lambda value: _instance(value, os.PathLike))
-    if isinstance(hint, type):
-        words = _WORDS.get(hint.__name__, f"a {hint.__name__}")
-        return Kind(words, lambda value: _instance(value, hint), hint)
-    raise NotImplementedError(f"checks: no kind is known for {hint!r}.")
-
-
-def _number(value: Any) -> Any:
-    if type(value) is not float:
-        if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0:
-            value = value.item()
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Mismatch
-    if not abs(value) <= _LARGEST:
-        raise ValueError(f"must be a finite number, got {came(value)}.")
-    return value
-
-
-def _integer(value: Any) -> int:
-    if type(value) is int:
-        return value
-    value = _number(value)
-    if value != math.floor(value):
-        raise ValueError(f"must be an integer, got {came(value)}.")
-    return int(value)
-
-
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise Mismatch
-    return bool(value)
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise Mismatch
-    return value
-
-
-def _function(value: Any) -> Any:
-    # A class would make an object of itself: it was written without its brackets.
-    if not callable(value) or isinstance(value, type):
-        raise Mismatch
-    return value
-
-
-def _instance(value: Any, wanted: Any) -> Any:
-    if not _fits(value, wanted):
-        raise Mismatch
-    return value
-
-
-def _fits(value: Any, wanted: Any) -> bool:
-    if not isinstance(wanted, type):
-        return False
-    if not getattr(wanted, "_is_protocol", False):
-        return isinstance(value, wanted)
-    # By hand: isinstance would compute every property, and take classes for their objects.
-    if isinstance(value, type):
-        return False
-    own = getattr(value, "__dict__", ())
-    return all(member in own or hasattr(type(value), member) for member in _members(wanted))
-
-
-def _members(protocol: type) -> set[str]:
-    return {name for each in protocol.__mro__ for name in vars(each) if not name.startswith("_")}
-
-
-def _array(dtype: Any) -> Kind:
-    allowed = "fiu" if dtype is np.float64 else "iu" if dtype is np.int64 else "fiuc"
-    words = {"fiu": "an array of real numbers", "iu": "an array of integers"}
-    kind = words.get(allowed, "an array of numbers")
-
-    def take(value: Any) -> Any:
-        if hasattr(value, "to_array"):  # pyshtools.SHCoeffs, SHGrid
-            return value
-        if isinstance(value, str | bytes | Mapping) or np.isscalar(value):
-            raise Mismatch
-        try:
-            array = np.asarray(value)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"must be {kind} with rows of one length, got {came(value)}."
-            ) from None
-        if array.ndim == 0 or (array.size and array.dtype.kind not in allowed):
-            raise Mismatch
-        if array.dtype.kind in "fc" and array.size:
-            return array
-        return array.astype(np.int64 if allowed == "iu" else np.float64, copy=False)
-
-    return Kind(kind, take)
-
-
-def _items(value: Any) -> Sequence[Any]:
-    if isinstance(value, str | bytes):
-        raise Mismatch
-    if isinstance(value, np.ndarray):
-        value = value.tolist()  # of a single number, that number
-    if not isinstance(value, Sequence):
-        raise Mismatch
-    return value
-
-
-def _item(position: int, kind: Kind, value: Any) -> Any:
-    error: type[Exception]
-    try:
-        return kind.take(value)
-    except Mismatch:
-        error, problem = TypeError, f"must be {kind.words}, got {came(value)}."
-    except (TypeError, ValueError) as wrong:
-        error, problem = type(wrong), str(wrong)
-    raise error(f"[{position}] {problem}")
-
-
-def _worded(kind: Kind, words: str) -> Kind:
-    """A kind with words of its own, also for what is wrong inside."""
-
-    def take(value: Any) -> Any:
-        try:
-            return kind.take(value)
-        except TypeError:
-            raise Mismatch from None
-
-    return Kind(words, take, kind.wanted)
-
-
-def _many(kind: Kind) -> str:
-    plurals = {"a number": "numbers", "an integer": "integers", "a string": "strings"}
-    return plurals.get(kind.words, "")
-
-
-def _sequence_of(kind: Kind) -> Kind:
-    many = _many(kind)
-
-    def take(value: Any) -> Any:
-        items = [_item(i, kind, item) for i, item in enumerate(_items(value))]
-        return tuple(items) if isinstance(value, tuple) else items
-
-    if kind.words == "anything":
-        return Kind("a list", take)
-    return Kind(f"a list of {many}" if many else f"a list, each entry {kind.words}", take)
-
-
-def _tuple_of(kinds: list[Kind]) -> Kind:
-    words = f"{len(kinds)} values, {', '.join(kind.words for kind in kinds)}"
-    if len({kind.words for kind in kinds}) == 1 and _many(kinds[0]):
-        words = f"{len(kinds)} {_many(kinds[0])}"
-
-    def take(value: Any) -> Any:
-        items = _items(value)
-        if len(items) != len(kinds):
-            raise Mismatch
-        return tuple(_item(i, *each) for i, each in enumerate(zip(kinds, items, strict=True)))
-
-    return Kind(words, take)
-
-
-def _either(kinds: list[Kind]) -> Kind:
-    # None is always allowed to be left out: no need to say it where something else is meant.
-    words = " or ".join(dict.fromkeys(kind.words for kind in kinds if kind.words != "None"))
-
-    def take(value: Any) -> Any:
-        nearest: Exception = Mismatch()
-        for kind in kinds:
-            try:
-                return kind.take(value)
-            except Mismatch:
-                continue
-            except (TypeError, ValueError) as wrong:
-                nearest = wrong if isinstance(nearest, Mismatch) else nearest
-        raise nearest
-
-    wanted = next((kind.wanted for kind in kinds if kind.wanted), None)
-    return Kind(words, take, wanted)
-
-
-def _brackets(value: Any, kind: Kind) -> str:
-    """Advice if what came would make what is wanted, were it called."""
-    if kind.wanted is None or not isinstance(value, type | FunctionType):
-        return ""
-    if isinstance(value, type):
-        known = {*dir(value), *getattr(value, "__dataclass_fields__", ())}
-        if getattr(kind.wanted, "_is_protocol", False):
-            fits = _members(kind.wanted) <= known
-        else:
-            fits = issubclass(value, kind.wanted)
-    else:
-        fits = value.__annotations__.get("return") == kind.wanted.__name__
-    if not fits:
-        return ""
-    needed = any(each.default is Parameter.empty for each in signature(value).parameters.values())
-    return f"; write {value.__name__}({'...' if needed else ''}), with brackets"

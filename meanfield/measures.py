@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import at_least, came, checked
+from meanfield.checks import at_least, checked
 from meanfield.kernels.exponential import exponential
+from meanfield.kinds import came
 from meanfield.manifolds.carried_density import (
     PanelImages,
     RectangleImages,

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, ModalArray, same_value, value_of
-from meanfield.checks import came, checked
+from meanfield.checks import checked
 from meanfield.compute.limits import available_memory
 from meanfield.initial import InitialLaw
+from meanfield.kinds import came
 from meanfield.measures import Density
 from meanfield.positivity import checked_positive
 

@@ -25,6 +25,7 @@ FLOORS = [
         "events",
         "files",
         "flows",
+        "kinds",
         "progress",
         "status",
         "version",

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import came
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError, known_names, one_line
+from meanfield.kinds import came
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import clusters
 from meanfield.observables.energies import entropy, free_energy, interaction_energy

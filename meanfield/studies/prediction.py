@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.checks import came, checked
+from meanfield.checks import checked
 from meanfield.errors import SimulationError
 from meanfield.initial import in_radians
+from meanfield.kinds import came
 from meanfield.manifolds import MANIFOLDS
 from meanfield.measures import Measure
 from meanfield.observables.clusters import LEAST_TOKENS
