@@ -223,7 +223,11 @@ if not TYPE_CHECKING:  # Checkers would take any name for one of ours.
                 "Hypersphere(m), S^m, is Sphere(m + 1), the unit sphere of R^{m+1}."
             )
         if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            from meanfield.errors import nearest
+
+            near = None if name.startswith("_") else nearest(name, _HOMES)
+            meant = f"; did you mean {near}?" if near else ""
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
         globals()[name] = value
         return value

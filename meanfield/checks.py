@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar, cast, get_type_hints
 
 from meanfield.errors import nearest
-from meanfield.kinds import Kind, Mismatch, brackets, came, fits, kind_of
+from meanfield.kinds import Kind, Mismatch, came, fits, kind_of, remedy
 
 _Checked = TypeVar("_Checked", bound=Callable[..., Any])
 
@@ -119,10 +119,10 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         try:
             return kind.take(value)
         except Mismatch:
-            remedy = brackets(value, kind)
-            if not remedy and any(fits(value, each.wanted) for each in kinds().values()):
-                remedy = f"; {order()}"
-            problem = f"must be {kind.words}, got {came(value)}{remedy}."
+            advice = remedy(value, kind)
+            if not advice and any(fits(value, each.wanted) for each in kinds().values()):
+                advice = f"; {order()}"
+            problem = f"must be {kind.words}, got {came(value)}{advice}."
             error: type[Exception] = TypeError
         except (TypeError, ValueError) as wrong:
             problem, error = str(wrong), ValueError if isinstance(wrong, ValueError) else TypeError
@@ -140,8 +140,8 @@ def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         if len(given) > len(ordered):
             extra = came(given[len(ordered)])
             rest = [each for each in named if each not in ordered]
-            remedy = f"; by name there are {', '.join(rest)}" if rest else ""
-            raise TypeError(f"{name}: {extra} is one argument too many; {order()}{remedy}.")
+            others = f"; by name there are {', '.join(rest)}" if rest else ""
+            raise TypeError(f"{name}: {extra} is one argument too many; {order()}{others}.")
 
     @wraps(function)
     def checked_first(*given: Any, **options: Any) -> Any:

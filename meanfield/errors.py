@@ -16,6 +16,7 @@ _OTHER_WORDS = {
     "kuramoto": "linear",
     "softmax": "exponential",
     "points": "tokens",
+    "tokens": "from_points",
     "until": "end",
     "dt": "step",
 }

@@ -36,6 +36,15 @@ _WORDS = {
     "Space": "a manifold, such as mf.Circle() or mf.Sphere()",
 }
 
+# What makes an initial law of what people have, by the type of that.
+_LAWS = {
+    **dict.fromkeys(["list", "ndarray"], "tokens are mf.from_points(array)"),
+    **dict.fromkeys(["function", "ufunc"], "a density is mf.from_function(f)"),
+    "str": "tokens of a file are mf.from_points(np.load(path))",
+    "Density": "a density is mf.from_density(density.coefficients)",
+    "Measure": "points are mf.from_points(measure.points, measure.weights)",
+}
+
 _LARGEST = float(np.finfo(np.float64).max)
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 60
@@ -322,9 +331,11 @@ def _either(kinds: list[Kind]) -> Kind:
     return Kind(words, take, wanted)
 
 
-def brackets(value: Any, kind: Kind) -> str:
-    """Advice if what came would make what is wanted, were it called."""
-    if kind.wanted is None or not isinstance(value, type | FunctionType):
+def remedy(value: Any, kind: Kind) -> str:
+    """What would make of what came what is wanted."""
+    if isinstance(value, str) and "an array" in kind.words:
+        return "; np.load(path) reads a file"
+    if kind.wanted is None:
         return ""
     if isinstance(value, type):
         known = {*dir(value), *getattr(value, "__dataclass_fields__", ())}
@@ -333,8 +344,11 @@ def brackets(value: Any, kind: Kind) -> str:
         else:
             makes = issubclass(value, kind.wanted)
     else:
-        makes = value.__annotations__.get("return") == kind.wanted.__name__
-    if not makes:
-        return ""
-    needed = any(each.default is Parameter.empty for each in signature(value).parameters.values())
-    return f"; write {value.__name__}({'...' if needed else ''}), with brackets"
+        returned = getattr(value, "__annotations__", {}).get("return")
+        makes = isinstance(value, FunctionType) and returned == kind.wanted.__name__
+    if makes:
+        parameters = signature(value).parameters.values()
+        needed = any(each.default is Parameter.empty for each in parameters)
+        return f"; write {value.__name__}({'...' if needed else ''}), with brackets"
+    law = _LAWS.get(type(value).__name__) if kind.wanted.__name__ == "InitialLaw" else None
+    return f"; {law}" if law else ""

@@ -107,12 +107,27 @@ def test_signatures_survive() -> None:
         ((C, K, mf.uniform()), r"flow .*; the order is Problem\(manifold, kernel, flow, initial\)"),
         ((C, K, mf.USA, [[3, 0.1, 0]]), r"initial must be an initial law, .*, got \[\[3, 0.1, 0"),
         ((C, K, mf.USA, mf.uniform), r"the function uniform; write uniform\(\), with brackets"),
+        ((C, K, mf.USA, np.zeros(3)), r"shape \(3,\); tokens are mf.from_points\(array\)"),
+        ((C, K, mf.USA, np.cos), r"function cos; a density is mf.from_function\(f\)"),
+        ((C, K, mf.USA, "a.npy"), r"tokens of a file are mf.from_points\(np.load\(path\)\)"),
+        ((C, K, mf.USA, mf.Density(C, [1])), r"a density is mf.from_density\(density.coeff"),
     ],
 )
 def test_problem_says_what_it_wants(given: Any, message: str) -> None:
     """The mistake would surface in the middle of a run."""
     with pytest.raises(TypeError, match="^Problem: .*" + message):
         mf.Problem(*given)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("simulat", "simulate"), ("exponental", "exponential"), ("tokens", "from_points")],
+)
+def test_names_that_are_not_there_come_with_the_nearest(name: str, meant: str) -> None:
+    """Own tokens could not be found from Python."""
+    with pytest.raises(AttributeError, match=f"attribute '{name}'; did you mean {meant}?"):
+        getattr(mf, name)
+    assert not hasattr(mf, "_wrapped")
 
 
 # What the package makes and users only look at, and what is a name for its children.
@@ -306,6 +321,7 @@ LAW = mf.von_mises_fisher(2.0)
             lambda: mf.observable(len, "a"),
             "observable: name must be a string, got the function len",
         ),
+        (lambda: mf.from_points("a.npy"), r"got 'a.npy' \(str\); np.load\(path\) reads a file"),
         (lambda: mf.load(3), r"path must be a string or a path, got 3 \(int\)"),
     ],
 )
