@@ -14,8 +14,8 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray, same_value, value_of
 from meanfield.checks import at_least, checked
-from meanfield.kernels.exponential import exponential
-from meanfield.manifolds.manifold import Manifold
+from meanfield.kernels.exponential import LARGEST_BETA, SMALLEST_BETA, exponential
+from meanfield.manifolds.manifold import Manifold, check_mass
 from meanfield.measures import Component, Density, Measure
 from meanfield.positivity import checked_positive
 
@@ -203,13 +203,19 @@ class Mixture:
         for _, mean, concentration in self.components:
             if mean is not None and not np.all(np.isfinite(mean)):
                 raise ValueError(f"mean must be finite, got {mean}.")
-            if not np.isfinite(concentration) or concentration < 0:
-                raise ValueError(f"concentration must be finite and >= 0, got {concentration}.")
+            if not 0 <= concentration <= LARGEST_BETA:
+                raise ValueError(
+                    f"concentration must be finite and >= 0, at most {LARGEST_BETA:g}, got "
+                    f"{concentration}."
+                )
 
     def build(self, manifold: Manifold) -> Density:
         """Density of the mixture, to the degree that its sharpest component needs."""
         sharpest = max(kappa for _, _, kappa in self.components)
-        degree = exponential(sharpest).degree(manifold.dimension) if sharpest > 0 else 0
+        degree = 0
+        # Below, uniform to the last bit.
+        if sharpest >= SMALLEST_BETA:
+            degree = exponential(sharpest).degree(manifold.dimension)
         if degree > manifold.largest_degree:
             raise ValueError(
                 f"concentration = {sharpest:g} needs degree {degree} on the {manifold.name}, at "
@@ -231,7 +237,7 @@ class Mixture:
                 ) from None
             spread = np.zeros(degree + 1)
             spread[0] = 1.0
-            if kappa > 0:
+            if kappa >= SMALLEST_BETA:
                 a = exponential(kappa).attention_multipliers(manifold.dimension, degree)
                 spread = a / a[0]
             dirac = manifold.moments(centre, None, degree)
@@ -324,7 +330,16 @@ class Sampled:
 
 @checked
 def from_density(coefficients: ModalArray) -> InitialLaw:
-    """Density given by its coefficients, as `Density` takes them: on the sphere SHCoeffs too."""
+    """Density given by its coefficients, as `Density` takes them: on the sphere SHCoeffs too.
+
+    Raises
+    ------
+    ValueError
+        If one is not finite or the mass, that of degree 0, is not 1; when built, if they are no
+        coefficients there, or the density is negative somewhere.
+    """
+    if not hasattr(coefficients, "to_array"):
+        check_mass(coefficients)
     return GivenDensity(deepcopy(coefficients))
 
 
@@ -364,14 +379,16 @@ def from_points(
     Raises
     ------
     ValueError
-        If angles look like degrees: the largest is beyond four turns, and within 360. Else when
-        built, if points or weights are none.
+        If there is no point, or angles look like degrees: the largest is beyond four turns, and
+        within 360. Else when built, if points or weights are none.
 
     Examples
     --------
     >>> from_points([0.1, 2.0, 4.0])
     from_points(3 points, name='tokens')
     """
+    if len(points) == 0:
+        raise ValueError(f"points have shape {points.shape}, expected at least one.")
     return GivenPoints(
         np.array(in_radians(points)), None if weights is None else np.array(weights), name
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from meanfield.positivity import checked_positive
 
 if TYPE_CHECKING:
     from meanfield.manifolds.manifold import Manifold
+
+# Complex is told apart below, for a pyshtools.SHGrid comes through as it is.
+Grid = Annotated[ModalArray, "an array of real numbers"]
 
 # Degree of the first grid, by dimension: what is narrower than its nodes might not be seen.
 _FIRST_DEGREE = {1: 256, 2: 64}
@@ -169,7 +172,7 @@ def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> M
 
 
 @checked
-def from_values(values: FloatArray) -> InitialLaw:
+def from_values(values: Grid) -> InitialLaw:
     """Density proportional to values on a grid, made a series that goes through them.
 
     Parameters
@@ -221,8 +224,13 @@ def from_values(values: FloatArray) -> InitialLaw:
     if given.size == 0:
         raise ValueError(f"values have shape {given.shape}, expected at least one.")
     given = given.astype(np.float64)
-    _check_values(given, lambda i: f" at index {np.unravel_index(i, given.shape)}", "the density")
+    _check_values(given, lambda i: f" at index {_index(i, given.shape)}", "the density")
     return GivenValues(given, grid)
+
+
+def _index(position: int, shape: tuple[int, ...]) -> str:
+    """Index as Python writes it between brackets."""
+    return ", ".join(map(str, np.unravel_index(position, shape)))
 
 
 @dataclass(frozen=True, eq=False)

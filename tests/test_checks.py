@@ -257,8 +257,16 @@ LAW = mf.von_mises_fisher(2.0)
         (lambda: mf.zonal(lambda s: np.log(s)), "not finite on .*: nan at s = "),
         (
             lambda: mf.zonal(lambda s: np.maximum(s, 0)),
-            "not smooth enough, .* Round its corners, as",
+            "not smooth enough: .* Round its corners, as",
         ),
+        (lambda: mf.zonal(lambda s: np.maximum(s, 0) ** 2), "not smooth enough: its multipliers"),
+        (lambda: mf.zonal(np.exp, beta=-3), "zonal: beta must lie between .* cluster, got -3"),
+        (lambda: mf.zonal(), "or its multipliers, got neither"),
+        (lambda: mf.von_mises_fisher(1e300), r"at most 1e\+08, got 1e\+300"),
+        (lambda: mf.from_density([1.0, np.nan]), "coefficients of a density must be finite"),
+        (lambda: mf.from_density([0.5, 0.1]), "degree 0 is 0.5, expected the mass 1"),
+        (lambda: mf.from_points([]), r"points have shape \(0,\), expected at least one"),
+        (lambda: mf.load("."), ". is a folder or a device, expected a file"),
         (lambda: mf.zonal(K), r"attention must be a function, got exponential\(beta=9.0\)"),
         (
             lambda: mf.predict_clusters(mf.Problem(C, K), "100"),

@@ -40,6 +40,8 @@ from meanfield.initial import (
     von_mises_fisher,
 )
 from meanfield.kernels import KERNELS, zonal
+from meanfield.kernels.exponential import LARGEST_BETA
+from meanfield.kernels.zonal import WIDTH_BETAS
 from meanfield.manifolds import MANIFOLDS
 from meanfield.own_laws import from_function
 from meanfield.problem import Problem
@@ -47,10 +49,6 @@ from meanfield.representations.step_limits import check_range
 
 # Laws that a hand wrote stay far below; memory and time of a law are proportional to this.
 _MOST_TOKENS = 10**8
-# The kernels' own range; below the smallest the law is uniform to the last bit.
-_CONCENTRATIONS = (1e-300, 1e8)
-# The zonal kernel's beta is a width only: a cluster of width 1/sqrt(beta) must fit a grid.
-_WIDTH_BETAS = (1e-8, 1e8)
 
 
 def read_problem(
@@ -125,7 +123,7 @@ def _problem(
             'attention = "file.py:function".'
         )
     width = 1.0 if beta is None else beta
-    low, high = _WIDTH_BETAS
+    low, high = WIDTH_BETAS
     if not low <= width <= high:
         raise ConfigError(
             f"{section} beta = {shown(width)} must lie between {low:g} and {high:g}: for a zonal "
@@ -166,11 +164,10 @@ def _vector(value: Any) -> list[float]:
 
 
 def _concentration(value: Any) -> float:
-    low, high = _CONCENTRATIONS
     concentration = number(value)
-    if not 0 <= concentration <= high:
-        raise TypeError(f"must lie between 0 and {high:g}")
-    return concentration if concentration >= low else 0.0
+    if not 0 <= concentration <= LARGEST_BETA:
+        raise TypeError(f"must lie between 0 and {LARGEST_BETA:g}")
+    return concentration
 
 
 def _uniform(folder: Folder, bare: Problem, /) -> InitialLaw:

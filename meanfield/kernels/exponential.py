@@ -28,9 +28,9 @@ from meanfield.kernels.kernel import Kernel
 # exp(-_FORGOTTEN) is the share of a wrong starting ratio that survives: below rounding.
 _FORGOTTEN = 42.0
 # Recurrences start at sqrt(42 beta) degrees or so: beyond this they take seconds and no one asks.
-_LARGEST_BETA = 1e8
+LARGEST_BETA = 1e8
 # The potential is 1 / beta, which overflows next to 0.
-_SMALLEST_BETA = 1e-300
+SMALLEST_BETA = 1e-300
 _NEWTON_STEPS = 40
 # Quadratic convergence: after a step of this share the next is rounding.
 _NEWTON_TOLERANCE = 1e-8
@@ -90,9 +90,9 @@ class Exponential(Kernel):
 
     def __post_init__(self) -> None:
         """Check what was given."""
-        if not _SMALLEST_BETA <= abs(self.beta) <= _LARGEST_BETA:
+        if not SMALLEST_BETA <= abs(self.beta) <= LARGEST_BETA:
             raise ValueError(
-                f"beta must be {_SMALLEST_BETA:g} to {_LARGEST_BETA:g} in modulus, got "
+                f"beta must be {SMALLEST_BETA:g} to {LARGEST_BETA:g} in modulus, got "
                 f"{self.beta:g}; the limit beta -> 0 is the linear kernel."
             )
 

@@ -23,11 +23,11 @@ _AGREEMENT = 64 * EPS
 # more nodes. Accepted below this share only, which no kernel with a kink reaches.
 _PLATEAU = 1e-11
 
-SMOOTHER = (
-    "Round its corners, as np.logaddexp(0, 50 * s) / 50 for np.maximum(s, 0), or give the first of "
-    "its multipliers on the circle, mf.zonal(multipliers=[...])."
-)
+_FIRST = "give the first of its multipliers on the circle, mf.zonal(multipliers=[...])."
+SMOOTHER = f"Round its corners, as np.logaddexp(0, 50 * s) / 50 for np.maximum(s, 0), or {_FIRST}"
 """What to do with a kernel that is not smooth."""
+WIDER = f"Widen it, or {_FIRST}"
+"""What to do with one that is too narrow."""
 
 
 def zonal_multipliers(

@@ -13,7 +13,7 @@ from numpy.polynomial import chebyshev
 from meanfield.arrays import EPS, FloatArray
 from meanfield.checks import checked
 from meanfield.kernels.kernel import Kernel
-from meanfield.kernels.quadrature import SMOOTHER, zonal_multipliers
+from meanfield.kernels.quadrature import SMOOTHER, WIDER, zonal_multipliers
 
 # Rounding of the quadrature: what lies below this share of the largest multiplier is noise.
 _NOISE = 64 * EPS
@@ -23,11 +23,10 @@ _QUADRATURE_DEGREE = 2047
 _TOP = _QUADRATURE_DEGREE // 8
 _LARGEST_NOISE = 1e-10
 
-# Angles at which a function is tried, equispaced from pole to pole, and the largest share of its
-# Chebyshev coefficients that the last eighth of their degrees may have: twice as many degrees as a
-# kernel may carry, and less would be refused later.
+# Angles at which a function is tried, equispaced from pole to pole.
 _TRIED = 2 * (_QUADRATURE_DEGREE + 1)
-_SMOOTH = 10.0 * _LARGEST_NOISE
+# Widths 1/sqrt(beta) of a cluster that fit a grid.
+WIDTH_BETAS = (1e-8, 1e8)
 
 # Run files and figures know the built-in kernels by these names.
 _RESERVED = ("exponential", "linear")
@@ -54,13 +53,17 @@ def zonal(
     multipliers : sequence, shape (K + 1,), optional
         a_0 ... a_K on the circle: a(cos t) = a_0 + 2 sum_k a_k cos(k t).
     beta : float
-        Sets the width 1/sqrt(beta) of a cluster, which the cluster count uses.
+        Sets the width 1/sqrt(beta) of a cluster, 1e-8 to 1e8, and nothing else: how near tokens
+        count as one cluster, and when atoms meet. Left at 1, clusters of a narrow kernel that are
+        nearer than 0.25 are counted and joined as one: give the beta of the exponential kernel that
+        is as narrow, a''(1) / a'(1).
     name : str
         What figures and files call it.
 
     Returns
     -------
     Kernel
+        Taken as it is: its paper time is scaled time, without a factor e^{|beta|}.
 
     Raises
     ------
@@ -78,17 +81,24 @@ def zonal(
     True
     """
     if (attention is None) == (multipliers is None):
-        raise ValueError("give either the attention function or its multipliers, not both.")
+        given = "neither" if attention is None else "both"
+        raise ValueError(f"zonal: give the attention function or its multipliers, got {given}.")
+    low, high = WIDTH_BETAS
+    if not low <= beta <= high:
+        raise ValueError(
+            f"zonal: beta must lie between {low:g} and {high:g}, for it only sets the width of a "
+            f"cluster, got {beta:g}."
+        )
     if multipliers is None:
         return Zonal(attention, None, float(beta), name)
-    given = np.atleast_1d(np.asarray(multipliers, dtype=np.float64))
-    if given.ndim != 1 or not np.all(np.isfinite(given)):
+    values = np.atleast_1d(np.asarray(multipliers, dtype=np.float64))
+    if values.ndim != 1 or not np.all(np.isfinite(values)):
         raise ValueError("multipliers must be a list of finite numbers.")
-    if len(given) > _QUADRATURE_DEGREE + 1:
+    if not 1 <= len(values) <= _QUADRATURE_DEGREE + 1:
         raise ValueError(
-            f"multipliers holds {len(given)} numbers, at most {_QUADRATURE_DEGREE + 1}."
+            f"multipliers holds {len(values)} numbers, expected 1 to {_QUADRATURE_DEGREE + 1}."
         )
-    return Zonal(None, tuple(given.tolist()), float(beta), name)
+    return Zonal(None, tuple(values.tolist()), float(beta), name)
 
 
 @dataclass(frozen=True)
@@ -183,14 +193,8 @@ def _try(function: Callable[[FloatArray], FloatArray]) -> None:
             f"the kernel gave values that are not finite on [-1, 1]: {values[first]} at "
             f"s = {s[first]:.6g}."
         )
-    # The type-I cosine transform: coefficients of T_0, T_1, ... of the interpolant.
-    sizes = np.abs(np.fft.rfft(np.concatenate([values, values[-2:0:-1]])))
-    rest = sizes[-_TRIED // 8 :].max()
-    if rest > _SMOOTH * sizes.max():
-        raise ValueError(
-            f"the kernel is not smooth enough, or too narrow: coefficients of degree {_TRIED} are "
-            f"still {rest / sizes.max():.1g} of the largest. {SMOOTHER}"
-        )
+    # The type-I cosine transform: multipliers on the circle, but for those of degrees above.
+    _significant(np.fft.rfft(np.r_[values, values[-2:0:-1]]).real[: _QUADRATURE_DEGREE + 1])
 
 
 def _refuse_scalar_functions(function: Callable[..., Any]) -> None:
@@ -224,9 +228,16 @@ def _significant(multipliers: FloatArray) -> FloatArray:
     sizes = np.abs(multipliers)
     noise = max(_NOISE * sizes.max(), 2.0 * sizes[-_TOP:].max())
     if noise > _LARGEST_NOISE * sizes.max():
+        eighth, quarter, half = (
+            np.log(max(sizes[_QUADRATURE_DEGREE // n :].max(), np.finfo(float).tiny))
+            for n in (8, 4, 2)
+        )
+        # Powers of the degree lose as much in every octave, multipliers of smooth kernels more.
+        smooth = quarter - half > 1.5 * (eighth - quarter)
         raise ValueError(
-            f"the kernel is too narrow: its multipliers of degree {_QUADRATURE_DEGREE} are still "
-            f"{noise / sizes.max():.1g} of the largest. {SMOOTHER}"
+            f"the kernel is {'too narrow' if smooth else 'not smooth enough'}: its multipliers of "
+            f"degree {_QUADRATURE_DEGREE} are still {noise / sizes.max():.1g} of the largest. "
+            f"{WIDER if smooth else SMOOTHER}"
         )
     return np.where(sizes > noise, multipliers, 0.0)
 

@@ -20,7 +20,7 @@ from meanfield.manifolds.grid import Grid
 _T = TypeVar("_T")
 
 # How far the mass of a density that users give may be from 1.
-MASS_TOLERANCE = 1e-9
+_MASS_TOLERANCE = 1e-9
 
 
 class Space(Protocol):
@@ -212,6 +212,17 @@ def wrong_points(shape: tuple[int, ...], expected: str) -> ValueError:
     if len(shape) == 2 and d > 3:
         known = f": nothing evolves in R^{d}, but theory knows Sphere({d}), its rates and phases"
     return ValueError(f"points have shape {shape}, expected {expected}{known}.")
+
+
+def check_mass(coefficients: ModalArray) -> None:
+    """Refuse coefficients of a density that are not finite, or whose mass is not 1."""
+    flat = np.ravel(coefficients)
+    if not np.all(np.isfinite(flat)):
+        raise ValueError("coefficients of a density must be finite.")
+    mass = complex(flat[0]) if len(flat) else 0.0
+    if abs(mass - 1.0) > _MASS_TOLERANCE:
+        shown = mass if mass.imag else mass.real
+        raise ValueError(f"coefficient of degree 0 is {shown:.12g}, expected the mass 1.")
 
 
 def check_vectors(vectors: FloatArray) -> FloatArray:

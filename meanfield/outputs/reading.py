@@ -139,7 +139,7 @@ def check_whole(path: str | os.PathLike[str]) -> None:
     try:
         # A pipe or a device would make us wait, or never end.
         if not stat.S_ISREG(os.stat(name).st_mode):
-            raise FormatError(f"{name}: no such file, but a folder or a device.")
+            raise FormatError(f"{name} is a folder or a device, expected a file.")
         # Before HDF5 sees it: some damage makes it crash.
         broken = is_broken(name)
     except (FileNotFoundError, NotADirectoryError):

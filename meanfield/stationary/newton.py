@@ -106,10 +106,10 @@ def padded_guess(guess: FloatArray, count: int) -> FloatArray:
     ValueError
         If they are too many, or no finite vector.
     """
-    if guess.ndim != 1 or len(guess) > count or not np.all(np.isfinite(guess)):
-        raise ValueError(
-            f"guess has shape {guess.shape}, expected at most ({count},) finite moments."
-        )
+    if guess.ndim != 1 or len(guess) > count:
+        raise ValueError(f"guess has shape {guess.shape}, expected at most ({count},).")
+    if not np.all(np.isfinite(guess)):
+        raise ValueError(f"guess must hold finite moments, got {guess.tolist()}.")
     return np.pad(guess, (0, count - len(guess)))
 
 

@@ -150,7 +150,7 @@ def test_what_no_run_can_do_is_refused(path: Path, override: str, message: str) 
 def test_too_many_multipliers_are_refused(path: Path) -> None:
     """A run file of 4 MiB would be looked at for minutes."""
     own = [f"problem.multipliers={[1.0] * 2049}", "problem.kernel=zonal", "problem.manifold=sphere"]
-    with pytest.raises(ConfigError, match="multipliers holds 2049 numbers, at most 2048"):
+    with pytest.raises(ConfigError, match="multipliers holds 2049 numbers, expected 1 to 2048"):
         load(path, *own)
 
 

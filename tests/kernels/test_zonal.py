@@ -12,7 +12,7 @@ from meanfield.kernels.quadrature import zonal_multipliers
 def test_zonal_of_the_exponential_is_the_exponential_kernel(dimension: int, beta: float) -> None:
     """Quadrature and the recurrence w_l from a_l against the closed form."""
     expected = exponential(beta)
-    own = zonal(expected.attention, beta=beta)
+    own = zonal(expected.attention, beta=abs(beta))
     for found, exact in (
         (own.attention_multipliers, expected.attention_multipliers),
         (own.potential_multipliers, expected.potential_multipliers),
@@ -96,7 +96,7 @@ def test_multipliers_beyond_the_quadrature_are_zero() -> None:
 @pytest.mark.parametrize("options", [{}, {"attention": np.exp, "multipliers": [1.0]}])
 def test_zonal_needs_one_of_function_and_multipliers(options: dict) -> None:
     """Two sources could contradict each other."""
-    with pytest.raises(ValueError, match="give either the attention function or its multipliers"):
+    with pytest.raises(ValueError, match="give the attention function or its multipliers, got"):
         zonal(**options)
 
 
@@ -105,6 +105,13 @@ def test_zonal_refuses_multipliers_that_are_no_numbers(multipliers: list) -> Non
     """NaN would spread to every velocity."""
     with pytest.raises(ValueError, match="multipliers must be a list of finite numbers"):
         zonal(multipliers=multipliers)
+
+
+@pytest.mark.parametrize("count", [0, 2049])
+def test_zonal_refuses_too_few_and_too_many_multipliers(count: int) -> None:
+    """None would fail far away; more than are computed would be cut off."""
+    with pytest.raises(ValueError, match=f"holds {count} numbers, expected 1 to 2048"):
+        zonal(multipliers=[1.0] * count)
 
 
 def test_zonal_refuses_what_is_no_function() -> None:

@@ -40,7 +40,7 @@ def test_what_cannot_be_opened_is_named(path: Path, tmp_path: Path) -> None:
     changed.write_bytes(path.read_bytes().replace(b"HDF", b"HDG"))
     for file, message in (
         (tmp_path / "no.h5", "no such file"),
-        (tmp_path, "no such file"),
+        (tmp_path, "is a folder or a device, expected a file"),
         (other, "is not a readable HDF5 file"),
         (changed, "is damaged: its checksum does not fit"),
     ):

@@ -239,7 +239,7 @@ def test_bad_input_is_refused() -> None:
         with pytest.raises(ValueError, match=f"symmetry '?{name}'? is not known: take"):
             stationary_state(problem, name)
     for guess in ([np.nan], [[0.1]], np.ones(500)):
-        with pytest.raises(ValueError, match="guess has shape .* finite moments"):
+        with pytest.raises(ValueError, match="guess (has shape|must hold finite moments, got)"):
             stationary_state(problem, guess=guess)
     with pytest.raises(RuntimeError, match="found no stationary state at diffusivity = .* closer"):
         stationary_state(noisy(mf.Circle(), mf.exponential(3.0), 1.012), guess=[0.55, 0.2])

@@ -15,7 +15,7 @@ import numpy as np
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.checks import checked
 from meanfield.manifolds.circle.grid import CircleGrid
-from meanfield.manifolds.manifold import MASS_TOLERANCE, check_vectors, wrong_points
+from meanfield.manifolds.manifold import check_mass, check_vectors, wrong_points
 
 _MANY_TURNS = 200.0
 
@@ -83,10 +83,7 @@ class Circle:
         c = np.array(coefficients, dtype=np.complex128)
         if c.ndim != 1 or len(c) == 0:
             raise ValueError(f"coefficients have shape {c.shape}, expected (max_degree + 1,).")
-        if not np.all(np.isfinite(c)):
-            raise ValueError("coefficients of a density must be finite.")
-        if abs(c[0] - 1.0) > MASS_TOLERANCE:
-            raise ValueError(f"coefficient of degree 0 is {c[0]:.12g}, expected the mass 1.")
+        check_mass(c)
         return c
 
     def from_modes(self, modes: Sequence[Sequence[float]]) -> ComplexArray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import EPS, ComplexArray, FloatArray
-from meanfield.manifolds.manifold import MASS_TOLERANCE, check_vectors, wrong_points
+from meanfield.manifolds.manifold import check_mass, check_vectors, wrong_points
 from meanfield.manifolds.sphere import coefficients as packing
 
 # What rounding leaves where a coefficient of order 0 should be real.
@@ -48,10 +48,7 @@ def check_coefficients(coefficients: Any) -> ComplexArray:
             "them, or packed ((L + 1)(L + 2) / 2,)."
         )
     degree = packing.degree_of(c)
-    if not np.all(np.isfinite(c)):
-        raise ValueError("coefficients of a density must be finite.")
-    if abs(c[0].real - 1.0) > MASS_TOLERANCE:
-        raise ValueError(f"coefficient of degree 0 is {c[0].real:.12g}, expected the mass 1.")
+    check_mass(c)
     imaginary = np.abs(c[: degree + 1].imag)
     if imaginary.max() > _REAL_TOLERANCE * np.abs(c).max():
         worst = int(imaginary.argmax())
