@@ -62,6 +62,25 @@ def at_least(least: float, **values: float) -> None:
             raise ValueError(f"{name} must be at least {least:g}, got {value}.")
 
 
+def at_most(most: float, **values: float) -> None:
+    """Refuse numbers above a bound.
+
+    Raises
+    ------
+    ValueError
+        If one is.
+
+    Examples
+    --------
+    >>> at_most(2**20, degree=10**12)
+    Traceback (most recent call last):
+    ValueError: degree must be at most 1048576, got 1000000000000.
+    """
+    for name, value in values.items():
+        if value > most:
+            raise ValueError(f"{name} must be at most {most}, got {value}.")
+
+
 def checked(thing: _Checked) -> _Checked:
     """Check the arguments of a function, or those of a dataclass, by their annotations.
 

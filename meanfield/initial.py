@@ -13,10 +13,10 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray, same_value, value_of
-from meanfield.checks import at_least, checked
+from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import LARGEST_BETA, SMALLEST_BETA, exponential
 from meanfield.manifolds.manifold import Manifold, check_mass
-from meanfield.measures import Component, Density, Measure
+from meanfield.measures import MOST_TOKENS, Component, Density, Measure
 from meanfield.positivity import checked_positive
 
 # Nobody writes radians like this, and most sets of degrees have an angle beyond 26 of them.
@@ -108,7 +108,8 @@ def perturbed_uniform(modes: Modes) -> InitialLaw:
     Raises
     ------
     ValueError
-        When built: if a mode is malformed or the density is negative somewhere.
+        When built: if a mode is malformed or beyond the largest degree, or the density is negative
+        somewhere.
 
     Examples
     --------
@@ -128,6 +129,8 @@ class PerturbedUniform:
 
     def build(self, manifold: Manifold) -> Density:
         """Density of the modes, if it is not negative."""
+        degrees = [mode[0] for mode in self.modes if len(mode) == 3 and np.isfinite(mode[0])]
+        at_most(manifold.largest_degree, **{"degree of a mode": max(degrees, default=0)})
         return checked_positive(Density(manifold, manifold.from_modes(self.modes)))
 
     def __repr__(self) -> str:
@@ -291,6 +294,7 @@ def sampled(tokens: int, seed: int = 0, max_degree: int | None = None) -> Initia
     (Density(degree 8 on the circle), 4)
     """
     at_least(1, tokens=tokens)
+    at_most(MOST_TOKENS, tokens=tokens)
     at_least(0, seed=seed)
     if max_degree is not None:
         at_least(0, max_degree=max_degree)

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import at_least, checked
+from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import exponential
+from meanfield.kernels.kernel import LARGEST_DEGREE
 from meanfield.kinds import came
 from meanfield.manifolds.carried_density import (
     PanelImages,
@@ -26,6 +27,9 @@ from meanfield.manifolds.carried_density import (
 )
 from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 from meanfield.views import VIEWS, Axes
+
+MOST_TOKENS = 10**10
+"""Of one run: their coordinates alone are 80 GB."""
 
 _WEIGHT_SUM_TOLERANCE = 1e-9
 # Degree times width at which heat has died out, e^{-37} = 1e-16.
@@ -152,7 +156,14 @@ class Measure:
 
     @checked
     def moments(self, max_degree: int) -> ModalArray:
-        """Moments int conj(Y_l) dmu up to `max_degree`, in the manifold's layout."""
+        """Moments int conj(Y_l) dmu up to `max_degree`, in the manifold's layout.
+
+        Raises
+        ------
+        ValueError
+            If max_degree is negative or above 1,048,576, here and of densities.
+        """
+        _check_degree(max_degree)
         return self.manifold.moments(self.points, self.weights, max_degree)
 
     @checked
@@ -281,7 +292,7 @@ class Density:
     @checked
     def moments(self, max_degree: int) -> ModalArray:
         """Moments up to `max_degree`: the coefficients, cut or filled with zeros."""
-        at_least(0, max_degree=max_degree)
+        _check_degree(max_degree)
         return self.manifold.resize(self.coefficients, max_degree)
 
     @checked
@@ -305,6 +316,11 @@ class Density:
     def __repr__(self) -> str:
         """Say what it is, not its numbers."""
         return f"Density(degree {self.max_degree} on the {self.manifold.name})"
+
+
+def _check_degree(max_degree: int) -> None:
+    at_least(0, max_degree=max_degree)
+    at_most(LARGEST_DEGREE, max_degree=max_degree)
 
 
 def shared_manifold(first: Measure | Density, second: Measure | Density) -> Manifold:

@@ -267,6 +267,27 @@ LAW = mf.von_mises_fisher(2.0)
         (lambda: mf.from_density([0.5, 0.1]), "degree 0 is 0.5, expected the mass 1"),
         (lambda: mf.from_points([]), r"points have shape \(0,\), expected at least one"),
         (lambda: mf.load("."), ". is a folder or a device, expected a file"),
+        (
+            lambda: LAW.build(C).moments(10**12),
+            "max_degree must be at most 1048576, got 1000000000000",
+        ),
+        (lambda: mf.Measure(C, [1]).moments(10**12), "max_degree must be at most 1048576, got 100"),
+        (lambda: mf.Measure(C, [1]).moments(-1), "max_degree must be at least 0, got -1"),
+        (
+            lambda: mf.sobolev_distance(LAW.build(C), LAW.build(C), 10**12),
+            "max_degree must be at most 1048576, got 10",
+        ),
+        (
+            lambda: mf.perturbed_uniform([[10**9, 0, 0.1]]).build(mf.Sphere()),
+            "degree of a mode must be at most 2047, got 1000000000",
+        ),
+        (lambda: mf.sampled(10**13), "tokens must be at most 10000000000, got 10000000000000"),
+        (lambda: mf.sample_tokens(LAW.build(C), 10**15, 0), "count must be at most 10000000000, g"),
+        (
+            lambda: mf.simulate(mf.Problem(C, K), 1, tokens=10**13),
+            "tokens must be at most 10000000000, got",
+        ),
+        (lambda: mf.switching_threshold(C, 10**7), "degree must be at most 1048576, got 10000000"),
         (lambda: mf.zonal(K), r"attention must be a function, got exponential\(beta=9.0\)"),
         (
             lambda: mf.predict_clusters(mf.Problem(C, K), "100"),

@@ -39,7 +39,6 @@ from meanfield.representations.effects import idle_options, idle_told
 from meanfield.simulation import timing
 from meanfield.studies.convergence import METRICS, StudyOptions
 from meanfield.studies.ensemble import CARRIERS, EnsembleOptions
-from meanfield.studies.study import MOST_TOKENS
 from meanfield.theory.time_units import TIME_UNITS
 
 # From here on states are not kept unasked.
@@ -292,8 +291,6 @@ def _input_files(folder: Path, tables: dict[str, Any]) -> list[Path]:
 
 def _check_representation(problem: Problem, options: Options) -> None:
     """Build what the run starts from, small: errors then come before anything is computed."""
-    if options.tokens is not None and options.tokens > MOST_TOKENS:
-        raise ValueError(f"tokens = {options.tokens} must be at most {MOST_TOKENS}.")
     if options.tokens is not None and options.name == "particles":
         # Many tokens would take their time, and memory.
         options = replace(options, tokens=min(options.tokens, 2))

@@ -19,7 +19,8 @@ from meanfield.arrays import FloatArray
 
 # Relative size of l w_l below which a degree does not carry the kernel any more.
 _NEGLIGIBLE = 1e-16
-_SEARCHED_DEGREE = 2**20
+LARGEST_DEGREE = 2**20
+"""Largest degree of anything: kernels are not smooth that need more, and memory is not enough."""
 # Degrees among which no gap is missed: as many as kernels of a user's own have.
 _GAP_DEGREE = 2**11
 # Multipliers below this would lose the degrees that matter to underflow.
@@ -115,7 +116,7 @@ class Kernel(ABC):
 @lru_cache(maxsize=64)
 def _degree(kernel: Kernel, dimension: int, tolerance: float) -> int:
     count, wide = 64, 0
-    while count <= _SEARCHED_DEGREE:
+    while count <= LARGEST_DEGREE:
         carried = _carried(kernel, dimension, tolerance, count)
         if carried < count - 2:
             # Multipliers may have gaps: a kernel of degrees 1 and 70 is not over at 2.

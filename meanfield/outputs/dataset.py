@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import at_most
 from meanfield.manifolds import Manifold
 from meanfield.measures import Density
 from meanfield.observables import OBSERVABLES, entry_axis
@@ -58,8 +59,8 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
     Raises
     ------
     ValueError
-        If xarray is not installed, the grid has fewer than 2 angles, or there is a width and no
-        grid.
+        If xarray is not installed, the grid has fewer than 2 angles or too many, or there is a
+        width and no grid.
 
     Examples
     --------
@@ -127,6 +128,8 @@ def _grid(space: Manifold, count: int) -> tuple[dict[str, Any], FloatArray]:
     """Coordinates of the middles of equal cells, and these as points (lat, lon, 3) or (angle,)."""
     if not (isinstance(count, int | np.integer) and count >= 2):
         raise ValueError(f"grid must be a number of angles, at least 2, got {count!r}.")
+    # Two angles for each sine and cosine: more show nothing new.
+    at_most(2 * space.largest_degree, grid=count)
     angles = 2 * np.pi * (np.arange(count) + 0.5) / count - np.pi
     radians = {"units": "rad"}
     if space.dimension == 1:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from meanfield.checks import at_most
 from meanfield.manifolds.manifold import of_space
+from meanfield.measures import MOST_TOKENS
 from meanfield.problem import Problem
 
 DEFAULT_TOLERANCE = 1e-10
@@ -70,6 +72,7 @@ class Options:
             raise ValueError(f"max_nodes must be at least 1, got {self.max_nodes}.")
         if self.tokens is not None and self.tokens < 1:
             raise ValueError(f"tokens must be at least 1, got {self.tokens}.")
+        at_most(MOST_TOKENS, tokens=self.tokens or 0)
         if self.seed < 0:
             raise ValueError(f"seed must not be negative, got {self.seed}.")
         if self.step is not None and not 0.0 < self.step < math.inf:

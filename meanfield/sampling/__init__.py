@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import at_least, checked
-from meanfield.measures import Density
+from meanfield.checks import at_least, at_most, checked
+from meanfield.measures import MOST_TOKENS, Density
 from meanfield.positivity import positive_bound
 
 __all__ = ["drawing_bytes", "sample_tokens"]
@@ -49,7 +49,7 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) 
     Raises
     ------
     ValueError
-        If the density is negative somewhere, or a number is.
+        If the density is negative somewhere, or a number is, or count is above 1e10.
 
     Examples
     --------
@@ -59,6 +59,7 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) 
     (3,)
     """
     at_least(0, count=count)
+    at_most(MOST_TOKENS, count=count)
     if isinstance(rng, int):
         at_least(0, rng=rng)
         rng = np.random.default_rng(rng)

@@ -18,13 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.checks import made
-from meanfield.measures import Density, Measure
+from meanfield.measures import MOST_TOKENS, Density, Measure
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.studies.executors import finished
-
-MOST_TOKENS = 10**10
-"""Of one run: their coordinates alone are 80 GB."""
 
 # What was measured in them is held in memory.
 _MOST_RUNS = 1_000_000

@@ -16,15 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import at_least, checked
+from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
+from meanfield.kernels.kernel import LARGEST_DEGREE
 from meanfield.manifolds.manifold import Space
 from meanfield.problem import Problem
 
 # Multipliers that differ by rounding of a quadrature are equal.
 TIE = 1e-12
-# No kernel is carried beyond; a billion rates would take all memory.
-_LARGEST_DEGREE = 2**20
 # Growth times from the end of the linear phase until clusters have formed, measured on runs:
 # tests/verification/test_cluster_law.py.
 _FORMATION = 4.0
@@ -90,8 +89,7 @@ def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
     if max_degree is None:
         max_degree = max(12, 2 * (dominant_degree(problem) or 0) + 4)
     at_least(0, max_degree=max_degree)
-    if max_degree > _LARGEST_DEGREE:
-        raise ValueError(f"max_degree must be at most {_LARGEST_DEGREE}, got {max_degree}.")
+    at_most(LARGEST_DEGREE, max_degree=max_degree)
     return problem.zonal.growth_rates(max_degree)
 
 
@@ -209,7 +207,7 @@ def switching_threshold(manifold: Space, degree: int) -> float:
     Raises
     ------
     ValueError
-        If degree < 1.
+        If degree is below 1 or above 1,048,576.
 
     Examples
     --------
@@ -218,6 +216,7 @@ def switching_threshold(manifold: Space, degree: int) -> float:
     1.044456862108
     """
     at_least(1, degree=degree)
+    at_most(LARGEST_DEGREE, degree=degree)
     return float(inverse_bessel_ratio(*_switch(manifold.dimension, np.array([degree])))[0])
 
 

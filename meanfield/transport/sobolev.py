@@ -41,7 +41,7 @@ def sobolev_distance(
     TypeError
         If one is neither a Measure nor a Density.
     ValueError
-        If the manifolds differ, or max_degree is below 1.
+        If the manifolds differ, or max_degree is below 1 or above 1,048,576.
 
     References
     ----------

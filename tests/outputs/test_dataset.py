@@ -160,6 +160,7 @@ def test_grid_that_is_none_is_refused():
         ({"width": 0.1}, "width is of the density on a grid: give grid="),
         ({"grid": 1}, "grid must be a number of angles, at least 2, got 1"),
         ({"grid": 0}, "at least 2, got 0"),
+        ({"grid": 10**10}, "grid must be at most 262144, got 10000000000"),
     ):
         with pytest.raises(ValueError, match=message):
             run.to_xarray(**options)
