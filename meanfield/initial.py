@@ -324,7 +324,11 @@ class Sampled:
             )
         points = manifold.random_points(self.tokens, np.random.default_rng(self.seed))
         density = Density(manifold, manifold.moments(points, None, self.max_degree))
-        return checked_positive(density, "Take more tokens, another seed or a smaller max_degree")
+        return checked_positive(
+            density,
+            f"Take more tokens than {self.tokens}, another seed, or the law's max_degree below "
+            f'{self.max_degree}; or tokens as they are, uniform with representation "particles"',
+        )
 
     def __repr__(self) -> str:
         """What makes it again."""

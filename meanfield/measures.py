@@ -102,6 +102,7 @@ class Measure:
             )
         return images_of_cells(self.manifold, self.points, self.mass, self.cell_order)
 
+    @checked
     def __call__(self, points: ArrayLike, *, width: float | None = None) -> FloatArray:
         """Density relative to uniform: of characteristics, or smoothed over an angle.
 
@@ -241,6 +242,7 @@ class Density:
         """Largest degree that is stored."""
         return self.manifold.degree_of(self.coefficients)
 
+    @checked
     def __call__(self, points: ArrayLike, *, width: float | None = None) -> FloatArray:
         """Values at points (...) or (..., 3), see `at`; smoothed if a width is given.
 

@@ -178,6 +178,7 @@ class Problem:
         """Whether a free energy is known; see `ZonalProblem`."""
         return self.zonal.has_free_energy
 
+    @checked
     def initial_measure(self) -> Density | Measure:
         """The measure at time 0, built once."""
         return self._initial_measure

@@ -288,6 +288,14 @@ LAW = mf.von_mises_fisher(2.0)
             "tokens must be at most 10000000000, got",
         ),
         (lambda: mf.switching_threshold(C, 10**7), "degree must be at most 1048576, got 10000000"),
+        (
+            lambda: mf.Problem(C, K).initial_measure(3),
+            r"initial_measure: 3 \(int\) is one arg",
+        ),
+        (
+            lambda: LAW.build(C)(0.1, 0.2),
+            r"__call__: 0.2 \(float\) is one .*; by name there are width",
+        ),
         (lambda: mf.zonal(K), r"attention must be a function, got exponential\(beta=9.0\)"),
         (
             lambda: mf.predict_clusters(mf.Problem(C, K), "100"),

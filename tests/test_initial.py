@@ -106,7 +106,7 @@ def test_laws_of_points_and_coefficients_keep_them() -> None:
         ),
         (mf.perturbed_uniform([[1, 0.0, 1.5]]), r"density is negative: -0\.5 at 4\.7124"),
         (mf.from_density([1.0, 0.5 + 1e-9]), r"density is negative: -2e-09 at 3\.1416"),
-        (mf.sampled(10, 0, 8), "density is negative: .* Take more tokens, another seed"),
+        (mf.sampled(10, 0, 8), "Take more tokens than 10, .* the law's max_degree below 8"),
     ],
 )
 def test_negative_density_is_refused_with_where_and_how_much(law: mf.Law, message: str) -> None:

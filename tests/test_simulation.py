@@ -22,7 +22,7 @@ def test_simulate_converts_units_at_the_boundary() -> None:
     assert grown.time[-1] == 3.0
     assert (paper.unit, scaled.unit) == ("paper", "scaled")
     assert repr(paper) == "Run(circle, 3 saved times from t = 0 to 0.1 paper time, completed)"
-    with pytest.raises(ValueError, match="unit 'years' is not known. Known: scaled, paper, growth"):
+    with pytest.raises(ValueError, match="unit 'years' is not known. Known: growth, paper, scaled"):
         paper.time_in("years")
     np.testing.assert_allclose(paper.moments, scaled.moments, rtol=0, atol=1e-12)
 

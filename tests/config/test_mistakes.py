@@ -57,7 +57,7 @@ MISTAKES = [
     ("representation.max_degree=9", "[representation] max_degree = 9 is below degree"),
     ("representation.seed=-1", "[representation] seed must not be negative, got -1."),
     ("representation.tokens=0", "[representation] tokens must be at least 1, got 0."),
-    ("representation.tokens=10000000001", "[representation] tokens must be at most 10000000000, got 10000000001."),
+    ("representation.tokens=10000000001", "[representation] tokens must be at most 10000000000"),
     (
         "representation.name=particles",
         "[representation] particles drawn from a density need tokens",

@@ -74,7 +74,7 @@ def test_growth_time_refuses_where_nothing_grows() -> None:
 
 def test_time_unit_refuses_unknown_names() -> None:
     """The message lists what is known."""
-    with pytest.raises(ValueError, match="unit 'seconds' is not known. Known: scaled, paper, gro"):
+    with pytest.raises(ValueError, match="unit 'seconds' is not known. Known: growth, paper, sc"):
         time_unit(circle(mf.linear()), "seconds")
     assert TIME_UNITS == ("scaled", "paper", "growth")
 
