@@ -296,6 +296,14 @@ LAW = mf.von_mises_fisher(2.0)
             lambda: LAW.build(C)(0.1, 0.2),
             r"__call__: 0.2 \(float\) is one .*; by name there are width",
         ),
+        (
+            lambda: K.attention(np.pi),
+            r"s must be similarities <x, y> in \[-1, 1\], .* got 3",
+        ),
+        (lambda: K.potential("x"), r"potential: s must be an array .* or a number, got 'x' \(str"),
+        (lambda: K.degree("circle"), r"degree: dimension must be an integer, got 'circle'"),
+        (lambda: K.attention_multipliers(C, 3), r"dimension must be an integer, got Circle\(\)"),
+        (lambda: K.attention_multipliers(1, -2), "max_degree must be at least 0, got -2"),
         (lambda: mf.zonal(K), r"attention must be a function, got exponential\(beta=9.0\)"),
         (
             lambda: mf.predict_clusters(mf.Problem(C, K), "100"),

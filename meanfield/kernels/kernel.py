@@ -11,11 +11,14 @@ on the sphere S^m of dimension m; sigma is the uniform probability measure.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property, lru_cache
+from collections.abc import Callable
+from functools import cached_property, lru_cache, wraps
+from typing import Any
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.checks import at_least, at_most, checked
 
 # Relative size of l w_l below which a degree does not carry the kernel any more.
 _NEGLIGIBLE = 1e-16
@@ -25,6 +28,46 @@ LARGEST_DEGREE = 2**20
 _GAP_DEGREE = 2**11
 # Multipliers below this would lose the degrees that matter to underflow.
 _UNDERFLOW = 1e-280
+
+
+# How far rounding takes the similarity of unit vectors beyond 1, with much to spare.
+_ROUNDING = 1e-9
+
+
+def _of_similarities(method: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
+    @wraps(method)
+    def asked(self: Kernel, s: FloatArray | float) -> FloatArray:
+        largest = np.abs(s).max(initial=0.0)
+        if largest > 1.0 + _ROUNDING:
+            raise ValueError(
+                f"{method.__qualname__}: s must be similarities <x, y> in [-1, 1], cosines of "
+                f"angles, got {largest:g} in modulus."
+            )
+        return method(self, s)
+
+    asked.__annotations__ = {"s": "FloatArray | float"}
+    return checked(asked)
+
+
+def _of_degrees(method: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
+    @checked
+    @wraps(method)
+    def asked(self: Kernel, dimension: int, max_degree: int) -> FloatArray:
+        at_least(1, dimension=dimension)
+        at_least(0, max_degree=max_degree)
+        at_most(LARGEST_DEGREE, max_degree=max_degree)
+        return method(self, dimension, max_degree)
+
+    return asked
+
+
+_ASKED = {
+    "attention": _of_similarities,
+    "potential": _of_similarities,
+    "attention_multipliers": _of_degrees,
+    "potential_multipliers": _of_degrees,
+    "normalized_multipliers": _of_degrees,
+}
 
 
 class Kernel(ABC):
@@ -48,6 +91,13 @@ class Kernel(ABC):
 
     name: str
     beta: float
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Check what the methods of a child are given, once for all children."""
+        super().__init_subclass__(**options)
+        for name, asked in _ASKED.items():
+            if name in vars(cls):
+                setattr(cls, name, asked(vars(cls)[name]))
 
     @property
     def log_slope(self) -> float | None:
@@ -88,6 +138,7 @@ class Kernel(ABC):
         Not a quotient of the two, which underflow in high dimension.
         """
 
+    @checked
     def degree(self, dimension: int, tolerance: float = _NEGLIGIBLE) -> int:
         """Largest degree that carries the kernel: |l w_l| above `tolerance` of its largest.
 
@@ -98,6 +149,7 @@ class Kernel(ABC):
         ValueError
             If the multipliers have not decayed by degree 1,048,576: the kernel is not smooth.
         """
+        at_least(1, dimension=dimension)
         return _degree(self, dimension, tolerance)
 
     @cached_property

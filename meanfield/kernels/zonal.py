@@ -148,7 +148,7 @@ class Zonal(Kernel):
 
     def potential_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
         """Multipliers from those of a."""
-        a = self.attention_multipliers(dimension, max_degree + 1)
+        a = _resized(_computed(self, dimension), max_degree + 1)
         l = np.arange(1, max_degree + 1)
         w = np.zeros(max_degree + 1)
         w[1:] = (a[:-2] - a[2:]) / (2 * l + dimension - 1)
