@@ -18,6 +18,7 @@ import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.front import simulate
 from meanfield.outputs.plots import PLOTS, plot, save_plot
+from meanfield.outputs.plots.axes import label_ends
 from meanfield.outputs.plots.dispersion import save_dispersion
 from meanfield.outputs.plots.figures import SUFFIXES
 from meanfield.pictures.prediction import facts
@@ -226,6 +227,18 @@ def test_linear_prediction_ends_with_the_linear_regime():
     # Repulsion lets everything decay: linear theory gets ever better.
     apart = replace(PROBLEM, flow=mf.Flow(strength=-1.0), initial=law)
     assert np.isfinite(linear_prediction(simulate(apart, until=50.0, save=5), 4)).all()
+
+
+def test_names_that_are_moved_are_led_to_their_curves():
+    """Eight degrees that end together would be named in a stack beside none of them."""
+    axes = Figure().subplots()
+    label_ends(axes, [(0.5, "a", "red"), (0.9, "b", "blue")], height=3.0)
+    assert all(text.arrow_patch is None for text in axes.texts)
+    axes = Figure().subplots()
+    label_ends(axes, [(0.99, name, "red") for name in "abcd"], height=3.0)
+    assert all(text.arrow_patch is not None and text.xy == (1.0, 0.99) for text in axes.texts)
+    heights = [text.xyann[1] for text in axes.texts]
+    assert np.diff(heights) == pytest.approx(1.25 * 8.5) and 0.99 + heights[-1] / 216 <= 1.0
 
 
 def test_spectrum_shows_the_dominant_degree_also_above_the_first_ones():

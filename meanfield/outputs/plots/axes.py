@@ -108,18 +108,20 @@ def mark_hand_overs(
 ) -> None:
     """Mark the hand-overs on a time axis that has its limits.
 
-    Names stand right of their lines, below each other where they would overlap; the first rows may
-    be left to others.
+    Names stand right of their lines, below each other where they would overlap, and lines end at
+    them, lest they strike through the name above; the first rows may be left to others.
     """
     low, high = axes.get_xlim()
     logarithmic = axes.get_xscale() == "log"
     start, stop = places_on_axis(np.array([low, high]), logarithmic)
     size = _WIDTH * POINTS_PER_INCH
+    if frame.guest:
+        size = axes.bbox.width / axes.figure.dpi * POINTS_PER_INCH
     ends: list[float] = []  # of the last name in each row
     for time, name in frame.hand_overs:
         if not low < time < high:
             continue
-        axes.axvline(time, color=colour, linewidth=0.8, dashes=(2, 2), zorder=2)
+        line = axes.axvline(time, color=colour, linewidth=0.8, dashes=(2, 2), zorder=2)
         if not names:
             continue
         place = float(places_on_axis(np.array([time]), logarithmic)[0])
@@ -131,6 +133,9 @@ def mark_hand_overs(
             row += 1
         ends[row : row + 1] = [place + (width if right else 0.0)]
         down = -2 - (first_row + row) * _LINE * _SIZE
+        if row:
+            inches = axes.bbox.height / axes.figure.dpi
+            line.set_ydata([0.0, 1.0 + down / POINTS_PER_INCH / inches])
         axes.annotate(
             name, (time, 1.0), xycoords=("data", "axes fraction"),
             xytext=(3 if right else -3, down), textcoords="offset points",
@@ -154,6 +159,8 @@ def label_ends(
 ) -> None:
     """Labels right of the axes, each as close to the end of its curve as the others let it.
 
+    Lines lead to them if one is farther away than half a letter.
+
     Parameters
     ----------
     axes : Axes
@@ -171,19 +178,16 @@ def label_ends(
         labels = [(np.log(value), text, colour) for value, text, colour in labels if value > 0]
     placed = sorted(((value - low) / (high - low), text, colour) for value, text, colour in labels)
     gap = _SPACING * size / POINTS_PER_INCH / height
-    at = spread([float(np.clip(place, 0.0, 1.0)) for place, _, _ in placed], gap)
-    for y, (_, text, colour) in zip(at, placed, strict=True):
+    ends = np.clip([place for place, _, _ in placed], 0.0, 1.0)
+    moved = (np.array(spread(ends.tolist(), gap)) - ends) * height * POINTS_PER_INCH
+    far = bool(np.any(np.abs(moved) > 0.5 * size))
+    for y, up, (_, text, colour) in zip(ends, moved, placed, strict=True):
+        line = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "relpos": (0.0, 0.5)}
         axes.annotate(
-            text,
-            (1.0, y),
-            xycoords="axes fraction",
-            xytext=(6, 0),
-            textcoords="offset points",
-            color=colour,
-            fontsize=size,
-            va="center",
-            ha="left",
-        )
+            text, (1.0, y), xycoords="axes fraction", xytext=(14 if far else 6, up),
+            textcoords="offset points", color=colour, fontsize=size, va="center", ha="left",
+            arrowprops=line | {"shrinkA": 1.0, "shrinkB": 1.0} if far else None,
+        )  # fmt: skip
 
 
 def spread(places: list[float], gap: float) -> list[float]:

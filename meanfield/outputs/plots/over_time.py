@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter
@@ -255,9 +254,9 @@ def spectrum_on_axes(picture: SpectrumPicture, axes: Axes, *, height: float) -> 
     low, high = picture.limits or (low, high)
     axes.set_ylim(low, high)
     axes.yaxis.set_minor_formatter(NullFormatter())
-    colours = mpl.colormaps[DEGREE_COLOURS](np.linspace(0.0, 0.88, len(picture.degrees)))
     ends = []
-    for i, (l, colour) in enumerate(zip(picture.degrees, colours, strict=True)):
+    for i, l in enumerate(picture.degrees):
+        colour = DEGREE_COLOURS[i]
         width = 2.4 if l == picture.dominant else 1.3
         visible = np.where(sizes[:, i] > NEGLIGIBLE, sizes[:, i], np.nan)
         axes.plot(times, visible, color=colour, linewidth=width, zorder=3, **few)

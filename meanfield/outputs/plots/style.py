@@ -26,7 +26,12 @@ COUNT = "#8d96a1"
 
 # Perceptually uniform, dark where the density is thin.
 DENSITY_COLOURS = "magma"
-DEGREE_COLOURS = "viridis"
+# In the order of hues, each told apart from its neighbours on white: the first eight degrees, and
+# the one that grows fastest if it is a higher one.
+DEGREE_COLOURS = (
+    "#46166b", "#2f6db3", "#17a2b8", "#2a9134", "#9aa300", "#e09f00", "#d9541e", "#b3186d",
+    "#22262b",
+)  # fmt: skip
 TIME_COLOURS = "viridis_r"
 
 _TITLE_SIZE, _GUEST_SIZE = 12.5, 11.0

@@ -177,6 +177,9 @@ def test_hand_overs_are_marked_and_named(kind: str, mixed_circle: Run) -> None:
     assert named["characteristics"].xy[0] == 12.0 and named["atoms"].xy[0] == 95.0
     # Not on one another.
     assert named["characteristics"].xyann[1] - named["atoms"].xyann[1] > 7.5
+    # Nor does a line strike through the name above its own.
+    lines = [line for panel in axes for line in panel.lines if list(line.get_xdata()) == [95.0] * 2]
+    assert len(lines) == 1 and lines[0].get_ydata()[1] < 0.98
 
 
 def test_names_of_hand_overs_stay_inside(mixed_circle: Run) -> None:
