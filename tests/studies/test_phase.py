@@ -212,7 +212,7 @@ def test_diagram_has_the_points_and_shows_its_branches() -> None:
             yield branch
 
     diagram = phase_diagram(
-        lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta)), [3.0, 2.0], progress=watch
+        lambda beta: mf.Problem(mf.Circle(), mf.exponential(beta)), [3.0, 2.0], progress=progress
     )
     assert [point.beta for point in diagram.points] == [3.0, 2.0]
     assert tuple(onset(branch) for branch in seen) == diagram.points
