@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from meanfield.positivity import checked_positive
 
 if TYPE_CHECKING:
     from meanfield.manifolds.manifold import Manifold
-
-# Complex is told apart below, for a pyshtools.SHGrid comes through as it is.
-Grid = Annotated[ModalArray, "an array of real numbers"]
 
 # Degree of the first grid, by dimension: what is narrower than its nodes might not be seen.
 _FIRST_DEGREE = {1: 256, 2: 64}
@@ -172,7 +169,7 @@ def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> M
 
 
 @checked
-def from_values(values: Grid) -> InitialLaw:
+def from_values(values: FloatArray) -> InitialLaw:
     """Density proportional to values on a grid, made a series that goes through them.
 
     Parameters

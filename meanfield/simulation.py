@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.checks import came
+from meanfield.kinds import came
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.observables.clusters import cluster_radius, clusters

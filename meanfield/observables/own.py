@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import ModalArray
-from meanfield.checks import came, checked
+from meanfield.checks import checked
+from meanfield.kinds import came
 from meanfield.measures import Density, Measure
 from meanfield.observables.observable import Observable, Values
 from meanfield.observables.table import OBSERVABLES
