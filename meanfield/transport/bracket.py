@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from meanfield.checks import checked
 
+
+@checked
 @dataclass(frozen=True)
 class Bracket:
     """Certified bounds of a distance: lower <= W_p <= upper.
