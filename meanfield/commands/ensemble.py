@@ -26,14 +26,14 @@ def execute(options: argparse.Namespace) -> int:
     runs = [] if options.runs is None else [f"ensemble.runs={options.runs}"]
     config = load_config(options.config, [*options.set, *runs], study="ensemble", code=options.code)
     check_ensemble_memory(config, options)
-    unused = _unused(config)
-    if unused and not options.quiet:
-        say(unused)
     spent = WallTime()
     with study_file(options, config, "ensemble") as output:
         path = output.path
         with spent.during("setup"):
             plan = _plan(config)
+        unused = _unused(config)
+        if unused and not options.quiet:
+            say(unused)
         stored = _stored(config, plan, path) if options.resume and path.exists() else None
         if stored is None or not is_complete(config, "ensemble", stored):
             left = len(plan.missing(plan.empty() if stored is None else plan.resumed(stored)))

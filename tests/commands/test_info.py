@@ -122,7 +122,7 @@ def test_what_is_no_run_file_is_one_line(
     text.write_text("hello")
     for path, message in (
         (tmp_path / "nothing.h5", "no such file"),
-        (tmp_path, "no such file"),
+        (tmp_path, "is a folder or a device, expected a file"),
         (text, "is not a readable HDF5 file"),
         (other, "is not a run file of format 2 (format_version is None)"),
     ):

@@ -82,7 +82,7 @@ def test_density_equals_carried_quadrature(
         tolerance=1e-13,
         representation="density",
     )
-    expected = carried_moments(beta, normalized, run.time, 1024)
+    expected = carried_moments(beta, normalized, run.scaled_time, 1024)
     what = "density against nodes carried by plain sums, circle"
     verified("independent methods", what, run.moments[:, :13] - expected, 1e-11)
     assert run.diagnostics["tail"].max() < 1e-10
@@ -110,7 +110,7 @@ def test_density_outlives_the_nodes() -> None:
         problem, until=3.0, save=[3.0], unit="growth", tolerance=1e-13, representation="density"
     )
     errors = [
-        np.abs(run.moments[:, :13] - carried_moments(5.0, True, run.time, n)).max()
+        np.abs(run.moments[:, :13] - carried_moments(5.0, True, run.scaled_time, n)).max()
         for n in (1024, 4096, 16384)
     ]
     assert errors[0] > errors[1] > 1e-5
