@@ -123,19 +123,21 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     """
     plain, found = dict(tables), []
     problem, initial, output = (tables.get(name) for name in ("problem", "initial", "output"))
-    if isinstance(problem, dict) and problem.get("kernel") == "zonal" and "attention" in problem:
-        kept = {key: value for key, value in problem.items() if key != "attention"}
-        plain["problem"] = kept | {"kernel": "exponential", "beta": problem.get("beta", 1.0)}
-        found.append(problem["attention"])
-    if isinstance(initial, dict) and "function" in initial:
+    kernel = problem if isinstance(problem, dict) and problem.get("kernel") == "zonal" else {}
+    if isinstance(kernel.get("attention"), str):
+        kept = {key: value for key, value in kernel.items() if key != "attention"}
+        plain["problem"] = kept | {"kernel": "exponential", "beta": kernel.get("beta", 1.0)}
+        found.append(kernel["attention"])
+    if isinstance(initial, dict) and isinstance(initial.get("function"), str):
         plain["initial"] = {"name": "uniform"}
         found.append(initial["function"])
     if isinstance(output, dict) and isinstance(output.get("observables"), list):
-        own = [name for name in output["observables"] if ":" in str(name)]
-        left = [name for name in output["observables"] if name not in own]
+        given = output["observables"]
+        own = [name for name in given if isinstance(name, str) and ":" in name]
+        left = [name for name in given if name not in own]
         plain["output"] = output | {"observables": left}
         found += own
-    return plain, tuple(map(str, found))
+    return plain, tuple(found)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ kernels, median (quartiles) of interleaved rounds:
     peers        `import scipy.integrate, matplotlib.pyplot`, for comparison
     python       an interpreter that does nothing
 
-Then with an empty cache, once each: `meanfield compile`, and a first prediction on the sphere,
-until its first line and to its end; and the same prediction again.
+Then with an empty cache, once each: `meanfield compile`; a first prediction on the sphere, until
+its first line and to its end, and the same prediction again; README's first snippet up to its
+answer, and again.
 Run: python tests/benchmarks/start.py
 """
 
@@ -36,6 +37,14 @@ SHORT = {
     "python": [sys.executable, "-c", "pass"],
 }
 PREDICT = [*MEANFIELD, "predict", "--manifold", "sphere", "--beta", "5", "--tokens", "1000"]
+README = Path(__file__).parents[2] / "README.md"
+
+
+def first_snippet() -> list[str]:
+    """Python's command for the first snippet of README, without its figure."""
+    code = README.read_text(encoding="utf-8").split("```python\n")[1].partition("```")[0]
+    lines = [line for line in code.splitlines() if not line.startswith("run.plot")]
+    return [sys.executable, "-c", "\n".join(lines)]
 
 
 def spent() -> float:
@@ -93,6 +102,10 @@ def main() -> None:
                 f"meanfield {' '.join(PREDICT[3:])}, {when}: "
                 f"{spoke:.1f} s CPU to its first line, {whole:.1f} s in all"
             )
+    with tempfile.TemporaryDirectory() as third:
+        for when in ("empty cache", "again", "once more"):
+            cpu, wall = run(first_snippet(), {**os.environ, "NUMBA_CACHE_DIR": third})
+            print(f"README's first answer, {when}: {cpu:.1f} s CPU, {wall:.1f} s wall")
 
 
 if __name__ == "__main__":

@@ -251,13 +251,13 @@ import resource, sys
 from meanfield.commands import run as command
 from meanfield.commands.main import main
 lines, saved = command.happening_lines, []
-def limited(events):
+def limited(events, unit):
     saved.append(events)
     if len(saved) == 3:
         pages = int(open("/proc/self/statm").read().split()[0])
         limit = pages * resource.getpagesize() + 2**20
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    return lines(events)
+    return lines(events, unit)
 command.happening_lines = limited
 sys.exit(main())
 """
