@@ -378,11 +378,16 @@ def collect(
 ) -> Run:
     """Run from a stream of snapshots, and of what is observed of them."""
     chosen = chosen_observables(observables)
-    rows = [
-        (s, observe(problem, s.measure, s.moments, chosen, time=s.time, step=s.checkpoint.steps))
-        for s in stream
-    ]
+    rows = [(snapshot, observed(problem, snapshot, chosen)) for snapshot in stream]
     return assembled(problem, rows, {"status": COMPLETED, "requested_time_unit": unit})
+
+
+def observed(
+    problem: Problem, snapshot: Snapshot, observables: Iterable[Observable]
+) -> dict[str, FloatArray]:
+    """What is observed of a snapshot, see `observe`."""
+    measure, moments, step = snapshot.measure, snapshot.moments, snapshot.checkpoint.steps
+    return observe(problem, measure, moments, observables, time=snapshot.time, step=step)
 
 
 def assembled(
@@ -401,8 +406,7 @@ def assembled(
         scaled_time=np.array([s.time for s in snapshots]),
         moments=np.array([problem.space.spread(s.moments) for s in snapshots]),
         observables={
-            name: padded([observed[name] for _, observed in rows])
-            for name in (rows[0][1] if rows else {})
+            name: padded([seen[name] for _, seen in rows]) for name in (rows[0][1] if rows else {})
         },
         diagnostics={
             name: np.array([s.diagnostics.get(name, np.nan) for s in snapshots]) for name in names

@@ -16,10 +16,11 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.kinds import came
 from meanfield.measures import Density, Measure
-from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
+from meanfield.observables import OBSERVABLES, Observable, chosen_observables
 from meanfield.observables.clusters import cluster_radius, clusters
 from meanfield.problem import Problem
 from meanfield.representations import Options, Representation, hand_over_rule, represent
+from meanfield.runs import observed
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.theory.time_units import time_unit
 from meanfield.trajectory import MOST_STEPS, trajectory
@@ -67,14 +68,7 @@ class Evolution:
 
     def observe(self, snapshot: Snapshot) -> dict[str, FloatArray]:
         """Observables of a snapshot."""
-        return observe(
-            self.problem,
-            snapshot.measure,
-            snapshot.moments,
-            self.observables,
-            time=snapshot.time,
-            step=snapshot.checkpoint.steps,
-        )
+        return observed(self.problem, snapshot, self.observables)
 
     def stops(self, time: float, measure: Density | Measure, moments: ModalArray) -> bool:
         """Whether the run ends after a saved time, given in scaled time."""

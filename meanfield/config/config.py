@@ -281,12 +281,8 @@ def _input_files(folder: Path, tables: dict[str, Any]) -> list[Path]:
     """Files that a valid run file reads."""
     initial = tables.get("initial", {})
     named = [folder / initial[key] for key in ("file", "path") if key in initial]
-    code = [
-        tables["problem"].get("attention", ""),
-        initial.get("function", ""),
-        *tables.get("output", {}).get("observables", []),
-    ]
-    return [*named, *(folder / each.rpartition(":")[0] for each in code if ":" in each)]
+    _, code = without_code(tables)
+    return [*named, *(folder / each.rpartition(":")[0] for each in code)]
 
 
 def _check_representation(problem: Problem, options: Options) -> None:

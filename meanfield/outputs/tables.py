@@ -122,11 +122,10 @@ def run_html(run: Run) -> str:
         pairs.append(("clusters", _changes(run)))
     for key, words in (("energy", "energy E / E[Dirac]"), ("order_parameter", "order parameter")):
         if key in run.observables:
-            values = run.observables[key]
-            pairs.append((words, f"{values[0]:.4g} at first, {values[-1]:.4g} at last"))
+            pairs.append((words, _ends(run.observables[key])))
     for key, values in run.observables.items():
         if key not in OBSERVABLES and not key.startswith("clusters/"):
-            pairs.append((key, _own(values)))
+            pairs.append((key, _ends(values)))
     ended = run.status
     if not ended.startswith(COMPLETED):
         ended = f"{ended} (last saved time {times[-1]:g}, {name})"
@@ -135,8 +134,8 @@ def run_html(run: Run) -> str:
     return html_table("Run", pairs)
 
 
-def _own(values: FloatArray) -> str:
-    """An observable of the user's own in one line."""
+def _ends(values: FloatArray) -> str:
+    """First and last value of an observable; how many there are, of arrays."""
     if values.ndim > 1:
         return f"arrays of {values.shape[1]}"
     return f"{values[0]:.4g} at first, {values[-1]:.4g} at last"

@@ -212,7 +212,7 @@ def test_output_that_is_deleted_meanwhile_is_not_called_valid(
 ) -> None:
     """The line would praise a file that is not there."""
     output = config.with_suffix(".h5")
-    monkeypatch.setattr("meanfield.simulation.observe", lambda *_, **__: output.unlink() or {})
+    monkeypatch.setattr("meanfield.runs.observe", lambda *_, **__: output.unlink() or {})
     assert run(config, "--quiet") == 1
     told = f"meanfield: {output} is gone: it was moved or deleted meanwhile (stopped at t = 0, "
     error = capsys.readouterr().err

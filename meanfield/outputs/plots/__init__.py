@@ -151,26 +151,7 @@ def plot(
 ) -> Figure:
     """Figure of a run; the last line of a notebook cell shows it.
 
-    Parameters
-    ----------
-    run : Run
-        With at least one saved time.
-    kind : str
-        A name in `PLOTS`, or an observable of the run, which is drawn against time.
-    ax : matplotlib.axes.Axes, optional
-        Empty axes to draw on instead of a figure of our own; of every kind but "overview".
-    title : str, optional
-        Instead of the run's own.
-    times : sequence of float, optional
-        In the run's unit: first and last time that are shown; of "map" and "globe" the saved times
-        themselves, at most six and one.
-    limits : (float, float), optional
-        Lowest and highest density that has a colour of its own ("density", "map", "globe"), or the
-        ends of the vertical axis.
-    figsize : (float, float), optional
-        Width and height in inches.
-    dpi : float, optional
-        Dots an inch.
+    Of a run with at least one saved time; arguments, and axes, as those of `Run.plot`.
 
     Returns
     -------
