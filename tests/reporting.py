@@ -12,6 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from meanfield.version import __version__
+
 ROOT = Path(__file__).parents[1]
 
 FAILED = "failed tests"
@@ -97,8 +99,8 @@ def commit() -> str:
 
 
 def origin(libraries: Iterable[str]) -> str:
-    """Sentence that says what was tested: commit and versions."""
-    versions = [f"{name} {version(name)}" for name in libraries]
+    """Sentence that says what was tested: commit and versions, ours first."""
+    versions = [f"meanfield {__version__}", *(f"{name} {version(name)}" for name in libraries)]
     told = ", ".join(filter(None, [commit(), *versions, f"Python {platform.python_version()}"]))
     return f"{told[0].upper()}{told[1:]}."
 

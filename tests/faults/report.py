@@ -14,7 +14,7 @@ from pathlib import Path
 
 import reporting
 
-LIBRARIES = ("meanfield", "h5py", "numpy", "hypothesis")
+LIBRARIES = ("h5py", "numpy", "hypothesis")
 
 SECTIONS = {
     "signals": "Runs and studies are killed, interrupted and stopped at random instants, and at "

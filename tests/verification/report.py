@@ -22,7 +22,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from meanfield.outputs.plots.figures import new_figure, write_figure
 from meanfield.outputs.plots.style import MUTED, style
 
-LIBRARIES = ("meanfield", "numpy", "scipy", "numba", "ducc0")
+LIBRARIES = ("numpy", "scipy", "numba", "ducc0")
 MANIFOLDS = ("circle", "sphere")
 ROUNDING = 1e-17
 
