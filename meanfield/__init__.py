@@ -44,6 +44,7 @@ from meanfield.views import VIEWS as _VIEWS
 import_module("concurrent.futures.thread")
 
 if TYPE_CHECKING:
+    from meanfield.attention import Attention, Head
     from meanfield.errors import SimulationError
     from meanfield.events import Event
     from meanfield.flows import SA, USA, Flow
@@ -92,11 +93,13 @@ if TYPE_CHECKING:
 __all__ = [
     "SA",
     "USA",
+    "Attention",
     "Bracket",
     "Circle",
     "Density",
     "Event",
     "Flow",
+    "Head",
     "Kernel",
     "Law",
     "Measure",
@@ -147,6 +150,7 @@ __all__ = [
 
 # The module of each name, which the block for type checkers says again in their words.
 _MODULES = {
+    "attention": "Attention Head",
     "errors": "SimulationError",
     "events": "Event",
     "flows": "SA USA Flow",

@@ -21,12 +21,14 @@ from meanfield.errors import nearest, one_line
 
 # What is wanted where a class is: by its name, for this floor knows no other.
 _WORDS = {
+    "Attention": "an attention, such as mf.Attention([mf.Head(score=[1, -1])], beta=4.0)",
     "Axes": "axes of matplotlib, such as Figure().subplots()",
     "Density": "a density, such as mf.Density(mf.Circle(), [1.0, 0.1])",
     "Event": "an Event",
     "Executor": "an executor, such as concurrent.futures.ProcessPoolExecutor()",
     "Flow": "a flow: mf.USA, mf.SA or mf.Flow(...)",
     "Generator": "a random generator, such as np.random.default_rng(0)",
+    "Head": "a head, such as mf.Head(score=[1, -1], value=1.0)",
     "InitialLaw": "an initial law, such as mf.uniform() or mf.von_mises_fisher(2.0)",
     "Kernel": "a kernel, such as mf.exponential(beta=9.0)",
     "Manifold": "a manifold, such as mf.Circle() or mf.Sphere()",
@@ -125,7 +127,7 @@ def kind_of(hint: Any) -> Kind:
     """
     if isinstance(hint, TypeVar) or hint is Any:
         return Kind("anything", lambda value: value)
-    if hint == ArrayLike:  # of what shape, the function knows
+    if hint in (ArrayLike, ArrayLike | None):  # of what shape, the function knows
         return Kind("a number or an array of them", lambda value: value)
     origin, members = get_origin(hint), get_args(hint)
     if origin is Annotated:

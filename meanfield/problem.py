@@ -3,7 +3,8 @@
     velocity   v(x) = strength * grad (W * mu)(x) / Z(x),   Z = 1 or a * mu
     equation   d_t f = -div(f v) + diffusivity * Laplacian f
 
-Time is scaled time: the exponential kernel is a(s) = exp(beta s - |beta|), largest value 1.
+With matrices v is what `attention` says. Time is scaled time: the exponential kernel is
+a(s) = exp(beta s - |beta|), largest value 1.
 """
 
 from __future__ import annotations
@@ -15,19 +16,56 @@ from typing import cast
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.attention import Attention
 from meanfield.checks import checked, made
 from meanfield.flows import SA, USA, Flow
 from meanfield.initial import InitialLaw, Sampled, uniform
-from meanfield.kernels import Kernel
+from meanfield.kernels import Kernel, exponential, linear
 from meanfield.manifolds import MANIFOLDS, Manifold, Space
 from meanfield.manifolds.manifold import laplacian_eigenvalues, theory_only
 from meanfield.measures import Density, Measure
 from meanfield.views import VIEWS
 
 
+class Isotropic:
+    """A problem of which no direction is preferred: uniform is stationary, its rates closed forms.
+
+    Attributes
+    ----------
+    dimension : int
+        Derived. Of the sphere S^dimension.
+    diffusivity : float
+        Derived. As that of `Flow`.
+    """
+
+    dimension: int
+    diffusivity: float
+
+    @property
+    def degree(self) -> int:
+        """Largest degree that carries the kernel."""
+        raise NotImplementedError
+
+    def couplings(self, max_degree: int) -> FloatArray:
+        """Couplings A_l: diffusivities at which degrees turn stable; degree 0 moves nothing."""
+        raise NotImplementedError
+
+    def growth_rates(self, max_degree: int) -> FloatArray:
+        """Growth rates lambda_l of uniform, equation (4): see `theory.stability`."""
+        eigenvalues = laplacian_eigenvalues(self.dimension, max_degree)
+        return np.asarray(eigenvalues * (self.couplings(max_degree) - self.diffusivity))
+
+    @property
+    def dominant_degree(self) -> int | None:
+        """Degree that grows fastest; None if uniform is stable."""
+        rates = self.growth_rates(max(self.degree, 1))
+        fastest = int(np.argmax(rates))
+        return fastest if rates[fastest] > 0 else None
+
+
 @dataclass(frozen=True)
-class ZonalProblem:
-    """What theory and stationary states may know of a problem: no direction of it is preferred.
+class ZonalProblem(Isotropic):
+    """What theory and stationary states may know of a problem with a kernel.
 
     Attributes
     ----------
@@ -60,18 +98,6 @@ class ZonalProblem:
         coupling[0] = 0.0
         return np.asarray(coupling)
 
-    def growth_rates(self, max_degree: int) -> FloatArray:
-        """Growth rates lambda_l of uniform, equation (4): see `theory.stability`."""
-        eigenvalues = laplacian_eigenvalues(self.dimension, max_degree)
-        return np.asarray(eigenvalues * (self.couplings(max_degree) - self.diffusivity))
-
-    @property
-    def dominant_degree(self) -> int | None:
-        """Degree that grows fastest; None if uniform is stable."""
-        rates = self.growth_rates(max(self.degree, 1))
-        fastest = int(np.argmax(rates))
-        return fastest if rates[fastest] > 0 else None
-
     @property
     def has_free_energy(self) -> bool:
         """Whether a free energy is known: Z = 1, as without normalisation or for the linear kernel.
@@ -79,6 +105,59 @@ class ZonalProblem:
         Where none is, functions with a number for an answer return NaN, and None where people read.
         """
         return not self.normalized or self.kernel.log_slope == 0
+
+
+@dataclass(frozen=True)
+class IsotropicHeads(Isotropic):
+    """Rates of heads that multiply by numbers alone, B_h = b_h 1 and V_h = c_h 1.
+
+        A_l = sum_h c_h w_l(b_h) / z_h,    z_h = e^{s - |b_h|} (USA), a_0 (SA), a_0 + a_l (Sinkhorn)
+
+    with s the largest |b_h| and the scaled kernel exponential(b_h). Sinkhorn: a perturbation g of
+    uniform changes log u by -alpha_l / (1 + alpha_l) g_l, alpha_l = a_l / a_0.
+
+    Attributes
+    ----------
+    dimension : int
+        Derived. Of the sphere S^dimension.
+    heads : tuple of (b, c)
+        Derived.
+    normalization : str
+        Derived. As that of `Attention`.
+    diffusivity : float
+        Derived.
+    """
+
+    dimension: int
+    heads: tuple[tuple[float, float], ...]
+    normalization: str
+    diffusivity: float
+
+    @property
+    def degree(self) -> int:
+        """Largest degree that carries one of the kernels."""
+        return max(_kernel(b).degree(self.dimension) for b, _ in self.heads)
+
+    def couplings(self, max_degree: int) -> FloatArray:
+        """Couplings A_l, summed over heads; degree 0 moves nothing and is 0."""
+        largest = max(abs(b) for b, _ in self.heads)
+        coupling = np.zeros(max_degree + 1)
+        for b, strength in self.heads:
+            if self.normalization == "none":
+                felt = _kernel(b).potential_multipliers(self.dimension, max_degree)
+                felt = np.exp(abs(b) - largest) * felt
+            else:
+                felt = _kernel(b).normalized_multipliers(self.dimension, max_degree)
+                if self.normalization == "sinkhorn":
+                    # a_l = b w_l for l > 0.
+                    felt = felt / (1.0 + b * felt)
+            coupling += strength * felt
+        coupling[0] = 0.0
+        return coupling
+
+
+def _kernel(beta: float) -> Kernel:
+    return exponential(beta) if beta else linear()
 
 
 @checked
@@ -96,8 +175,9 @@ class Problem:
     ----------
     manifold : Circle or Sphere; for theory of any dimension
         Given. Where tokens live.
-    kernel : Kernel
-        Given. How strongly they attend to each other.
+    kernel : Kernel or Attention
+        Given. How strongly they attend to each other; an `Attention` has matrices, and says what
+        the flow would. One that only multiplies by numbers becomes kernel and flow.
     flow : Flow
         Given. What they do about it: `USA` (unnormalised self-attention, Z = 1), `SA` (softmax, Z
         the mean of the kernel over mu), or `Flow(normalized, strength, diffusivity)`.
@@ -109,7 +189,8 @@ class Problem:
     Raises
     ------
     ValueError
-        If a normalised flow meets a kernel that is not positive.
+        If a normalised flow meets a kernel that is not positive, an attention another flow, or
+        its matrices do not fit the manifold.
 
     Examples
     --------
@@ -119,13 +200,23 @@ class Problem:
     """
 
     manifold: Space
-    kernel: Kernel
+    kernel: Kernel | Attention
     flow: Flow = USA
     initial: InitialLaw = field(default_factory=uniform)
 
     def __post_init__(self) -> None:
         """Refuse combinations that have no meaning."""
-        if self.flow.normalized:
+        if isinstance(self.kernel, Attention):
+            given = self.kernel
+            if self.flow not in (USA, given.flow):
+                raise ValueError(
+                    f"an attention says its own flow, got {self.flow} beside it: give "
+                    "normalization, strength and diffusivity to the Attention."
+                )
+            kernel, flow = given.zonal(self._d) or (given, given.flow)
+            object.__setattr__(self, "kernel", kernel)
+            object.__setattr__(self, "flow", flow)
+        if self.flow.normalized and isinstance(self.kernel, Kernel):
             s = np.cos(np.linspace(0.0, np.pi, 4001))
             lowest = float(np.min(self.kernel.attention(s)))
             # Underflow to zero far from a narrow peak is harmless; a sign change is not.
@@ -149,8 +240,18 @@ class Problem:
         return cast(Manifold, self.manifold)
 
     @property
+    def attention(self) -> Attention | None:
+        """Its attention where that has matrices, None where it is a kernel."""
+        return self.kernel if isinstance(self.kernel, Attention) else None
+
+    @property
     def zonal(self) -> ZonalProblem:
         """The problem as theory and stationary states see it.
+
+        Raises
+        ------
+        ValueError
+            If its attention has matrices.
 
         Examples
         --------
@@ -158,14 +259,63 @@ class Problem:
         >>> mf.Problem(mf.Sphere(8), mf.linear()).zonal.dimension
         7
         """
+        if isinstance(self.kernel, Attention):
+            raise ValueError(
+                "this rests on a kernel a(<x, y>), and the attention has heads: "
+                "mf.linear_operator (meanfield stability --config) has their stability, "
+                "mf.simulate their runs."
+            )
         flow = self.flow
         return ZonalProblem(
             self.manifold.dimension, self.kernel, flow.normalized, flow.strength, flow.diffusivity
         )
 
     @property
+    def isotropic(self) -> Isotropic:
+        """What is known of growth rates: those of a kernel, or of heads that are all numbers.
+
+        Raises
+        ------
+        ValueError
+            If the matrices of a head prefer a direction.
+        """
+        if isinstance(self.kernel, Attention):
+            of = self.kernel
+            numbers = [head.multiples for head in of.matrices(self._d)]
+            known = tuple(each for each in numbers if each is not None)
+            if len(known) == len(numbers):
+                dimension, diffusivity = self.manifold.dimension, self.flow.diffusivity
+                return IsotropicHeads(dimension, known, of.normalization, diffusivity)
+        return self.zonal
+
+    @property
+    def is_isotropic(self) -> bool:
+        """Whether no direction is preferred, so that `isotropic` knows growth rates."""
+        of = self.attention
+        return of is None or all(head.multiples is not None for head in of.matrices(self._d))
+
+    @property
+    def beta(self) -> float:
+        """What sets the width of clusters: beta of a kernel, of heads the largest beta |B|_2."""
+        return (
+            self.kernel.sharpness(self._d)
+            if isinstance(self.kernel, Attention)
+            else (self.kernel.beta)
+        )
+
+    @property
+    def log_scale(self) -> float:
+        """Logarithm of paper time per scaled time, with the other sign: 0 for normalised flows."""
+        if self.flow.normalized:
+            return 0.0
+        return self.beta if isinstance(self.kernel, Attention) else self.kernel.log_scale
+
+    @property
     def kernel_degree(self) -> int:
-        """Largest degree that carries the kernel."""
+        """Largest degree that carries the kernel; of heads, that of the sharpest."""
+        if isinstance(self.kernel, Attention):
+            # Of the density a head hears degrees of e^{<z, y>} y, one more than those of its Z.
+            return _kernel(self.beta).degree(self.manifold.dimension) + 1
         return self.zonal.degree
 
     @property
@@ -176,7 +326,11 @@ class Problem:
     @property
     def has_free_energy(self) -> bool:
         """Whether a free energy is known; see `ZonalProblem`."""
-        return self.zonal.has_free_energy
+        return self.attention is None and self.zonal.has_free_energy
+
+    @property
+    def _d(self) -> int:
+        return self.manifold.dimension + 1
 
     @checked
     def initial_measure(self) -> Density | Measure:
@@ -188,7 +342,9 @@ class Problem:
         law = self.initial
         if isinstance(law, Sampled) and law.max_degree is None:
             # The degrees that grow first, and the harmonics that they make.
-            law = replace(law, max_degree=2 * (self.zonal.dominant_degree or 1))
+            grows = self.isotropic.dominant_degree if self.is_isotropic else None
+            usual = 1 if self.is_isotropic else (self.kernel_degree + 1) // 2
+            law = replace(law, max_degree=2 * (grows or usual))
         built = law.build(self.space)
         return cast(
             Density | Measure, made(f"the law {self.initial.name!r}", built, Density, Measure)
@@ -200,5 +356,7 @@ class Problem:
 
     def __repr__(self) -> str:
         """What makes it again; the usual flows by their names."""
+        if isinstance(self.kernel, Attention):
+            return f"Problem({self.manifold!r}, {self.kernel!r}, {self.initial!r})"
         flow = {USA: "USA", SA: "SA"}.get(self.flow, repr(self.flow))
         return f"Problem({self.manifold!r}, {self.kernel!r}, {flow}, {self.initial!r})"

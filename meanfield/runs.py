@@ -359,8 +359,8 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
     """Facts of a problem that files and figures carry."""
     return {
         "manifold": problem.manifold.name,
-        "kernel": problem.kernel.name,
-        "beta": problem.kernel.beta,
+        "kernel": "exponential" if problem.attention else problem.zonal.kernel.name,
+        "beta": problem.beta,
         "normalized": problem.flow.normalized,
         "strength": problem.flow.strength,
         "diffusivity": problem.flow.diffusivity,

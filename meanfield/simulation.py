@@ -75,7 +75,7 @@ class Evolution:
         if self.stop is None:
             return False
         if not callable(self.stop):
-            count = clusters(measure, self.problem.kernel.beta).count
+            count = clusters(measure, self.problem.beta).count
             return is_one_cluster(self.problem, moments, count)
         ends = self.stop(time / self.unit_length, measure)
         if not isinstance(ends, bool | np.bool_):
@@ -140,7 +140,7 @@ def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:
     The cluster rule counts one, and the order parameter is that of mass within the rule's
     radius of one point.
     """
-    least = np.cos(cluster_radius(problem.kernel.beta))
+    least = np.cos(cluster_radius(problem.beta))
     return count == 1 and problem.space.order_parameter(moments) >= least
 
 

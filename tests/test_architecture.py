@@ -32,6 +32,7 @@ FLOORS = [
     ],
     ["views"],
     ["kernels", "integrators"],
+    ["attention"],
     ["manifolds"],
     ["measures", "positivity"],
     ["initial", "sampling", "transport"],

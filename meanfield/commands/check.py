@@ -119,7 +119,7 @@ def _lines(config: Config, representation: Representation) -> str | None:
     if problem.space.dimension == 1 or not (coming or representation.name == "characteristics"):
         return None
     tolerance = options.cell_tolerance(problem)
-    nodes = _EDGE_NODES * np.sqrt(max(abs(problem.kernel.beta), 1.0) / tolerance)
+    nodes = _EDGE_NODES * np.sqrt(max(abs(problem.beta), 1.0) / tolerance)
     text = f"tolerance {tolerance:g}: some {nodes:.2g} nodes where clusters form"
     if nodes > options.max_nodes:
         return f"{text}, more than max_nodes = {options.max_nodes}: raise the tolerance"

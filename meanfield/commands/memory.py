@@ -263,7 +263,7 @@ def _drawing(config: Config, tokens: int) -> float:
 def _cluster_bytes(config: Config, degree: int) -> float:
     """Bytes of the grid on which a density's clusters are looked for, and of what is done there."""
     dimension = config.problem.space.dimension
-    radius = cluster_radius(config.problem.kernel.beta)
+    radius = cluster_radius(config.problem.beta)
     return float(
         _NODE_BYTES[dimension] * grid_size(dimension, grid_degree(dimension, degree, radius))
     )

@@ -113,7 +113,7 @@ def _family(options: argparse.Namespace) -> Callable[[float], Problem]:
 
 
 def _beta(branch: Branch) -> str:
-    return f"beta = {branch.problem.kernel.beta:g}"
+    return f"beta = {branch.problem.zonal.kernel.beta:g}"
 
 
 def _draw(diagram: PhaseDiagram, branch: Branch, path: str) -> None:
@@ -130,7 +130,7 @@ def _draw(diagram: PhaseDiagram, branch: Branch, path: str) -> None:
 def _point_blocks(problem: Problem, diagram: PhaseDiagram) -> list[str]:
     point = diagram.points[0]
     pairs: list[tuple[str, Any]] = [
-        ("problem", f"{problem.manifold.name}, {problem.kernel!r}"),
+        ("problem", f"{problem.manifold.name}, {problem.zonal.kernel!r}"),
         ("flow", "SA" if diagram.normalized else "USA"),
         ("order", _ORDERS[point.order]),
     ]

@@ -115,7 +115,7 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
     if problem.flow.diffusivity:
         flow += f", diffusivity {problem.flow.diffusivity:g}"
     pairs: list[tuple[str, Any]] = [
-        ("problem", f"{problem.manifold.name}, {problem.kernel!r}"),
+        ("problem", f"{problem.manifold.name}, {problem.zonal.kernel!r}"),
         ("flow", flow),
         ("tokens", prediction.tokens_told),
     ]

@@ -43,8 +43,8 @@ def analysis(
     """Everything that `meanfield stability --json` prints."""
     data: dict[str, Any] = {
         "manifold": problem.manifold.name,
-        "kernel": problem.kernel.name,
-        "beta": problem.kernel.beta,
+        "kernel": problem.zonal.kernel.name,
+        "beta": problem.zonal.kernel.beta,
         "normalized": problem.flow.normalized,
         "strength": problem.flow.strength,
         "diffusivity": problem.flow.diffusivity,
@@ -65,7 +65,7 @@ def _blocks(problem: Problem, data: dict[str, Any]) -> list[str]:
     rates = data["growth_rates"]
     factor = data["paper_time_factor"]
     pairs = [
-        ("problem", f"{problem.manifold.name}, {problem.kernel!r}"),
+        ("problem", f"{problem.manifold.name}, {problem.zonal.kernel!r}"),
         (
             "flow",
             f"{'SA' if problem.flow.normalized else 'USA'}, strength {problem.flow.strength:g}",

@@ -31,7 +31,7 @@ def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict
     >>> tables["problem"]["normalized"], tables["initial"], tables["representation"]
     (True, {'name': 'von_mises_fisher', 'concentration': 2.0}, {'name': 'auto', 'tolerance': 1e-08})
     """
-    kernel, flow = problem.kernel, problem.flow
+    kernel, flow = problem.zonal.kernel, problem.flow
     asked = {
         "manifold": problem.manifold.name,
         "kernel": "zonal" if isinstance(kernel, Zonal) else kernel.name,

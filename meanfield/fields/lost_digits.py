@@ -31,7 +31,7 @@ def sees_far(problem: Problem) -> bool:
     >>> [sees_far(mf.Problem(mf.Circle(), mf.exponential(b), mf.SA)) for b in (9.0, -3.0, -9.0)]
     [False, False, True]
     """
-    kernel = problem.kernel
+    kernel = problem.zonal.kernel
     here = float(np.abs(kernel.attention(np.ones(1))[0]))
     return problem.flow.normalized and here < _NEAR * kernel.largest_attention
 

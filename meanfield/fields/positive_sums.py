@@ -27,7 +27,11 @@ MOST_PAIRED_NODES = 5_000
 
 def sums_pairs(problem: Problem, count: int) -> bool:
     """Whether the velocity of this many nodes is summed over pairs: Z may be lost, they are few."""
-    return sees_far(problem) and problem.kernel.log_slope is not None and count <= MOST_PAIRED_NODES
+    return (
+        sees_far(problem)
+        and problem.zonal.kernel.log_slope is not None
+        and count <= MOST_PAIRED_NODES
+    )
 
 
 def noise_share(
@@ -86,14 +90,14 @@ def mean_velocity(
     along_squared = np.einsum("ni,nij,nj->n", x, square, x)
     velocity = problem.space.project(points, mean)
     squared = problem.space.squared_norm(velocity)
-    spread = problem.kernel.beta * (1.0 - along_squared - squared)
+    spread = problem.zonal.kernel.beta * (1.0 - along_squared - squared)
     strength = problem.flow.strength
     return strength * velocity, strength * (spread - (dimension - 1) * along)
 
 
 def _sums(problem: Problem, x: FloatArray, terms: FloatArray) -> FloatArray:
     """Sums over y of e^{beta <x, y>} times each column of terms, each row in its own units."""
-    beta, count = problem.kernel.beta, len(x)
+    beta, count = problem.zonal.kernel.beta, len(x)
     heavy = terms[:, 0] > 0.0
     sources, terms = beta * x[heavy].T, terms[heavy]
     rows = max(1, PAIRS_AT_ONCE // count)

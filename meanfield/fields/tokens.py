@@ -97,7 +97,7 @@ class TokenField:
     def _pair_velocity(self, points: FloatArray, targets: FloatArray | None = None) -> FloatArray:
         problem, flow = self.problem, self.problem.flow
         return flow.strength * engines.pair_velocity(
-            problem.space, problem.kernel, points, self.weights, flow.normalized, targets
+            problem.space, problem.zonal.kernel, points, self.weights, flow.normalized, targets
         )
 
 

@@ -13,7 +13,7 @@ from meanfield.problem import Problem
 
 
 def _clusters(problem: Problem, measure: Density | Measure, moments: ModalArray) -> Values:
-    found = clusters(measure, problem.kernel.beta)
+    found = clusters(measure, problem.beta)
     return {
         "clusters/count": float(found.count),
         "clusters/mass": found.mass,

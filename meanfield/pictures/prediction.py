@@ -75,7 +75,7 @@ def facts(problem: Problem) -> list[str]:
         return ["no degree grows: uniform is stable"]
     lines = []
     thresholds = switching_thresholds(problem)
-    if problem.kernel.name == "exponential" and problem.kernel.beta > 0:
+    if problem.zonal.kernel.name == "exponential" and problem.zonal.kernel.beta > 0:
         degree = len(thresholds) + 1
         upper = switching_threshold(problem.manifold, degree)
         lower = thresholds[-1] if thresholds else 0.0

@@ -125,7 +125,7 @@ class AtomRepresentation:
         fastest = abs(self.problem.flow.strength) * float(rates.sum(axis=1).max())
         if fastest <= 0.0:
             return np.inf
-        balanced = _BALANCED / (1.0 + abs(self.problem.kernel.beta))
+        balanced = _BALANCED / (1.0 + abs(self.problem.beta))
         if len(points) > _FEW or np.abs(self.rhs(time, state)).max() > balanced * fastest:
             return STABLE / fastest
         near = cluster_rates(self.problem, measure)
@@ -195,7 +195,7 @@ class AtomRepresentation:
     def _meeting_clusters(self, measure: Measure) -> list[tuple[int, int]]:
         """Pairs of clusters, by their numbers, that have met; a chain of pairs if several have."""
         pairs: list[tuple[int, int]] = []
-        radius = cluster_radius(self.problem.kernel.beta)
+        radius = cluster_radius(self.problem.beta)
         # A light one may become one with another while their cluster is still too long to be one.
         for extent in (radius, reach(self.problem, self.tolerance)):
             group = linked(self.problem.space, measure.points, extent)

@@ -203,7 +203,7 @@ def _from_particles(
     # Tokens still on their way to a cluster are no clusters yet, unless they hardly move.
     if groups.mass[groups.met].sum() < 0.5:
         moved = here.largest_step(time, state) * np.abs(here.rhs(time, state)).max()
-        if moved > _AT_REST * cluster_radius(problem.kernel.beta):
+        if moved > _AT_REST * cluster_radius(problem.beta):
             return None
     points, weights, _ = gathered(measure, groups)
     why = f"{len(measure.points)} tokens have met in {len(weights)} places"

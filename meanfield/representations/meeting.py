@@ -82,7 +82,7 @@ def reach(problem: Problem, tolerance: float) -> float:
     7.45356e-07
     """
     resolved = math.sqrt(8.0 * _SHARE * tolerance) / problem.moment_degree
-    return min(resolved, _WITHIN * cluster_radius(problem.kernel.beta))
+    return min(resolved, _WITHIN * cluster_radius(problem.beta))
 
 
 def groups_of(problem: Problem, measure: Measure, extent: float, *, chains: bool = False) -> Groups:
@@ -133,7 +133,7 @@ def narrow_groups(problem: Problem, measure: Measure, tolerance: float) -> Group
     (k reach)^2 / 8, as where each is no longer than that.
     """
     space, points, mass = measure.manifold, measure.points, measure.mass
-    radius = cluster_radius(problem.kernel.beta)
+    radius = cluster_radius(problem.beta)
     inside = dense(space, points, mass, radius, tolerance)
     if mass[~inside].sum() > tolerance:
         everything = np.zeros(len(mass), dtype=np.int64)
@@ -183,7 +183,9 @@ def _own_rates(
     problem: Problem, scale: float, field: MeanField, places: FloatArray, mass: FloatArray
 ) -> FloatArray:
     """Rate strength a(1) M / Z at which each group would fall together if it were alone."""
-    attraction = scale * problem.flow.strength * float(problem.kernel.attention(np.ones(1))[0])
+    attraction = (
+        scale * problem.flow.strength * float(problem.zonal.kernel.attention(np.ones(1))[0])
+    )
     rates = attraction * mass
     if field.partition is None:
         return rates

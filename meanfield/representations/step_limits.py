@@ -55,7 +55,7 @@ def contraction_rate(problem: Problem) -> float:
     1.0
     """
     flow = problem.flow
-    return abs(flow.strength) * (1.0 if flow.normalized else problem.kernel.largest_attention)
+    return abs(flow.strength) * (1.0 if flow.normalized else problem.zonal.kernel.largest_attention)
 
 
 def linear_rate(problem: Problem) -> float:

@@ -163,7 +163,7 @@ def _counts(problem: Problem, tokens: int, seed: int, samples: range) -> IntArra
 def _sampler(problem: Problem, tokens: int) -> _Sampler:
     onset, end = onset_time(problem, tokens), counting_time(problem, tokens)
     dimension = problem.manifold.dimension
-    degree = problem.kernel.degree(dimension, _TOLERANCE)
+    degree = problem.zonal.kernel.degree(dimension, _TOLERANCE)
     rates = growth_rates(problem, degree)
     number = np.ones(degree + 1) * (2.0 if dimension == 1 else 2.0 * np.arange(degree + 1) + 1.0)
     number[0] = 0.0

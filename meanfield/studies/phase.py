@@ -188,7 +188,7 @@ def onset(branch: Branch) -> PhasePoint:
         If the branch overhangs and has no transition.
     """
     problem, critical = branch.problem, float(branch.values[0])
-    beta, known = problem.kernel.beta, problem.has_free_energy
+    beta, known = problem.zonal.kernel.beta, problem.has_free_energy
     transition, jump = (critical, 0.0) if known else (None, None)
     turn, equal = _largest(branch, "saddle_node"), _largest(branch, "transition")
     overhangs = turn is not None and turn.value > (1.0 + _PROMISED) * critical
@@ -251,7 +251,9 @@ def phase_diagram(
         branches = followed(branches, len(problems), "phase")
     points = tuple(onset(branch) for branch in branches)
     # The linear kernel is the exponential one of beta = 0.
-    kernel = next((each.kernel for each in problems if each.kernel.name != "linear"), None)
+    kernel = next(
+        (each.zonal.kernel for each in problems if each.zonal.kernel.name != "linear"), None
+    )
     return PhaseDiagram(
         manifold=problems[0].manifold.name,
         kernel="linear" if kernel is None else kernel.name,
@@ -273,13 +275,13 @@ def _tricritical(
     """Where the order changes: in closed form, or between two of these problems."""
     from scipy.optimize import brentq
 
-    exponential = [each for each in problems if each.kernel.name == "exponential"]
+    exponential = [each for each in problems if each.zonal.kernel.name == "exponential"]
     if not exponential:
         return None
     flow = exponential[0].flow
     if flow.strength > 0 and not flow.normalized:
         return tricritical_beta(exponential[0].manifold)
-    betas = sorted(each.kernel.beta for each in exponential)
+    betas = sorted(each.beta for each in exponential)
     for low, high in itertools.pairwise(betas):
         ends = [branch_direction(problem_at(beta)) for beta in (low, high)]
         if np.all(np.isfinite(ends)) and ends[0] * ends[1] < 0:

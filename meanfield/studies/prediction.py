@@ -242,7 +242,7 @@ class ClusterPrediction:
 
     def __repr__(self) -> str:
         """One line: the answer, and to what."""
-        where = f"on the {self.problem.manifold.name}, {self.problem.kernel!r}"
+        where = f"on the {self.problem.manifold.name}, {self.problem.zonal.kernel!r}"
         note = f"; note: {self.note}" if self.note else ""
         return f"ClusterPrediction({self}; {where}; tokens: {self.tokens_told}{note})"
 
@@ -329,7 +329,7 @@ def predict_clusters(
     # Complains of too few tokens before anything is sampled.
     time, variances = onset_time(own, count), potential_variances(own, count)
     dimension, degree = own.manifold.dimension, len(variances) - 1
-    check_degree(dimension, degree, own.kernel.beta)
+    check_degree(dimension, degree, own.beta)
     if dominant_degree(own) is None:
         none = CountLaw({0: 1.0}, 0.0, 0.0)
         return ClusterPrediction(own, count, none, none if corrected else None, seed)

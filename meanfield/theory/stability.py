@@ -50,7 +50,7 @@ def couplings(problem: Problem, max_degree: int) -> FloatArray:
     >>> couplings(mf.Problem(mf.Circle(), mf.linear()), 2)
     array([0. , 0.5, 0. ])
     """
-    return problem.zonal.couplings(max_degree)
+    return problem.isotropic.couplings(max_degree)
 
 
 @checked
@@ -90,7 +90,7 @@ def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
         max_degree = max(12, 2 * (dominant_degree(problem) or 0) + 4)
     at_least(0, max_degree=max_degree)
     at_most(LARGEST_DEGREE, max_degree=max_degree)
-    return problem.zonal.growth_rates(max_degree)
+    return problem.isotropic.growth_rates(max_degree)
 
 
 @checked
@@ -103,13 +103,13 @@ def dominant_degree(problem: Problem) -> int | None:
     >>> mf.dominant_degree(mf.Problem(mf.Circle(), mf.exponential(beta=7.0)))
     4
     """
-    return problem.zonal.dominant_degree
+    return problem.isotropic.dominant_degree
 
 
 @checked
 def growth_rate_max(problem: Problem) -> float:
     """Largest growth rate over all degrees l >= 1, in scaled time; may be negative."""
-    return float(growth_rates(problem, max(problem.zonal.degree, 1))[1:].max())
+    return float(growth_rates(problem, max(problem.isotropic.degree, 1))[1:].max())
 
 
 @checked
@@ -122,7 +122,7 @@ def critical_diffusivity(problem: Problem) -> float:
     >>> mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.linear()))
     0.5
     """
-    return max(0.0, float(couplings(problem, max(problem.zonal.degree, 1))[1:].max()))
+    return max(0.0, float(couplings(problem, max(problem.isotropic.degree, 1))[1:].max()))
 
 
 def critical_degree(problem: Problem) -> int:
@@ -147,7 +147,7 @@ def critical_degree(problem: Problem) -> int:
             "no transition: uniform is stable at every diffusivity, as no degree grows with "
             f"strength = {problem.zonal.strength:g}. Change the sign of the strength or of beta."
         )
-    coupling = couplings(problem, max(problem.zonal.degree, 1))
+    coupling = couplings(problem, max(problem.isotropic.degree, 1))
     return int(np.argmax(coupling >= (1.0 - TIE) * critical))
 
 

@@ -28,8 +28,7 @@ def time_name(unit: str) -> str:
 
 def paper_time_factor(problem: Problem) -> float:
     """Paper time per scaled time; underflows to 0 for |beta| above 745."""
-    zonal = problem.zonal
-    return 1.0 if zonal.normalized else float(np.exp(-zonal.kernel.log_scale))
+    return 1.0 if problem.flow.normalized else float(np.exp(-problem.log_scale))
 
 
 def papers_kappa(problem: Problem, diffusivity: float) -> float | None:
@@ -58,7 +57,7 @@ def time_unit(problem: Problem, unit: str) -> float:
     7.389056
     """
     rate = growth_rate_max(problem) if unit == "growth" else 0.0
-    return unit_length(unit, paper_time_factor(problem), rate, problem.zonal.kernel.beta)
+    return unit_length(unit, paper_time_factor(problem), rate, problem.beta)
 
 
 def unit_length(unit: str, paper_time_factor: float, growth_rate_max: float, beta: float) -> float:

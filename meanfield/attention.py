@@ -1,0 +1,281 @@
+"""Attention with matrices: heads of queries, keys and values, and how weights are normalised.
+
+A token at x scores one at y by beta <Q x, K y> = beta x^T B y, B = Q^T K, and is drawn to V y:
+
+    v(x) = P_x sum_h V_h int e^{beta x^T B_h y} y mu_h(dy) / z_h(x)
+
+    "none"      (USA)   mu_h = mu, z = e^{s}, s the largest beta |B_h|_2
+    "softmax"   (SA)    mu_h = mu, z_h(x) = int e^{beta x^T B_h y} dmu(y)
+    "sinkhorn"          the same with mu_h = w_h mu, w_h such that what every token gives is 1 too
+
+P_x projects to the tangent space. Matrices act on points, never on measures: B^T x is where
+the measure is asked. One head that multiplies by numbers alone is a `Kernel` with a `Flow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import checked
+from meanfield.flows import Flow
+from meanfield.kernels import Kernel, exponential, linear
+
+Normalization = Literal["none", "softmax", "sinkhorn"]
+
+NORMALIZATIONS: tuple[Normalization, ...] = ("none", "softmax", "sinkhorn")
+"""How weights are normalised: USA, SA, doubly stochastic."""
+
+# Larger ones overflow in products; those of transformers are below 100.
+_LARGEST_ENTRY = 1e8
+
+
+def _plain(name: str, matrix: Any) -> Any:
+    """A matrix as it compares and prints: a number, a tuple (diagonal), or a tuple of rows."""
+    try:
+        array = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must be a number, a diagonal or rows of equal length, got {matrix!r}."
+        ) from None
+    if array.ndim > 2 or array.size == 0:
+        raise ValueError(
+            f"{name} has shape {array.shape}, expected a number, a diagonal (d,) or rows (k, d)."
+        )
+    wrong = array[~(np.abs(array) <= _LARGEST_ENTRY)]
+    if len(np.atleast_1d(wrong)):
+        raise ValueError(
+            f"{name} holds {np.atleast_1d(wrong)[0]:g}, expected finite numbers up to "
+            f"{_LARGEST_ENTRY:g}."
+        )
+    rows = array.tolist()
+    return tuple(map(tuple, rows)) if array.ndim == 2 else tuple(rows) if array.ndim else rows
+
+
+def _matrix(name: str, plain: Any, d: int, *, square: bool) -> FloatArray:
+    """The matrix on R^d that a number, a diagonal or rows stand for."""
+    array = np.asarray(plain, dtype=np.float64)
+    if array.ndim == 0:
+        return float(array) * np.eye(d)
+    if array.ndim == 1:
+        if len(array) != d:
+            raise ValueError(f"{name} has {len(array)} numbers on its diagonal, expected {d}.")
+        return np.diag(array)
+    if array.shape[1] != d or (square and array.shape[0] != d):
+        rows = d if square else "k"
+        raise ValueError(f"{name} has shape {array.shape}, expected ({rows}, {d}) for tokens in "
+                         f"R^{d}.")  # fmt: skip
+    return array
+
+
+@checked
+@dataclass(frozen=True)
+class Head:
+    """Query, key and value matrices of one head.
+
+    A number c stands for c times the identity, d numbers for a diagonal, rows for a matrix.
+
+    Attributes
+    ----------
+    query, key : number or array, (d,) or (k, d)
+        Given. Q and K; only B = Q^T K enters.
+    value : number or array, (d,) or (d, d)
+        Given. V.
+    score : number or array, (d,) or (d, d); optional
+        Given. B itself, instead of query and key.
+    beta : float, optional
+        Given. This head's inverse temperature; None is that of the attention.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a matrix is none, not finite, or both score and query or key are given.
+
+    Examples
+    --------
+    >>> Head(score=[1.0, -1.0], value=[[0, -1], [1, 0]])
+    Head(score=(1.0, -1.0), value=((0.0, -1.0), (1.0, 0.0)))
+    """
+
+    query: ArrayLike = 1.0
+    key: ArrayLike = 1.0
+    value: ArrayLike = 1.0
+    score: ArrayLike | None = None
+    beta: float | None = None
+
+    def __post_init__(self) -> None:
+        """Matrices as plain tuples, which compare."""
+        for name in ("query", "key", "value", "score"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, _plain(name, given))
+        given = [name for name in ("query", "key") if getattr(self, name) != 1.0]
+        if self.score is not None and given:
+            raise ValueError(
+                f"a head has both score and {given[0]}: score is Q^T K itself, give one of them."
+            )
+
+    def __repr__(self) -> str:
+        """What makes it again."""
+        usual = {"query": 1.0, "key": 1.0, "value": 1.0, "score": None, "beta": None}
+        names = ("query", "key", "score", "value", "beta")
+        given = {n: getattr(self, n) for n in names if getattr(self, n) != usual[n]}
+        return f"Head({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+
+class HeadMatrices(NamedTuple):
+    """A head on R^d: its score x^T B y, beta included, and its value, strength included."""
+
+    score: FloatArray
+    value: FloatArray
+
+    @property
+    def sharpness(self) -> float:
+        """Largest score |B|_2 of two unit vectors: what beta is to Q = K = 1."""
+        return float(np.linalg.norm(self.score, 2))
+
+    @property
+    def multiples(self) -> tuple[float, float] | None:
+        """Numbers (b, c) with B = b 1 and V = c 1, None if there are none."""
+        numbers = []
+        for matrix in self:
+            if not np.array_equal(matrix, matrix[0, 0] * np.eye(len(matrix))):
+                return None
+            numbers.append(float(matrix[0, 0]))
+        return numbers[0], numbers[1]
+
+
+@checked
+@dataclass(frozen=True, init=False)
+class Attention:
+    """Attention of one or several heads: what stands in a `Problem` in the place of a kernel.
+
+    Attributes
+    ----------
+    heads : sequence of Head
+        Given. Each has weights of its own, normalised on their own.
+    normalization : str
+        Given. "none" (USA), "softmax" (SA) or "sinkhorn": doubly stochastic, what a token gives is
+        normalised as what it takes is.
+    beta : float, optional
+        Given. Inverse temperature of the heads without their own.
+    strength : float
+        Given. Multiplies all values.
+    diffusivity : float
+        Given, in scaled time, not negative. Multiplies the Laplacian.
+
+    Raises
+    ------
+    ValueError
+        If there is no head, or one has no beta.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> turning = mf.Attention([mf.Head(value=[[0, -1], [1, 0]])], beta=4.0)
+    >>> mf.Problem(mf.Circle(), turning)
+    Problem(Circle(), Attention([Head(value=((0.0, -1.0), (1.0, 0.0)))], beta=4.0), uniform())
+
+    One head of numbers is a kernel with a flow:
+
+    >>> mf.Problem(mf.Circle(), mf.Attention([mf.Head(query=2.0)], beta=3.0))
+    Problem(Circle(), exponential(beta=6.0), SA, uniform())
+    """
+
+    heads: tuple[Head, ...]
+    normalization: Normalization
+    beta: float | None
+    strength: float
+    diffusivity: float
+
+    def __init__(
+        self,
+        heads: Sequence[Head] = (Head(),),
+        normalization: Normalization = "softmax",
+        *,
+        beta: float | None = None,
+        strength: float = 1.0,
+        diffusivity: float = 0.0,
+    ) -> None:
+        """Keep what was given, once it is known to mean something."""
+        if len(heads) == 0:
+            raise ValueError("an attention needs a head: mf.Head() is Q = K = V = 1.")
+        Flow(strength=strength, diffusivity=diffusivity)
+        for number, head in enumerate(heads, 1):
+            if head.beta is None and beta is None:
+                raise ValueError(f"head {number} has no beta: give it, or that of the attention.")
+        given = (tuple(heads), normalization, beta, strength, diffusivity)
+        for name, value in zip(self.__dataclass_fields__, given, strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def flow(self) -> Flow:
+        """What the attention says of the flow."""
+        return Flow(self.normalization != "none", self.strength, self.diffusivity)
+
+    def matrices(self, d: int) -> tuple[HeadMatrices, ...]:
+        """Scores and values of the heads for tokens in R^d.
+
+        Raises
+        ------
+        ValueError
+            If a matrix does not fit.
+        """
+        return _matrices(self, d)
+
+    def sharpness(self, d: int) -> float:
+        """Largest score of two unit vectors, over the heads."""
+        return max(head.sharpness for head in self.matrices(d))
+
+    def zonal(self, d: int) -> tuple[Kernel, Flow] | None:
+        """Kernel and flow that say the same, of one head of numbers; None if there are none."""
+        heads = self.matrices(d)
+        if len(heads) > 1 or self.normalization == "sinkhorn":
+            return None
+        multiples = heads[0].multiples
+        if multiples is None or multiples[1] == 0.0:
+            return None
+        beta, strength = multiples
+        flow = Flow(self.normalization == "softmax", strength, self.diffusivity)
+        return exponential(beta) if beta else linear(), flow
+
+    def __repr__(self) -> str:
+        """What makes it again."""
+        text = f"Attention({list(self.heads)!r}"
+        if self.normalization != "softmax":
+            text += f", {self.normalization!r}"
+        for name, usual in (("beta", None), ("strength", 1.0), ("diffusivity", 0.0)):
+            if getattr(self, name) != usual:
+                text += f", {name}={getattr(self, name)!r}"
+        return f"{text})"
+
+
+@lru_cache(maxsize=64)
+def _matrices(attention: Attention, d: int) -> tuple[HeadMatrices, ...]:
+    built = []
+    for number, head in enumerate(attention.heads, 1):
+        label = f"head {number}: "
+        if head.score is None:
+            query = _matrix(f"{label}query", head.query, d, square=False)
+            key = _matrix(f"{label}key", head.key, d, square=False)
+            if len(query) != len(key):
+                raise ValueError(
+                    f"{label}query has {len(query)} rows and key {len(key)}, expected as many: "
+                    "the score is <Q x, K y>."
+                )
+            score = query.T @ key
+        else:
+            score = _matrix(f"{label}score", head.score, d, square=True)
+        value = attention.strength * _matrix(f"{label}value", head.value, d, square=True)
+        beta = attention.beta if head.beta is None else head.beta
+        score = (beta or 0.0) * score
+        for matrix in (score, value):
+            matrix.setflags(write=False)
+        built.append(HeadMatrices(score, value))
+    return tuple(built)
