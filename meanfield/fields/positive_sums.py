@@ -27,11 +27,8 @@ MOST_PAIRED_NODES = 5_000
 
 def sums_pairs(problem: Problem, count: int) -> bool:
     """Whether the velocity of this many nodes is summed over pairs: Z may be lost, they are few."""
-    return (
-        sees_far(problem)
-        and problem.zonal.kernel.log_slope is not None
-        and count <= MOST_PAIRED_NODES
-    )
+    known = problem.zonal.kernel.log_slope is not None
+    return sees_far(problem) and known and count <= MOST_PAIRED_NODES
 
 
 def noise_share(

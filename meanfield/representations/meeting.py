@@ -183,9 +183,8 @@ def _own_rates(
     problem: Problem, scale: float, field: MeanField, places: FloatArray, mass: FloatArray
 ) -> FloatArray:
     """Rate strength a(1) M / Z at which each group would fall together if it were alone."""
-    attraction = (
-        scale * problem.flow.strength * float(problem.zonal.kernel.attention(np.ones(1))[0])
-    )
+    own = float(problem.zonal.kernel.attention(np.ones(1))[0])
+    attraction = scale * problem.flow.strength * own
     rates = attraction * mass
     if field.partition is None:
         return rates

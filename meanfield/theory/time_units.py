@@ -28,7 +28,7 @@ def time_name(unit: str) -> str:
 
 def paper_time_factor(problem: Problem) -> float:
     """Paper time per scaled time; underflows to 0 for |beta| above 745."""
-    return 1.0 if problem.flow.normalized else float(np.exp(-problem.log_scale))
+    return float(np.exp(-problem.log_scale))
 
 
 def papers_kappa(problem: Problem, diffusivity: float) -> float | None:
