@@ -100,7 +100,7 @@ def test_signatures_survive() -> None:
     [
         (("circle", K), r"manifold, such as mf.Circle\(\) or mf.Sphere\(\), got 'circle' \(str\)"),
         ((mf.Circle, K), r"got the class Circle; write Circle\(\), with brackets"),
-        ((C, 5.0), r"kernel must be a kernel, such as mf.exponential\(beta=9.0\), got 5.0"),
+        ((C, 5.0), r"kernel must be a kernel, such as mf.exponential\(beta=9.0\) or an .*got 5.0"),
         ((C, mf.exponential), r"got the function exponential; write exponential\(...\), with br"),
         ((K, C), r"manifold must .*; the order is Problem\(manifold, kernel, flow, initial\)"),
         ((C, K, "SA"), r"flow must be a flow: mf.USA, mf.SA or mf.Flow\(...\), got 'SA'"),

@@ -34,6 +34,12 @@ class Grid(Protocol):
     def gradient(self, coefficients: ModalArray) -> FloatArray:
         """Gradient at the nodes of a field given by its coefficients."""
 
+    def project(self, components: FloatArray) -> FloatArray:
+        """Tangential part, as nodal vectors are, of (d, n) vectors of R^d at the nodes.
+
+        On the circle also of (1, n), which are tangential already.
+        """
+
     def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ModalArray:
         """Coefficients of the divergence of a nodal vector field; degree 0 is exactly 0.
 

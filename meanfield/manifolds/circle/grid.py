@@ -84,6 +84,13 @@ class CircleGrid:
         """Derivative at the nodes."""
         return self.to_nodal(1j * np.arange(len(coefficients)) * coefficients)
 
+    def project(self, components: FloatArray) -> FloatArray:
+        """Velocities along the circle of (2, n) vectors at the nodes; (1, n) are such already."""
+        if len(components) == 1:
+            return components[0]
+        t = self.points
+        return np.asarray(np.cos(t) * components[1] - np.sin(t) * components[0])
+
     def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ComplexArray:
         """Coefficients of the derivative of a nodal flux; the one of degree 0 is exactly 0."""
         degree = self.max_degree if max_degree is None else max_degree
