@@ -26,11 +26,10 @@ from meanfield.outputs.recorder import conclude, record
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.representations import REPRESENTATIONS, represent
-from meanfield.runs import Run, problem_attributes
+from meanfield.runs import Run, known_rates, problem_attributes
 from meanfield.simulation import Evolution, evolve, is_one_cluster
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import RUNNING, is_cut_short
-from meanfield.theory.stability import growth_rates
 from meanfield.version import __version__
 
 # Sections and keys in which a resumed run may differ from the one it continues.
@@ -149,7 +148,7 @@ def recorded(
         spent = WallTime()
         # As for what follows, `trajectory` and `observe`: one BLAS thread, for the last bits.
         with spent.during("setup"), one_blas_thread():
-            rates = growth_rates(problem)
+            rates = known_rates(problem)
             continued = None
             if exists and resume:
                 continued = _continuation(evolution, kept, output, rates)

@@ -134,18 +134,24 @@ class IsotropicHeads(Isotropic):
     diffusivity: float
 
     @property
+    def weighted(self) -> tuple[tuple[float, float], ...]:
+        """Heads (b, c) with c times their largest weight, 1 if they are normalised."""
+        if self.normalization != "none":
+            return self.heads
+        largest = max(abs(b) for b, _ in self.heads)
+        return tuple((b, c * float(np.exp(abs(b) - largest))) for b, c in self.heads)
+
+    @property
     def degree(self) -> int:
         """Largest degree that carries one of the kernels."""
         return max(_kernel(b).degree(self.dimension) for b, _ in self.heads)
 
     def couplings(self, max_degree: int) -> FloatArray:
         """Couplings A_l, summed over heads; degree 0 moves nothing and is 0."""
-        largest = max(abs(b) for b, _ in self.heads)
         coupling = np.zeros(max_degree + 1)
-        for b, strength in self.heads:
+        for b, strength in self.weighted:
             if self.normalization == "none":
                 felt = _kernel(b).potential_multipliers(self.dimension, max_degree)
-                felt = np.exp(abs(b) - largest) * felt
             else:
                 felt = _kernel(b).normalized_multipliers(self.dimension, max_degree)
                 if self.normalization == "sinkhorn":
@@ -287,6 +293,22 @@ class Problem:
                 dimension, diffusivity = self.manifold.dimension, self.flow.diffusivity
                 return IsotropicHeads(dimension, known, of.normalization, diffusivity)
         return self.zonal
+
+    @property
+    def isotropic_bound(self) -> IsotropicHeads:
+        """Heads of numbers as large as the matrices: their rates have the size of those of these.
+
+        Raises
+        ------
+        ValueError
+            If the problem has a kernel.
+        """
+        of = self.attention
+        if of is None:
+            raise ValueError("the problem has a kernel, no heads.")
+        numbers = [(h.sharpness, float(np.linalg.norm(h.value, 2))) for h in of.matrices(self._d)]
+        dimension, diffusivity = self.manifold.dimension, self.flow.diffusivity
+        return IsotropicHeads(dimension, tuple(numbers), of.normalization, diffusivity)
 
     @property
     def is_isotropic(self) -> bool:

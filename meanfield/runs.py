@@ -6,6 +6,7 @@ A `Run` knows no file and no solver. `collect` makes one from a stream of snapsh
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -365,9 +366,14 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "strength": problem.flow.strength,
         "diffusivity": problem.flow.diffusivity,
         "paper_time_factor": paper_time_factor(problem),
-        "growth_rate_max": growth_rate_max(problem),
+        "growth_rate_max": growth_rate_max(problem) if problem.is_isotropic else math.nan,
         "initial": problem.initial.name,
     }
+
+
+def known_rates(problem: Problem) -> FloatArray:
+    """Growth rates that a run stores: by degree, or degree 0 alone where degrees are coupled."""
+    return growth_rates(problem) if problem.is_isotropic else np.zeros(1)
 
 
 def collect(
@@ -414,7 +420,7 @@ def assembled(
         representation=tuple(s.representation for s in snapshots),
         measures=tuple(s.measure for s in snapshots),
         attributes=problem_attributes(problem) | dict(attributes),
-        growth_rates=growth_rates(problem),
+        growth_rates=known_rates(problem),
         events=tuple(event for s in snapshots for event in s.events),
         given_problem=problem,
         checkpoint=snapshots[-1].checkpoint if snapshots else None,

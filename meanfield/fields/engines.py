@@ -13,13 +13,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol
 
+import numpy as np
+
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.kernels import Kernel
 from meanfield.manifolds.manifold import Manifold, of_space
 
 
-def transport(felt: Interaction, max_degree: int) -> Transport:
+def transport(felt: Interaction | HeadsInteraction, max_degree: int) -> Transport:
     """Transport of densities of a degree by the field that they create.
 
         -div(f grad Phi / Z),    Phi_l = w_l f_l,    Z_l = a_l f_l
@@ -27,7 +30,23 @@ def transport(felt: Interaction, max_degree: int) -> Transport:
     Without a_l, Z = 1, and then f without its mean is what moves if the second argument of the
     function, `perturbation`, is true.
     """
+    if isinstance(felt, HeadsInteraction):
+        return _heads_transport(felt, max_degree)
     return _engines(felt.manifold).transport(felt, max_degree)
+
+
+def _heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
+    """The same for heads, on the grid of that degree."""
+    grid = felt.manifold.grid(max_degree)
+
+    def transport(density: ModalArray, perturbation: bool) -> ModalArray:
+        # What is not finite stays so, and the stepper rejects the step.
+        with np.errstate(all="ignore"):
+            flux, _ = felt.of_density(density).on_nodes(grid)
+            flux = flux * grid.to_nodal(density)
+            return np.negative(grid.divergence(flux))
+
+    return transport
 
 
 def advection(

@@ -23,6 +23,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.attention import HeadMatrices
+from meanfield.fields import head_pairs
 from meanfield.fields.mean_field import floored
 from meanfield.kernels import exponential
 from meanfield.manifolds.grid import Grid
@@ -340,6 +341,45 @@ class HeadsInteraction:
     def of_points(self, points: FloatArray, weights: FloatArray | None) -> HeadsField:
         """Field of weighted points; weights None means equal."""
         return self.field(self.manifold.moments(points, weights, self.degree))
+
+    def pair_velocity(
+        self, points: FloatArray, weights: FloatArray | None, targets: FloatArray | None = None
+    ) -> FloatArray:
+        """Velocity at weighted points, or at targets, in their field, summed over pairs."""
+        masses = self.masses(points, weights)
+        return head_pairs.pair_velocity(
+            self.manifold, self.heads, masses, points, self._unit, targets
+        )
+
+    def pair_velocity_and_divergence(
+        self, points: FloatArray, weights: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Velocity at weighted points in their own field and its divergence, over pairs."""
+        masses = self.masses(points, weights)
+        return head_pairs.pair_velocity_and_divergence(
+            self.manifold, self.heads, masses, points, self._unit
+        )
+
+    def pair_errors(self, points: FloatArray, weights: FloatArray, noise: FloatArray) -> FloatArray:
+        """Relative error of each point's Z where masses err by `noise`, the worst of all heads."""
+        y = self.manifold.vectors(points)
+        worst = np.zeros(len(y))
+        for head in self.heads:
+            z = y @ head.score
+            seen, erring = (
+                head_pairs.tilted(z, y, each).log_partition for each in (weights, noise)
+            )
+            worst = np.maximum(worst, np.exp(np.minimum(erring - seen, 0.0)))
+        return worst
+
+    def masses(self, points: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, ...]:
+        """Masses of points as each head weighs them."""
+        equal = np.broadcast_to(1.0 / len(points), len(points)) if weights is None else weights
+        return (equal,) * len(self.heads)
+
+    @property
+    def _unit(self) -> float | None:
+        return None if self.normalized else self.log_scale
 
 
 @lru_cache(maxsize=16)

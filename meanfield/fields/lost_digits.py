@@ -8,10 +8,15 @@ and Z may be e^{-2 |beta|} where all the mass is: `positive_sums` then takes ove
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.fields.mean_field import MeanField
+from meanfield.attention import Attention
+from meanfield.fields.felt import Field
+from meanfield.manifolds import Manifold
 from meanfield.manifolds.grid import Grid
 from meanfield.problem import Problem
 
@@ -20,10 +25,14 @@ from meanfield.problem import Problem
 ROUNDING_SHARE = 1e-15
 # Kernels whose value at s = 1 is a larger share of their largest lose three digits at most.
 _NEAR = 1e-3
+# Degree of a grid on which the score of a token on itself is seen.
+_SEEN_DEGREE = 12
 
 
 def sees_far(problem: Problem) -> bool:
     """Whether Z may be lost where there is mass: normalised, and a(1) < max |a| / 1000.
+
+    Of heads: some token scores itself by ln 1000 less than what it would score highest.
 
     Examples
     --------
@@ -31,40 +40,51 @@ def sees_far(problem: Problem) -> bool:
     >>> [sees_far(mf.Problem(mf.Circle(), mf.exponential(b), mf.SA)) for b in (9.0, -3.0, -9.0)]
     [False, False, True]
     """
+    if problem.attention is not None:
+        own = _own_score(problem.attention, problem.space)
+        return problem.flow.normalized and own < float(np.log(_NEAR))
     kernel = problem.zonal.kernel
     here = float(np.abs(kernel.attention(np.ones(1))[0]))
     return problem.flow.normalized and here < _NEAR * kernel.largest_attention
 
 
-def lost_share(field: MeanField, partition: FloatArray, masses: FloatArray) -> float:
-    """Mean relative error of Z as a series, int (rounding S / Z) dmu: 1 if all is lost; 0 if Z = 1.
+@lru_cache(maxsize=16)
+def _own_score(attention: Attention, space: Manifold) -> float:
+    """Least x^T S x - |S^T x| over tokens x and heads: their own score, below the best there is."""
+    x = space.vectors(space.grid(_SEEN_DEGREE).points)
+    seen = [x @ head.score for head in attention.matrices(x.shape[1])]
+    return float(min(((z * x).sum(axis=1) - np.sqrt((z * z).sum(axis=1))).min() for z in seen))
 
-    `partition` has its values at the nodes, `masses` the masses there. Velocities are wrong by
-    as much.
+
+def relative_errors(field: Field, values: Callable[[ModalArray], FloatArray]) -> FloatArray | float:
+    """Relative error of Z as a series, rounding S / Z, at most 1, where `values` evaluates.
+
+    Velocities are wrong by as much. The largest of all heads; 0 where Z = 1.
     """
-    if field.partition is None:
-        return 0.0
+    worst: FloatArray | float = 0.0
     space = field.manifold
-    sizes = space.sizes_by_degree(field.partition)
-    degrees = np.arange(len(sizes))
-    # |sum_m g_lm Y_lm| <= sqrt(2 l + 1) |g_l| on the sphere.
-    largest = float(sizes @ (2.0 * degrees + 1.0) ** (0.5 * (space.dimension - 1)))
-    noise = ROUNDING_SHARE * largest
-    return float(np.maximum(masses, 0.0) @ (noise / np.maximum(partition, noise)))
+    for partition in field.partitions:
+        sizes = space.sizes_by_degree(partition)
+        degrees = np.arange(len(sizes))
+        # |sum_m g_lm Y_lm| <= sqrt(2 l + 1) |g_l| on the sphere.
+        largest = float(sizes @ (2.0 * degrees + 1.0) ** (0.5 * (space.dimension - 1)))
+        noise = ROUNDING_SHARE * largest
+        worst = np.maximum(worst, noise / np.maximum(values(partition), noise))
+    return worst
 
 
-def lost_share_at(field: MeanField, points: FloatArray, weights: FloatArray | None) -> float:
-    """As `lost_share`, at scattered points; weights None means equal."""
-    if field.partition is None:
+def lost_share_at(field: Field, points: FloatArray, weights: FloatArray | None) -> float:
+    """Mean relative error of Z as a series, int (rounding S / Z) dmu: 1 if all is lost."""
+    if not field.partitions:
         return 0.0
+    errors = relative_errors(field, lambda partition: field.manifold.evaluate(partition, points))
     masses = np.broadcast_to(1.0 / len(points), len(points)) if weights is None else weights
-    return lost_share(field, field.manifold.evaluate(field.partition, points), masses)
+    return float(masses @ errors)
 
 
-def lost_share_of_density(
-    problem: Problem, field: MeanField, grid: Grid, density: ModalArray
-) -> float:
-    """As `lost_share`, of a density on its grid; 0 if Z is nowhere small where there is mass."""
-    if field.partition is None or not sees_far(problem):
+def lost_share_of_density(problem: Problem, field: Field, grid: Grid, density: ModalArray) -> float:
+    """As `lost_share_at`, of a density on its grid; 0 if Z is nowhere small where there is mass."""
+    if not field.partitions or not sees_far(problem):
         return 0.0
-    return lost_share(field, grid.to_nodal(field.partition), grid.to_nodal(density) * grid.weights)
+    masses = np.maximum(grid.to_nodal(density) * grid.weights, 0.0)
+    return float(masses @ relative_errors(field, grid.to_nodal))

@@ -59,6 +59,11 @@ class MeanField:
     partition: ModalArray | None
     partition_slope: float | None = None
 
+    @property
+    def partitions(self) -> tuple[ModalArray, ...]:
+        """Coefficients of what velocities are divided by."""
+        return () if self.partition is None else (self.partition,)
+
     def velocity(self, points: FloatArray) -> FloatArray:
         """Velocity grad Phi / Z at scattered points."""
         return self.manifold.gradient(self.potential, points, self.partition, self.partition_slope)
@@ -133,6 +138,14 @@ class Interaction:
             return MeanField(self.manifold, potential, None)
         partition = self.manifold.convolve(self.attention_multipliers, moments)
         return MeanField(self.manifold, potential, partition, self.partition_slope)
+
+    def of_density(self, density: ModalArray) -> MeanField:
+        """Mean field of a density."""
+        return self.field(density)
+
+    def of_points(self, points: FloatArray, weights: FloatArray | None) -> MeanField:
+        """Mean field of weighted points; weights None means equal."""
+        return self.field(self.manifold.moments(points, weights, self.degree))
 
 
 def interaction(problem: Problem, degree: int | None = None) -> Interaction:

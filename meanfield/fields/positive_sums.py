@@ -15,8 +15,9 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.compute.threads import map_chunks
 from meanfield.fields import PAIRS_AT_ONCE
+from meanfield.fields.felt import Field
+from meanfield.fields.heads import heads_interaction
 from meanfield.fields.lost_digits import ROUNDING_SHARE, sees_far
-from meanfield.fields.mean_field import MeanField
 from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density
 from meanfield.problem import Problem
@@ -27,7 +28,7 @@ MOST_PAIRED_NODES = 5_000
 
 def sums_pairs(problem: Problem, count: int) -> bool:
     """Whether the velocity of this many nodes is summed over pairs: Z may be lost, they are few."""
-    known = problem.zonal.kernel.log_slope is not None
+    known = problem.attention is not None or problem.zonal.kernel.log_slope is not None
     return sees_far(problem) and known and count <= MOST_PAIRED_NODES
 
 
@@ -47,15 +48,18 @@ def noise_share(
         return 0.0
     sizes = problem.space.sizes_by_degree(initial.coefficients)
     noise = (ROUNDING_SHARE * sizes.sum() + error) * cells.weights
+    if problem.attention is not None:
+        errors = heads_interaction(problem).pair_errors(points, masses, noise)
+        return float(masses @ np.minimum(errors, 1.0))
     sums = _sums(problem, problem.space.vectors(points), np.column_stack([masses, noise]))
     return float(masses @ np.minimum(sums[:, 1] / sums[:, 0], 1.0))
 
 
-def velocity(
-    problem: Problem, field: MeanField, points: FloatArray, masses: FloatArray
-) -> FloatArray:
+def velocity(problem: Problem, field: Field, points: FloatArray, masses: FloatArray) -> FloatArray:
     """Velocity of weighted nodes in their own field, summed over pairs where that is needed."""
     if sums_pairs(problem, len(points)):
+        if problem.attention is not None:
+            return heads_interaction(problem).pair_velocity(points, masses)
         return mean_velocity(problem, points, masses)[0]
     return field.velocity(points)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields import engines
-from meanfield.fields.lost_digits import lost_share_at, sees_far
-from meanfield.fields.mean_field import Interaction, MeanField
+from meanfield.fields.felt import Felt, Field
+from meanfield.fields.heads import HeadsInteraction
+from meanfield.fields.lost_digits import lost_share_at, relative_errors, sees_far
+from meanfield.fields.mean_field import Interaction
 from meanfield.problem import Problem
 
 MOST_PAIRED = 10_000
@@ -41,7 +46,7 @@ class TokenField:
     """
 
     problem: Problem
-    felt: Interaction
+    felt: Felt
     weights: FloatArray | None
     tolerance: float
 
@@ -54,16 +59,17 @@ class TokenField:
     def _few(self) -> int:
         return engines.few_points(self.problem.space, self.felt.degree)
 
-    def field(self, points: FloatArray) -> MeanField:
+    def field(self, points: FloatArray) -> Field:
         """Mean field by moments."""
-        moments = self.problem.space.moments(points, self.weights, self.felt.degree)
-        return self.felt.field(moments)
+        return self.felt.of_points(points, self.weights)
 
     def velocity(self, points: FloatArray) -> FloatArray:
         """Velocity of every token."""
         space, felt = self.problem.space, self.felt
         if len(points) < self._few:
             return self._pair_velocity(points)
+        if isinstance(felt, HeadsInteraction):
+            return self._velocity_by_heads(felt, points)
         if not self.far and (self.weights is None or felt.attention_multipliers is None):
             return engines.velocity(felt, points, self.weights)
         field = self.field(points)
@@ -72,12 +78,25 @@ class TokenField:
             if lost_share > _LOST_EARLY * self.tolerance:
                 return self._pair_velocity(points)
         velocity = field.velocity(points)
-        if field.partition is None or self.weights is None:
+        (partition, *_) = (*field.partitions, None)
+        if partition is None or self.weights is None:
             return velocity
         # Far from all mass but their own, which is next to none, tokens see a quotient of two
         # rounding errors. Sums over pairs keep both sums to relative accuracy.
-        lost = space.evaluate(field.partition, points) < _SMALLEST_PARTITION
+        lost = space.evaluate(partition, points) < _SMALLEST_PARTITION
         if lost.any():
+            velocity[lost] = self._pair_velocity(points, points[lost])
+        return velocity
+
+    def _velocity_by_heads(self, felt: HeadsInteraction, points: FloatArray) -> FloatArray:
+        """By moments, but for tokens whose Z is lost in rounding: those by pairs, if few enough."""
+        field = self.field(points)
+        velocity = field.velocity(points)
+        if not felt.normalized or not (self.far or self.weights is not None):
+            return velocity
+        errors = relative_errors(field, lambda z: self.problem.space.evaluate(z, points))
+        lost = np.flatnonzero(errors > _LOST_EARLY * self.tolerance)
+        if len(lost) and len(lost) * len(points) <= MOST_PAIRED**2:
             velocity[lost] = self._pair_velocity(points, points[lost])
         return velocity
 
@@ -88,13 +107,19 @@ class TokenField:
         return lost_share_at(self.field(points), points, self.weights)
 
     def dissipation(self, points: FloatArray) -> float:
-        """Rate int Z |v|^2 dmu / strength at which the energy changes along the flow."""
-        normalized = self.felt.attention_multipliers is not None
-        partition = self.field(points).partition if normalized else None
+        """Rate int Z |v|^2 dmu / strength at which the energy changes along the flow.
+
+        NaN for heads: their energies, where there are any, have rates of their own.
+        """
+        if isinstance(self.felt, HeadsInteraction):
+            return math.nan
+        partition = next(iter(self.field(points).partitions), None)
         velocity = self.velocity(points)
         return dissipation(self.problem, self.felt, partition, points, self.weights, velocity)
 
     def _pair_velocity(self, points: FloatArray, targets: FloatArray | None = None) -> FloatArray:
+        if isinstance(self.felt, HeadsInteraction):
+            return self.felt.pair_velocity(points, self.weights, targets)
         problem, flow = self.problem, self.problem.flow
         return flow.strength * engines.pair_velocity(
             problem.space, problem.zonal.kernel, points, self.weights, flow.normalized, targets

@@ -29,6 +29,10 @@ class Space(Protocol):
     What is stored for a point is the space's own: the circle has angles, spheres unit vectors.
     """
 
+    def __hash__(self) -> int:
+        """Spaces are keys of what is computed once."""
+        ...
+
     @property
     def name(self) -> str:
         """What run files call it."""

@@ -41,7 +41,9 @@ def interaction_energy(problem: Problem, moments: ModalArray) -> float:
     >>> round(uniform * math.exp(5.0) / 10.0, 10)  # I_0(5) / 10
     2.7239871824
     """
-    multipliers = _normalised_multipliers(problem.kernel, problem.manifold.dimension)
+    if problem.attention is not None:
+        return float("nan")
+    multipliers = _normalised_multipliers(problem.zonal.kernel, problem.manifold.dimension)
     space = problem.space
     return space.inner(space.convolve(multipliers, moments), moments)
 
@@ -134,7 +136,7 @@ def free_energy(problem: Problem, measure: Density | Measure, moments: ModalArra
     """
     if not problem.has_free_energy:
         return float("nan")
-    flow, kernel, space = problem.flow, problem.kernel, problem.space
+    flow, kernel, space = problem.flow, problem.zonal.kernel, problem.space
     multipliers = _potential_multipliers(kernel, space.dimension)
     interaction = 0.5 * space.inner(space.convolve(multipliers, moments), moments)
     disorder = flow.diffusivity * -entropy(measure) if flow.diffusivity else 0.0
@@ -162,6 +164,8 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
     1.0
     """
     space, flow = problem.space, problem.flow
+    if problem.attention is not None:
+        return lambda measure, moments: float("nan")
     multipliers = 0.5 * interaction(problem).potential_multipliers
     point = space.moments(np.array([space.origin]), None, len(multipliers) - 1)
     size = space.inner(space.convolve(np.abs(multipliers), point), point)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.fields.mean_field import Interaction, interaction
+from meanfield.fields.felt import Felt, felt_by
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density, Measure
@@ -67,7 +67,7 @@ def spectral_tail(sizes: FloatArray) -> float:
     return float(np.max(sizes[-max(len(sizes) // 10, 1) :]))
 
 
-def watch(felt: Interaction, grid: Grid, coefficients: ModalArray) -> Resolution:
+def watch(felt: Felt, grid: Grid, coefficients: ModalArray) -> Resolution:
     """What is to be seen of a density on its grid, of degree K.
 
     The tail is the largest of the sizes of the top tenth of the degrees and of
@@ -81,7 +81,7 @@ def watch(felt: Interaction, grid: Grid, coefficients: ModalArray) -> Resolution
     space, degree = felt.manifold, grid.max_degree
     # What is not finite is seen in the answer.
     with np.errstate(all="ignore"):
-        field = felt.field(coefficients)
+        field = felt.of_density(coefficients)
         velocity, _ = field.on_nodes(grid)
         values = grid.to_nodal(coefficients)
         fastest = float(np.sqrt(grid.squared_norm(velocity).max()))
@@ -107,4 +107,4 @@ def resolution(problem: Problem, measure: Density | Measure) -> float:
     if isinstance(measure, Measure):
         return float("nan")
     grid = problem.space.grid(measure.max_degree)
-    return watch(interaction(problem), grid, measure.coefficients).tail
+    return watch(felt_by(problem), grid, measure.coefficients).tail

@@ -114,6 +114,9 @@ class AtomRepresentation:
         """
         if self.resting:
             return np.inf
+        if self.problem.attention is not None:
+            # What heads make of a pair is no function of its distance.
+            return self.tokens.largest_step(time, state)
         measure = self.measure(state)
         points = measure.points
         d = self.problem.space.distance(points[:, None], points[None])
@@ -190,6 +193,8 @@ class AtomRepresentation:
         moved = np.abs(self.rhs(time, state)).max() * min(self.largest_step(time, state), _LONGEST)
         if moved == 0.0:
             return True
+        if self.problem.attention is not None:
+            return False
         return bool(moved < _REST) and cluster_rates(self.problem, measure).lifetime == np.inf
 
     def _meeting_clusters(self, measure: Measure) -> list[tuple[int, int]]:

@@ -17,8 +17,9 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
+from meanfield.fields.felt import Felt, Field, felt_by
+from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.lost_digits import lost_share_at, sees_far
-from meanfield.fields.mean_field import Interaction, MeanField, interaction
 from meanfield.fields.positive_sums import mean_velocity, noise_share, sums_pairs, velocity
 from meanfield.fields.tokens import dissipation
 from meanfield.integrators import Stepper
@@ -83,7 +84,7 @@ class CharacteristicsRepresentation:
     tolerance: float
     max_nodes: int
     enough: float = 0.0
-    interaction: Interaction = field(init=False)
+    interaction: Felt = field(init=False)
     base: FloatArray = field(init=False)
     masses: FloatArray = field(init=False)
     scale: FloatArray = field(init=False)
@@ -93,7 +94,7 @@ class CharacteristicsRepresentation:
 
     def __post_init__(self) -> None:
         """Compute what the flow does not change."""
-        felt = interaction(self.problem, felt_degree(self.problem, self.enough))
+        felt = felt_by(self.problem, felt_degree(self.problem, self.enough))
         object.__setattr__(self, "interaction", felt)
         object.__setattr__(self, "contraction", contraction_rate(self.problem))
         object.__setattr__(self, "linear_rate", linear_rate(self.problem))
@@ -116,8 +117,12 @@ class CharacteristicsRepresentation:
         On the sphere d x/dt = |x| v(x / |x|), as for particles.
         """
         points, lengths = self._retracted(state)
+        felt = self.interaction
         if sums_pairs(self.problem, len(points)):
-            velocity, divergence = mean_velocity(self.problem, points, self.masses)
+            if isinstance(felt, HeadsInteraction):
+                velocity, divergence = felt.pair_velocity_and_divergence(points, self.masses)
+            else:
+                velocity, divergence = mean_velocity(self.problem, points, self.masses)
         else:
             velocity, divergence = self._field(points).velocity_and_divergence(points)
         velocity *= self.problem.space.per_point(lengths)
@@ -196,25 +201,25 @@ class CharacteristicsRepresentation:
         The error is the sum over cells of what each does not resolve; the dissipation is
         int Z |v|^2 dmu / strength, dE/dt along the flow.
         """
-        points = self._points(state)
-        field_ = self._field(points)
-        moving = velocity(self.problem, field_, points, self.masses)
-        return {
+        points, felt = self._points(state), self.interaction
+        seen = {
             "nodes": float(len(self.masses)),
             "cells": float(len(self.cells.bounds)),
             "error": float(self._map(state).errors().max(axis=1).sum()),
             "density_min": float(self.density(state).min()),
-            "energy_dissipation": dissipation(
-                self.problem, self.interaction, field_.partition, points, self.masses, moving
-            ),
         }
+        if isinstance(felt, HeadsInteraction):
+            return seen
+        field_ = felt.of_points(points, self.masses)
+        moving = velocity(self.problem, field_, points, self.masses)
+        rate = dissipation(self.problem, felt, field_.partition, points, self.masses, moving)
+        return seen | {"energy_dissipation": rate}
 
     def _on(self, map_: LabelMap | None) -> CharacteristicsRepresentation | None:
         return None if map_ is None else replace(self, state=map_.state(), cells=map_.cells)
 
-    def _field(self, points: FloatArray) -> MeanField:
-        degree = self.interaction.degree
-        return self.interaction.field(self.problem.space.moments(points, self.masses, degree))
+    def _field(self, points: FloatArray) -> Field:
+        return self.interaction.of_points(points, self.masses)
 
     def _lost_share(self, points: FloatArray) -> float:
         """Relative error of velocities by rounding: of Z, or of the masses that make it."""
@@ -262,7 +267,7 @@ def felt_degree(problem: Problem, tolerance: float) -> int:
     >>> [felt_degree(problem, tolerance) for tolerance in (1e-3, 1e-4, 1e-6, 1e-10)]
     [15, 17, 22, 27]
     """
-    if problem.space.dimension == 1 or not tolerance or sees_far(problem):
+    if problem.space.dimension == 1 or not tolerance or problem.attention or sees_far(problem):
         return problem.kernel_degree
     return min(problem.kernel_degree, problem.zonal.kernel.degree(2, tolerance**2))
 

@@ -19,8 +19,10 @@ import numpy as np
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.fields.engines import transport
+from meanfield.fields.felt import Felt, felt_by
+from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.lost_digits import lost_share_of_density
-from meanfield.fields.mean_field import Interaction, Transport, floored, interaction
+from meanfield.fields.mean_field import Interaction, Transport, floored
 from meanfield.integrators import Stepper
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import laplacian_eigenvalues
@@ -76,7 +78,7 @@ class DensityRepresentation:
     state: ModalArray
     tolerance: float
     max_degree: int
-    interaction: Interaction = field(init=False)
+    interaction: Felt = field(init=False)
     grid: Grid = field(init=False)
     linear_rate: float = field(init=False)
     name: str = field(default="density", init=False)
@@ -84,7 +86,7 @@ class DensityRepresentation:
     def __post_init__(self) -> None:
         """Build the grid for the degree of the state."""
         space = self.problem.space
-        felt = interaction(self.problem)
+        felt = felt_by(self.problem)
         object.__setattr__(self, "interaction", felt)
         object.__setattr__(self, "grid", space.grid(space.degree_of(self.state)))
         object.__setattr__(self, "linear_rate", step_limits.linear_rate(self.problem))
@@ -108,7 +110,7 @@ class DensityRepresentation:
 
     def remainder(self, time: float, state: State) -> State:
         """What is left of the transport without its linear part about uniform."""
-        if not self.problem.flow.normalized:
+        if not self.problem.flow.normalized and self.problem.attention is None:
             # The linear part is what uniform contributes, -div(grad Phi).
             return self._transport(state, True)
         derivative = self._transport(state, False)
@@ -171,7 +173,8 @@ class DensityRepresentation:
 
     def lost_share(self, state: State) -> float:
         """Relative error of velocities by the rounding of Z, in the mean over the mass."""
-        return lost_share_of_density(self.problem, self.interaction.field(state), self.grid, state)
+        field = self.interaction.of_density(state)
+        return lost_share_of_density(self.problem, field, self.grid, state)
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """None."""
@@ -186,12 +189,24 @@ class DensityRepresentation:
 
         The energy rate is dE/dt from the moments, sum_l w_l m_l dm_l/dt; the dissipation is
         int (Z |v|^2 + diffusivity * Laplacian Phi) dmu / strength on the grid. They agree where
-        the products are resolved.
+        the products are resolved. Of heads there is no such balance.
         """
         values = self.grid.to_nodal(state)
-        mean_field = self.interaction.field(state)
+        seen = {
+            "tail": self.tail(state),
+            "degree": float(self.grid.max_degree),
+            "density_min": float(values.min()),
+        }
+        if isinstance(self.interaction, HeadsInteraction):
+            return seen
+        return seen | self._energy_balance(self.interaction, time, state, values)
+
+    def _energy_balance(
+        self, felt: Interaction, time: float, state: State, values: FloatArray
+    ) -> dict[str, float]:
+        mean_field = felt.field(state)
         derivative = self.rhs(time, state)
-        strength = self.problem.flow.strength * self.interaction.scale
+        strength = self.problem.flow.strength * felt.scale
         rate = self.problem.space.inner(mean_field.potential, derivative) / strength
         squared = self.grid.squared_norm(self.grid.gradient(mean_field.potential))
         if mean_field.partition is not None:
@@ -202,13 +217,7 @@ class DensityRepresentation:
                 mean_field.potential, self._linear.diffusion * state
             )
             dissipation -= diffused / strength
-        return {
-            "tail": self.tail(state),
-            "degree": float(self.grid.max_degree),
-            "density_min": float(values.min()),
-            "energy_rate": rate,
-            "energy_dissipation": dissipation,
-        }
+        return {"energy_rate": rate, "energy_dissipation": dissipation}
 
     def _seen(self, state: State) -> Resolution:
         """What is seen of a state, found once: three questions are asked of it in every step."""
@@ -233,7 +242,8 @@ class DensityRepresentation:
     @cached_property
     def _growth_limit(self) -> float:
         """Longest exponential step, by what grows about uniform."""
-        rate = growth_rate_max(self.problem)
+        heads = self.problem.attention is not None
+        rate = self.linear_rate if heads else growth_rate_max(self.problem)
         return _EFOLDS / rate if rate > 0 else np.inf
 
 
@@ -263,13 +273,15 @@ class LinearPart:
         return np.asarray((self.transport - self.diffusion).real)
 
 
-def linear_part(problem: Problem, felt: Interaction, max_degree: int) -> LinearPart:
-    """Linear part for densities of a degree."""
+def linear_part(problem: Problem, felt: Felt, max_degree: int) -> LinearPart:
+    """Linear part for densities of a degree; of heads, which couple degrees, diffusion alone."""
     space = problem.space
     eigenvalues = laplacian_eigenvalues(space.dimension, max_degree)
-    transport = eigenvalues * couplings(problem, max_degree)
-    # What the transport does not feel would not cancel.
-    transport[felt.degree + 1 :] = 0.0
+    transport = np.zeros(max_degree + 1)
+    if problem.attention is None:
+        transport = eigenvalues * couplings(problem, max_degree)
+        # What the transport does not feel would not cancel.
+        transport[felt.degree + 1 :] = 0.0
     ones = np.ones_like(space.resize(space.from_modes([]), max_degree))
     return LinearPart(
         space.convolve(transport, ones),

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanfield.fields.engines import transport
+from meanfield.fields.felt import felt_by
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.automatic import carriers
 from meanfield.representations.options import Options
+from meanfield.representations.step_limits import contraction_rate
+
+# Rounding of div v of uniform, by the size of v: degrees of the tables times that of doubles.
+_STILL = 1e-12
 
 _WORDS = {"density": "a density"}
 # Who has an option.
@@ -34,8 +40,8 @@ STATIONARY = (
 def is_stationary(problem: Problem, options: Options) -> bool:
     """Whether a run would stay exactly what it begins as: uniform, and nothing is drawn.
 
-    Uniform is stationary for every kernel, flow and diffusivity; particles drawn from it are not
-    uniform.
+    Uniform is stationary for every kernel, flow and diffusivity, and for some heads; particles
+    drawn from it are not uniform.
 
     Examples
     --------
@@ -48,7 +54,27 @@ def is_stationary(problem: Problem, options: Options) -> bool:
     """
     measure = problem.initial_measure()
     uniform = isinstance(measure, Density) and not np.any(measure.coefficients[1:])
-    return uniform and carriers(problem, options)[0] != "particles"
+    return (
+        uniform and carriers(problem, options)[0] != "particles" and uniform_is_stationary(problem)
+    )
+
+
+def uniform_is_stationary(problem: Problem) -> bool:
+    """Whether uniform stays what it is: div v vanishes to rounding, as of a rigid rotation.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> of = [mf.Attention([mf.Head(value=v)], beta=3.0) for v in ([[1, -1], [1, 1]], [2, 1])]
+    >>> [uniform_is_stationary(mf.Problem(mf.Circle(), each)) for each in of]
+    [True, False]
+    """
+    if problem.attention is None:
+        return True
+    space, degree = problem.space, problem.kernel_degree
+    uniform = space.resize(space.from_modes([]), degree)
+    change = transport(felt_by(problem), degree)(uniform, False)
+    return bool(np.abs(change).max() <= _STILL * contraction_rate(problem))
 
 
 def idle_options(problem: Problem, options: Options) -> list[str]:

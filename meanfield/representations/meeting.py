@@ -19,7 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.fields.mean_field import MeanField, interaction
+from meanfield.fields.felt import Field, felt_by
+from meanfield.fields.head_pairs import tilted
+from meanfield.fields.heads import HeadsInteraction
+from meanfield.fields.mean_field import MeanField
 from meanfield.fields.positive_sums import velocity
 from meanfield.manifolds import Manifold
 from meanfield.manifolds.neighbourhoods import dense, linked, mean_points
@@ -106,9 +109,15 @@ def groups_of(problem: Problem, measure: Measure, extent: float, *, chains: bool
     candidates = several & (chains | (longest < extent))
     if not candidates.any():
         return groups
-    felt = interaction(problem)
-    field = felt.field(measure.moments(felt.degree))
-    own = _own_rates(problem, felt.scale, field, points[first], total)
+    if not may_meet(problem):
+        return Groups(number, size, total, candidates & (longest == 0.0))
+    felt = felt_by(problem)
+    if isinstance(felt, HeadsInteraction):
+        field: Field = felt.of_points(points, mass)
+        own = _own_rates_of_heads(felt, measure, number, first)
+    else:
+        field = mean_field = felt.of_points(points, mass)
+        own = _own_rates(problem, felt.scale, mean_field, points[first], total)
     met = candidates & (longest <= SAME) & ((own > 0.0) | (longest == 0.0))
     open_ = candidates & ~met & (total > 0.0)
     if open_.any():
@@ -177,6 +186,34 @@ def gathered(measure: Measure, groups: Groups) -> tuple[FloatArray, FloatArray, 
         points[replaced] = np.where(np.isfinite(centres), centres, points[replaced])
         weights[replaced] = groups.mass[groups.number[source[replaced]]]
     return points, weights, source
+
+
+def may_meet(problem: Problem) -> bool:
+    """Whether points that have met stay together: kernels, and heads of positive numbers.
+
+    Other heads may pull apart somewhere what contracts here: their points stay as many.
+    """
+    of = problem.attention
+    if of is None:
+        return True
+    numbers = [head.multiples for head in of.matrices(problem.manifold.dimension + 1)]
+    return all(each is not None and min(each) > 0.0 for each in numbers)
+
+
+def _own_rates_of_heads(
+    felt: HeadsInteraction, measure: Measure, number: IntArray, first: IntArray
+) -> FloatArray:
+    """The same for heads of numbers: the sum of c e^{b} M / Z."""
+    y = felt.manifold.vectors(measure.points)
+    x, rates = y[first], np.zeros(len(first))
+    for head, masses in zip(felt.heads, felt.masses(measure.points, measure.mass), strict=True):
+        z = x @ head.score
+        normalized = felt.normalized
+        unit = tilted(z, y, masses).log_partition if normalized else felt.log_scale
+        total = np.maximum(_sums(number, masses), np.finfo(np.float64).tiny)
+        own = (z * x).sum(axis=1) + np.log(total) - unit
+        rates += head.value[0, 0] * np.exp(np.minimum(own, 0.0))
+    return rates
 
 
 def _own_rates(

@@ -19,7 +19,7 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.fields.mean_field import interaction
+from meanfield.fields.felt import felt_by
 from meanfield.fields.tokens import MOST_PAIRED, TokenField
 from meanfield.integrators import Stepper
 from meanfield.measures import Density, Measure
@@ -75,7 +75,7 @@ class ParticleRepresentation:
 
     def __post_init__(self) -> None:
         """Check the step, and compute the multipliers once."""
-        felt = interaction(self.problem, self.degree)
+        felt = felt_by(self.problem, self.degree)
         moving = TokenField(self.problem, felt, self.weights, self.tolerance)
         object.__setattr__(self, "field", moving)
         check_step(self.problem, self.step)
@@ -152,8 +152,8 @@ class ParticleRepresentation:
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
-        if self.problem.flow.diffusivity:
-            # Energy is then no longer a function of the drift alone.
+        if self.problem.flow.diffusivity or self.problem.attention is not None:
+            # Energy is then no longer a function of the drift alone; heads may have none.
             return {}
         return {"energy_dissipation": self.field.dissipation(self._points(state))}
 

@@ -28,6 +28,9 @@ GROWN = 100.0
 Moments, or an energy, that are further from what can be end the run.
 """
 
+MOST_FELT = {"circle": 2000, "sphere": 100}
+"""Degrees that heads may feel: their tables have the square of as many entries as moments."""
+
 NOISY = 'Use representation "density" or "particles".'
 NOISY_POINTS = 'Use representation "particles", with a step.'
 """What carries diffusion: of any measure, and of points."""
@@ -48,6 +51,8 @@ _MIDPOINT = 1.0
 def contraction_rate(problem: Problem) -> float:
     """Rate at which a measure in one place falls together: |strength| max |a|, SA |strength|.
 
+    Of heads at most the sum of |V|_2, without normalisation each times its largest weight.
+
     Examples
     --------
     >>> import meanfield as mf
@@ -55,11 +60,18 @@ def contraction_rate(problem: Problem) -> float:
     1.0
     """
     flow = problem.flow
+    if problem.attention is not None:
+        return sum(abs(strength) for _, strength in problem.isotropic_bound.weighted)
     return abs(flow.strength) * (1.0 if flow.normalized else problem.zonal.kernel.largest_attention)
 
 
 def linear_rate(problem: Problem) -> float:
-    """Largest modulus of the rates of small perturbations of the uniform measure."""
+    """Largest modulus of the rates of small perturbations of the uniform measure.
+
+    Of heads with matrices that of numbers as large, which has their size.
+    """
+    if problem.attention is not None:
+        return float(np.abs(problem.isotropic_bound.growth_rates(problem.kernel_degree)).max())
     return float(np.abs(growth_rates(problem, problem.kernel_degree)).max())
 
 
@@ -73,10 +85,12 @@ def check_movable(problem: Problem) -> None:
     """
     check_range(problem.flow)
     largest = problem.space.largest_degree
+    if problem.attention is not None:
+        largest = min(largest, MOST_FELT[problem.space.name])
     if problem.kernel_degree > largest:
         raise ValueError(
             f"the kernel needs degree {problem.kernel_degree}, at most {largest} on the "
-            f"{problem.space.name}: reduce beta."
+            f"{problem.space.name}{' for heads' if problem.attention else ''}: reduce beta."
         )
 
 

@@ -87,7 +87,7 @@ class CircleGrid:
     def project(self, components: FloatArray) -> FloatArray:
         """Velocities along the circle of (2, n) vectors at the nodes; (1, n) are such already."""
         if len(components) == 1:
-            return components[0]
+            return np.asarray(components[0])
         t = self.points
         return np.asarray(np.cos(t) * components[1] - np.sin(t) * components[0])
 
