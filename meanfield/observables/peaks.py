@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from meanfield.arrays import MOMENT_NOISE, ModalArray
-from meanfield.problem import Problem
+from meanfield.kernels import exponential, linear
+from meanfield.problem import Problem, ZonalProblem
 
 
 def peaks(problem: Problem, moments: ModalArray) -> int:
@@ -14,7 +15,8 @@ def peaks(problem: Problem, moments: ModalArray) -> int:
     The velocity is grad Phi / Z: tokens climb to these maxima, for USA and for SA. They are the
     maxima that Rice's formula counts on average (`mean_clusters`). The moments tell them, so that
     densities, nodes and tokens have them alike; every one counts, however low, if it stands above
-    rounding. Moments below `MOMENT_NOISE` are the rounding of sums of N terms, and count as 0.
+    rounding. Heads with matrices have no potential: it is then that of a kernel as sharp as the
+    sharpest of them. Moments below `MOMENT_NOISE` are the rounding of sums of N terms, and count as 0.
 
     Parameters
     ----------
@@ -41,8 +43,15 @@ def peaks(problem: Problem, moments: ModalArray) -> int:
     # Loads compiled code.
     from meanfield.manifolds.maxima import count_maxima
 
-    space, zonal = problem.space, problem.zonal
+    space = problem.space
+    zonal = problem.zonal if problem.attention is None else _as_sharp(problem)
     multipliers = zonal.kernel.potential_multipliers(zonal.dimension, zonal.degree)
     felt = space.sizes_by_degree(moments)[: len(multipliers)] > MOMENT_NOISE
     potential = space.convolve(zonal.strength * multipliers[: len(felt)] * felt, moments)
     return int(count_maxima(space, potential[None])[0])
+
+
+def _as_sharp(problem: Problem) -> ZonalProblem:
+    """The kernel as sharp as the sharpest head, in the place of heads, which have no potential."""
+    kernel = exponential(problem.beta) if problem.beta else linear()
+    return ZonalProblem(problem.manifold.dimension, kernel, False, 1.0, 0.0)
