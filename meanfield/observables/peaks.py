@@ -16,7 +16,7 @@ def peaks(problem: Problem, moments: ModalArray) -> int:
     maxima that Rice's formula counts on average (`mean_clusters`). The moments tell them, so that
     densities, nodes and tokens have them alike; every one counts, however low, if it stands above
     rounding. Heads with matrices have no potential: it is then that of a kernel as sharp as the
-    sharpest of them. Moments below `MOMENT_NOISE` are the rounding of sums of N terms, and count as 0.
+    sharpest. Moments below `MOMENT_NOISE` are the rounding of sums of N terms, and count as 0.
 
     Parameters
     ----------
