@@ -13,8 +13,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol
 
-import numpy as np
-
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import Interaction, Transport
@@ -31,22 +29,8 @@ def transport(felt: Interaction | HeadsInteraction, max_degree: int) -> Transpor
     function, `perturbation`, is true.
     """
     if isinstance(felt, HeadsInteraction):
-        return _heads_transport(felt, max_degree)
+        return _engines(felt.manifold).heads_transport(felt, max_degree)
     return _engines(felt.manifold).transport(felt, max_degree)
-
-
-def _heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
-    """The same for heads, on the grid of that degree."""
-    grid = felt.manifold.grid(max_degree)
-
-    def transport(density: ModalArray, perturbation: bool) -> ModalArray:
-        # What is not finite stays so, and the stepper rejects the step.
-        with np.errstate(all="ignore"):
-            flux, _ = felt.of_density(density).on_nodes(grid)
-            flux = flux * grid.to_nodal(density)
-            return np.negative(grid.divergence(flux))
-
-    return transport
 
 
 def advection(
@@ -117,6 +101,9 @@ class Engines(Protocol):
 
     def transport(self, felt: Interaction, max_degree: int) -> Transport:
         """See `transport`."""
+
+    def heads_transport(self, felt: HeadsInteraction, max_degree: int) -> Transport:
+        """See `transport`: of heads, which create several fields."""
 
     def advection(
         self,

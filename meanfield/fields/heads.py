@@ -15,7 +15,7 @@ and c(x) follows it, else directions of small |S^T x| would sink into the roundi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -112,14 +112,24 @@ class HeadsField:
 
     def velocity(self, points: FloatArray) -> FloatArray:
         """Velocity at scattered points, each quotient taken there."""
-        evaluate = self.manifold.evaluate
-        total = self._summed(lambda field: evaluate(field, points), lambda below: below)
-        return total[0] if len(total) == 1 else self.manifold.project(points, total.T)
+        space = self.manifold
+        total: FloatArray | float = 0.0
+        for head in self.heads:
+            total = total + np.array(
+                [space.evaluate(field, points, head.partition) for field in head.numerators]
+            )
+        total = np.asarray(total)
+        return np.asarray(total[0]) if len(total) == 1 else space.project(points, total.T)
 
     def on_nodes(self, grid: Grid) -> tuple[FloatArray, None]:
         """Velocity at the nodes of a grid; Z is floored, and several heads have several."""
-        total = self._summed(grid.to_nodal, floored)
-        return grid.project(total), None
+        total: FloatArray | float = 0.0
+        for head in self.heads:
+            part = np.array([grid.to_nodal(field) for field in head.numerators])
+            if head.partition is not None:
+                part /= floored(grid.to_nodal(head.partition))
+            total = total + part
+        return grid.project(np.asarray(total)), None
 
     def velocity_and_divergence(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Velocity at scattered points, and its divergence there, shape (n,).
@@ -149,20 +159,6 @@ class HeadsField:
             velocity = velocity + own
             divergence += spread
         return np.asarray(velocity), divergence
-
-    def _summed(
-        self,
-        values: Callable[[ModalArray], FloatArray],
-        below: Callable[[FloatArray], FloatArray],
-    ) -> FloatArray:
-        """Sum over heads of their quotients, one row a component."""
-        total: FloatArray | float = 0.0
-        for head in self.heads:
-            part = np.array([values(field) for field in head.numerators])
-            if head.partition is not None:
-                part /= below(values(head.partition))
-            total = total + part
-        return np.asarray(total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +283,13 @@ def _doubled(space: Manifold, degree: int) -> FloatArray:
     return np.repeat([space.inner(each, each) for each in alone], 2)
 
 
+def _together(space: Manifold, fields: Sequence[HeadField]) -> HeadField:
+    """Heads without normalisation as one: their numerators add up."""
+    degree = max(space.degree_of(series) for head in fields for series in head.numerators)
+    each = [[space.resize(series, degree) for series in head.numerators] for head in fields]
+    return HeadField(tuple(np.sum(each, axis=0)), None)
+
+
 @dataclass(frozen=True, eq=False)
 class HeadsInteraction:
     """What a measure does to all heads: the map from measures to their field.
@@ -332,6 +335,8 @@ class HeadsInteraction:
             table.field(own, self.normalized)
             for table, own in zip(self.tables, several, strict=True)
         ]
+        if not self.normalized:
+            fields = [_together(self.manifold, fields)]
         return HeadsField(self.manifold, tuple(fields))
 
     def of_density(self, density: ModalArray) -> HeadsField:

@@ -176,8 +176,10 @@ class Basis(Protocol):
         """Moments of weighted points; weights None means equal."""
         ...
 
-    def evaluate(self, coefficients: ModalArray, points: FloatArray) -> FloatArray:
-        """Values of a field at scattered points."""
+    def evaluate(
+        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+    ) -> FloatArray:
+        """Values of a field at scattered points, divided by the field `divisor` if given."""
         ...
 
     def gradient(

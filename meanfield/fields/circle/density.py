@@ -78,6 +78,7 @@ def _slope(potential):  # type: ignore[no-untyped-def]
 def _balance(slope, density, mean):  # type: ignore[no-untyped-def]
     """Power of two that makes the slope as large as the density; 0 if it vanishes."""
     sizes = np.zeros(2)
+    sizes[0] = abs(slope[0].real) + abs(slope[0].imag)
     sizes[1] = abs(mean.real) + abs(mean.imag)
     for which, field in enumerate((slope, density)):
         for k in range(1, field.size):
@@ -94,7 +95,8 @@ def _balance(slope, density, mean):  # type: ignore[no-untyped-def]
 def _density_and_slope(density, mean, slope, scale, size):  # type: ignore[no-untyped-def]
     """Nodal values of (f + i scale Phi') / size."""
     packed = np.zeros(size, np.complex128)
-    packed[0] = mean
+    # A gradient has mean 0, the velocity of heads may have another.
+    packed[0] = mean + 1j * scale * slope[0].real
     for k in range(1, density.size):
         packed[k] = density[k]
     for k in range(1, density.size):
@@ -226,3 +228,45 @@ def transport(  # type: ignore[no-untyped-def]
         return _normalized_flux(density, potential, partition, -1.0, max_degree, sizes)
     mean = 0j if perturbation else density[0]
     return _multiplied(density, mean, _slope(potential), -1.0, max_degree, sizes)
+
+
+@njit
+def heads_transport(  # type: ignore[no-untyped-def]
+    numerators, partitions, normalized, max_degree, sizes, density
+):
+    """Coefficients of -d/dtheta (f v), v the sum over heads of N_h / Z_h, one row a head.
+
+    Z = 1 unless `normalized`.
+    """
+    if not normalized:
+        total = numerators.sum(axis=0)
+        return _multiplied(density, density[0], total, -1.0, max_degree, sizes)
+    if max_degree >= _QUOTIENT_PAYS:
+        total = np.zeros(_QUOTIENT_DEGREES + 1, np.complex128)
+        reach = -1
+        for h in range(len(numerators)):
+            quotient = _quotient(numerators[h], partitions[h])
+            if quotient.size == 0:
+                reach = -1
+                break
+            reach = max(reach, quotient.size - 1)
+            total[: quotient.size] += quotient
+        if reach >= 0:
+            return _multiplied(density, density[0], total[: reach + 1], -1.0, max_degree, sizes)
+    size = sizes[-1]
+    modal = np.zeros(size // 2 + 1, np.complex128)
+    copy_to(modal, density)
+    values = np.fft.irfft(modal, size)
+    velocity = np.zeros(size)
+    floor = PARTITION_FLOOR / size
+    for h in range(len(numerators)):
+        below = partitions[h]
+        scale = _balance(numerators[h], below, below[0])
+        if scale == 0.0:
+            continue
+        packed = _density_and_slope(below, below[0], numerators[h], scale, size)
+        for j in range(size):
+            velocity[j] += packed[j].imag / max(packed[j].real, floor) / scale
+    for j in range(size):
+        velocity[j] *= values[j]
+    return _derivative(velocity, max_degree, -1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.fields.sphere import density as by_rings
 from meanfield.fields.sphere import pairs, tokens
@@ -27,6 +28,20 @@ def transport(felt: Interaction, max_degree: int) -> Transport:
             density, field.potential, field.partition, max_degree, scratch
         )
         return np.negative(divergence, out=divergence)
+
+    return transport
+
+
+def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
+    """Values, their quotients and the divergence on the grid of that degree."""
+    grid = felt.manifold.grid(max_degree)
+
+    def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
+        # What is not finite stays so, and the stepper rejects the step.
+        with np.errstate(all="ignore"):
+            flux, _ = felt.of_density(density).on_nodes(grid)
+            flux = flux * grid.to_nodal(density)
+            return np.negative(grid.divergence(flux))
 
     return transport
 

@@ -183,11 +183,13 @@ class Circle:
 
         return circle_points.moments(points, weights, max_degree)
 
-    def evaluate(self, coefficients: ModalArray, points: FloatArray) -> FloatArray:
-        """Values of the real field at angles."""
+    def evaluate(
+        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+    ) -> FloatArray:
+        """Values of the real field at angles, divided by the field `divisor` if given."""
         from meanfield.manifolds.circle import points as circle_points
 
-        return circle_points.evaluate(coefficients, points)
+        return circle_points.evaluate(coefficients, points, divisor)
 
     def gradient(
         self,

@@ -214,11 +214,14 @@ class Sphere:
 
         return sphere_points.moments(points, weights, max_degree)
 
-    def evaluate(self, coefficients: ModalArray, points: FloatArray) -> FloatArray:
-        """Values of the real field at points."""
+    def evaluate(
+        self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
+    ) -> FloatArray:
+        """Values of the real field at points, divided by the field `divisor` if given."""
         from meanfield.manifolds.sphere import points as sphere_points
 
-        return sphere_points.evaluate(coefficients, points)
+        values = sphere_points.evaluate(coefficients, points)
+        return values if divisor is None else values / sphere_points.evaluate(divisor, points)
 
     def gradient(
         self,

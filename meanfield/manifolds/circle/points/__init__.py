@@ -69,10 +69,12 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
     return found
 
 
-def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
-    """Values of a real field at angles.
+def evaluate(
+    coefficients: ComplexArray, points: FloatArray, divisor: ComplexArray | None = None
+) -> FloatArray:
+    """Values of a real field at angles, divided by another field if given.
 
-        g(theta) = Re[g_0 + 2 sum_{k=1}^K g_k e^{ik theta}]
+        g(theta) = Re[g_0 + 2 sum_{k=1}^K g_k e^{ik theta}]     or    g(theta) / h(theta)
 
     Parameters
     ----------
@@ -80,11 +82,13 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
         g_k, complex or real.
     points : ndarray, shape (n,)
         Angles in radians.
+    divisor : ndarray, optional
+        h_k, as many or not as g_k. Both fields are computed in one pass over the points.
 
     Returns
     -------
     ndarray, shape (n,)
-        Within 1e-13 sum_k |g_k|.
+        Within 1e-13 sum_k |g_k|, without divisor.
 
     Raises
     ------
@@ -96,7 +100,10 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
     >>> evaluate(np.array([1.0, 0.5j]), np.array([0.0, np.pi / 2])).round(12)
     array([1., 0.])
     """
-    return _values([_coefficients(coefficients, "coefficients")], points)
+    series = [_coefficients(coefficients, "coefficients")]
+    if divisor is not None:
+        series.append(_coefficients(divisor, "divisor"))
+    return _values(series, points)
 
 
 def gradient(
