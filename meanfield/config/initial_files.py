@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.compute.limits import available_memory
-from meanfield.config.keys import shortened, shown
+from meanfield.config.array_files import read_array
+from meanfield.config.keys import shown
 from meanfield.config.python_file import Folder
 from meanfield.initial import GivenPoints, InitialLaw, from_density, from_points, in_radians
 from meanfield.measures import Density
@@ -60,61 +58,11 @@ def _named(label: str) -> Iterator[None]:
 
 
 def _numbers(label: str, path: Path, what: str) -> npt.NDArray[Any]:
-    """Real numbers of a .npy file, at least one."""
-    # A pipe or a device would make us wait, or never end.
-    if not path.is_file():
-        raise ValueError(f"{label}: no such file.")
-    try:
-        with warnings.catch_warnings(), path.open("rb") as opened:
-            warnings.simplefilter("ignore")
-            need = _bytes_to_read(opened)
-            if need <= available_memory():
-                numbers = np.lib.format.read_array(opened, allow_pickle=False)
-                need = 0.0
-    except MemoryError:
-        raise ValueError(f"{label} needs more memory than there is, or is damaged.") from None
-    except _OtherFile:
-        raise ValueError(
-            f"{label} is no .npy file: expected what np.save(file, points) writes, for points of "
-            "real numbers."
-        ) from None
-    except Exception as error:
-        # NumPy parses what the file says of itself: nonsense raises all kinds of errors.
-        # It may quote as much of the file as it likes.
-        reason = shortened(str(error))
-        raise ValueError(f"{label} is no readable .npy file of numbers: {reason}.") from None
-    if need:
-        raise ValueError(
-            f"{label} says that it holds {need / 2**30:.3g} GiB of numbers; this process may use "
-            f"{available_memory() / 2**30:.3g} GiB. Take fewer {what}, or a machine with more."
-        )
-    if numbers.size == 0:
-        raise ValueError(f"{label} holds no {what}, expected at least one.")
-    if numbers.dtype.kind not in "fiu" or numbers.ndim == 0:
-        raise ValueError(
-            f"{label} holds {numbers.dtype} of shape {numbers.shape}, expected real numbers."
-        )
+    """Real numbers of a .npy file, along at least one axis."""
+    numbers = read_array(label, path, what)
+    if numbers.ndim == 0:
+        raise ValueError(f"{label} holds {numbers.dtype} of shape (), expected real numbers.")
     return numbers
-
-
-class _OtherFile(Exception):
-    """A file that does not even begin as a .npy file."""
-
-
-def _bytes_to_read(file: BinaryIO) -> float:
-    """Memory that an open .npy file takes, as it is and as doubles, by its header alone."""
-    begin = file.read(len(np.lib.format.MAGIC_PREFIX))
-    file.seek(0)
-    if begin != np.lib.format.MAGIC_PREFIX:
-        raise _OtherFile
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0
-    if version > (1, 0):
-        # The third version differs in the names of columns, which tokens have not.
-        read = np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    file.seek(0)
-    return math.prod(shape) * float(dtype.itemsize + 8)
 
 
 def last_state_of_run(folder: Folder, bare: Problem, /, path: str) -> InitialLaw:

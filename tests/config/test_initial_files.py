@@ -55,8 +55,8 @@ def test_tokens_are_taken_as_they_are(tmp_path: Path, dtype: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"is no \.npy file: expected what np\.save\(file, p"),
-        (b"garbage, not numpy", r"is no \.npy file: expected what np\.save\(file, p"),
+        (b"", r"is no \.npy file: expected what np\.save\(file, a"),
+        (b"garbage, not numpy", r"is no \.npy file: expected what np\.save\(file, a"),
         (b"\x93NUMPY\x01\x00\xff\xff{'descr'", r"is no readable \.npy file"),
         (npy([1.0, 2.0])[:-3], r"is no readable \.npy file"),
         (npy([1.0]).replace(b"(1,), ", b"(9999999999999,), ")[:128], r"\.npy|memory"),
@@ -74,7 +74,7 @@ def test_tokens_are_taken_as_they_are(tmp_path: Path, dtype: str) -> None:
         (npy([np.inf]), "point 0 is inf"),
         (
             b"PK\x03\x04" + b"\0" * 40,
-            r"is no \.npy file: expected what np\.save\(file, p",
+            r"is no \.npy file: expected what np\.save\(file, a",
         ),
     ],
     ids=range(18),
@@ -176,7 +176,7 @@ def test_tokens_too_many_for_memory_are_not_read(
         header = {"descr": "<f2", "fortran_order": False, "shape": (10**9,)}
         np.lib.format.write_array_header_2_0(file, header)
         file.truncate(file.tell() + 2 * 10**9)
-    monkeypatch.setattr("meanfield.config.initial_files.available_memory", lambda: 1e10 - 1)
+    monkeypatch.setattr("meanfield.config.array_files.available_memory", lambda: 1e10 - 1)
     message = r'"tokens.npy" says that it holds 9.31 GiB of numbers; this process may use 9.31 GiB'
     with pytest.raises(ConfigError, match=message):
         load_config(written(tmp_path, TOKENS))
