@@ -21,7 +21,7 @@ from meanfield.commands.main import main
 from meanfield.commands.predict import prediction_report
 from meanfield.commands.stability import analysis
 from meanfield.commands.study_reports import comparison_report, ensemble_report
-from meanfield.config import config, sections
+from meanfield.config import config, heads, sections
 from meanfield.config.keys import REQUIRED, Key, keys_of
 from meanfield.outputs.plots import PLOTS
 from meanfield.outputs.study_file import STUDY_COMMANDS
@@ -29,9 +29,14 @@ from meanfield.outputs.study_file import STUDY_COMMANDS
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 
-RUN_FILE_TABLES: dict[str, dict[str, Key]] = {
-    f"`[{name}]`": keys for name, keys in config.SECTION_KEYS.items()
-} | {f'`[initial]` with `name = "{name}"`': keys_of(law) for name, law in sections.INITIAL.items()}
+RUN_FILE_TABLES: dict[str, dict[str, Key]] = (
+    {f"`[{name}]`": keys for name, keys in config.SECTION_KEYS.items()}
+    | {"`[[heads]]`": heads.HEAD_KEYS}
+    | {
+        f'`[initial]` with `name = "{name}"`': keys_of(law)
+        for name, law in sections.INITIAL.items()
+    }
+)
 """Heading in docs/run-file.md -> keys of that section."""
 
 TYPES = {

@@ -11,6 +11,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.config.document import parsed, read_document
+from meanfield.config.heads import first_difference, read_heads, same_heads
 from meanfield.config.keys import (
     REQUIRED,
     ConfigError,
@@ -28,9 +29,14 @@ from meanfield.config.keys import (
     shown,
 )
 from meanfield.config.output import Output, output_of
-from meanfield.config.overrides import USUAL_LAW, homes, override
+from meanfield.config.overrides import RIVALS, USUAL_LAW, homes, override
 from meanfield.config.python_file import Folder, Permission, permitted_file, without_code
-from meanfield.config.sections import INITIAL, PROBLEM_KEYS, read_problem
+from meanfield.config.sections import (
+    INITIAL,
+    PROBLEM_KEYS,
+    normalization_of,
+    read_problem,
+)
 from meanfield.errors import known_names
 from meanfield.measures import Measure
 from meanfield.problem import Problem
@@ -73,8 +79,10 @@ SECTION_KEYS = {
 """Sections with the same keys in every run file; those of [initial] depend on its name."""
 # The step of noisy particles is a time: it stands in [time], in its unit.
 del SECTION_KEYS["representation"]["step"]
+# Those of [[heads]], which are many, are not set one by one.
 _ALL_KEYS: dict[str, set[str]] = {section: set(keys) for section, keys in SECTION_KEYS.items()} | {
-    "initial": {"name"}.union(*(keys_of(law) for law in INITIAL.values()))
+    "initial": {"name"}.union(*(keys_of(law) for law in INITIAL.values())),
+    "heads": set(),
 }
 
 ENSEMBLE_TIME = {"end": 1.0}
@@ -110,7 +118,7 @@ class Config:
     ensemble : EnsembleOptions
         Derived.
     tables : dict
-        Given. The TOML document with all overrides applied.
+        Given. The TOML document with all overrides applied, and matrices of files written out.
     idle : mapping
         Derived. Section -> keys that cannot act on this run; the file has none of them.
     unexecuted : tuple of str
@@ -157,6 +165,10 @@ def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
     for section, keys in sections.items():
         defaults = {k: key.default for k, key in keys.items() if key.default is not REQUIRED}
         complete[section] = defaults | tables.get(section, {})
+    problem = complete["problem"]
+    how = normalization_of("", problem["normalization"], problem["normalized"])
+    complete["problem"] = problem | {"normalization": how, "normalized": how != "none"}
+    complete["heads"] = same_heads(tables.get("heads"), problem["beta"])
     return complete
 
 
@@ -198,7 +210,10 @@ def load_config(
     override(tables, overrides, _ALL_KEYS)
     for name, keys in (sections or {}).items():
         whole = name == "initial" and "name" in keys
-        tables[name] = dict(keys) if whole else tables.get(name, {}) | dict(keys)
+        kept = {} if whole else dict(tables.get(name, {}))
+        for key in RIVALS.keys() & keys.keys() if name == "problem" else ():
+            kept.pop(RIVALS[key], None)
+        tables[name] = kept | dict(keys)
     if study == "ensemble":
         tables.setdefault("time", dict(ENSEMBLE_TIME))
     # Values at the edge of the range of doubles overflow on the way to their error.
@@ -217,12 +232,14 @@ def _config(
     source: Path, tables: dict[str, Any], given: Path | None, study: str | None, folder: Folder
 ) -> Config:
     where = str(source)
-    for name in tables:
+    for name, value in tables.items():
         if name not in (*_ALL_KEYS, "title"):
-            if not isinstance(tables[name], dict):
+            many = isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+            if not (many or isinstance(value, dict)):
                 meant = homes(name, _ALL_KEYS) or "Expected title, or a section."
                 raise ConfigError(f"{where}: {shortened(name)} belongs into a section. {meant}")
-            section = f"{where}: [{shortened(name)}]"
+            section = f"[[{shortened(name)}]]" if many else f"[{shortened(name)}]"
+            section = f"{where}: {section}"
             raise ConfigError(f"{section} is not a known section. {known_names(name, _ALL_KEYS)}")
     for name in ("problem", "time"):
         if name not in tables:
@@ -234,14 +251,19 @@ def _config(
         name: read_table(f"{where}: [{name}]", tables.get(name, {}), keys)
         for name, keys in SECTION_KEYS.items()
     }
+    heads = None
+    if "heads" in tables:
+        heads = read_heads(f"{where}: ", source.parent, tables["heads"])
+        # What was run stays known when the files of its matrices are gone.
+        tables = tables | {"heads": heads.tables}
     initial = tables.get("initial", {"name": "uniform"})
-    problem = read_problem(where, folder, tables["problem"], initial)
+    problem = read_problem(where, folder, tables["problem"], initial, heads)
     with located(f"{where}: [time]"):
         times, step = times_of(problem, **values["time"])
     with located(f"{where}: [representation]"):
         options = Options(**values["representation"], step=step)
         _check_representation(problem, options)
-    inputs = [source, *_input_files(source.parent, tables)]
+    inputs = [source, *_input_files(source.parent, tables), *(heads.files if heads else ())]
     state = _default_state(problem, options)
     output = output_of(
         f"{where}: [output]", source, folder, given, inputs, state, **values["output"]
@@ -365,6 +387,11 @@ def _difference(
         if keys is None:
             continue
         old, new = before.get(section, {}), after.get(section, {})
+        if section == "heads":
+            found = first_difference(old, new)
+            if found is not None:
+                return found
+            continue
         if not isinstance(old, dict) or not isinstance(new, dict):
             return section
         for key in sorted({*old, *new} - set(keys)):

@@ -4,8 +4,10 @@
     section.key=          no such key: its default
     section={key = 1}     a section as a whole
 
+    heads=[{key = 1}]     all sections [[heads]]
+
 Values are TOML; what does not parse is a string. Another law than the file's leaves none of the
-keys that the file gave its own.
+keys that the file gave its own, and normalization takes the place of the file's normalized.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ from meanfield.errors import known_names, nearest
 # The law of a section [initial] without a name.
 USUAL_LAW = "perturbed_uniform"
 
+RIVALS = {"normalized": "normalization", "normalization": "normalized"}
+"""Keys of [problem] that say the same: the one that is given later leaves none of the other."""
+
 
 def override(
     tables: dict[str, Any], arguments: Sequence[str], sections: Mapping[str, Collection[str]]
@@ -33,7 +38,7 @@ def override(
     arguments : sequence of str
         What --set was given, in this order.
     sections : mapping
-        Sections of run files -> keys that they may have.
+        Sections of run files -> keys that they may have; none of lists of sections.
 
     Raises
     ------
@@ -56,6 +61,8 @@ def override(
         _set(tables, section, key, _value(argument.partition("=")[2]), argument)
         if section == "initial":
             given.add(key)
+        if section == "problem" and key in RIVALS:
+            tables["problem"].pop(RIVALS[key], None)
     if isinstance(law, dict) and law.get("name", USUAL_LAW) != before:
         for key in set(law) - given:
             del law[key]
@@ -81,6 +88,10 @@ def _named(argument: str, sections: Mapping[str, Collection[str]]) -> tuple[str,
     if section not in sections:
         meant = known_names(section, sections)
         raise ConfigError(f"{said}: [{section}] is not a known section. {meant}")
+    if not sections[section]:
+        raise ConfigError(
+            f"{said}: [[{section}]] are set as a whole, as --set '{section}=[{{{key} = 1}}]'."
+        )
     if key not in sections[section]:
         elsewhere = any(key in keys for keys in sections.values())
         near = None if elsewhere else nearest(key, sections[section])

@@ -124,6 +124,9 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     plain, found = dict(tables), []
     problem, initial, output = (tables.get(name) for name in ("problem", "initial", "output"))
     kernel = problem if isinstance(problem, dict) and problem.get("kernel") == "zonal" else {}
+    if "heads" in tables or kernel.get("normalization") == "sinkhorn":
+        # They need the exponential kernel: what is refused is no other problem without its code.
+        kernel = {}
     if isinstance(kernel.get("attention"), str):
         kept = {key: value for key, value in kernel.items() if key != "attention"}
         plain["problem"] = kept | {"kernel": "exponential", "beta": kernel.get("beta", 1.0)}

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from meanfield.attention import NORMALIZATIONS, Normalization
+from meanfield.config.heads import HeadSections
 from meanfield.config.initial_files import (
     last_state_of_run,
     tokens_from_file,
@@ -56,8 +58,9 @@ def read_problem(
     folder: Folder,
     table: Any,
     initial: Any,
+    heads: HeadSections | None = None,
 ) -> Problem:
-    """Problem of the sections [problem] and [initial], its initial measure built and checked.
+    """Problem of [problem], [initial] and [[heads]], its initial measure built and checked.
 
     Parameters
     ----------
@@ -67,13 +70,15 @@ def read_problem(
         Paths inside the run file are relative to it.
     table, initial : object
         The two sections as TOML gave them.
+    heads : HeadSections, optional
+        The sections [[heads]], if there are any.
 
     Raises
     ------
     ConfigError
         With one line that names file, section and key.
     """
-    bare = bare_problem(f"{where}: [problem]", folder, table)
+    bare = bare_problem(f"{where}: [problem]", folder, table, heads)
     section = f"{where}: [initial]"
     with located(section):
         problem = replace(bare, initial=initial_law(section, folder, initial, bare))
@@ -81,11 +86,13 @@ def read_problem(
     return problem
 
 
-def bare_problem(section: str, folder: Folder, table: Any) -> Problem:
-    """Problem of the section [problem] without its initial law."""
+def bare_problem(
+    section: str, folder: Folder, table: Any, heads: HeadSections | None = None
+) -> Problem:
+    """Problem of the section [problem] and of heads without its initial law."""
     values = read_table(section, table, PROBLEM_KEYS)
     with located(section):
-        bare = _problem(section, folder, **values)
+        bare = _problem(section, folder, heads, **values)
         # A user's function may turn out not to be smooth: find out before anything starts.
         _ = bare.kernel_degree
     return bare
@@ -94,29 +101,41 @@ def bare_problem(section: str, folder: Folder, table: Any) -> Problem:
 def _problem(
     section: str,
     folder: Folder,
+    heads: HeadSections | None,
     /,
     manifold: Annotated[str, one_of(*MANIFOLDS)],
     kernel: Annotated[str, one_of(*KERNELS, "zonal")] = "exponential",
     beta: float | None = None,
     multipliers: tuple[float, ...] | None = None,
     attention: str | None = None,
-    normalized: bool = False,
+    normalization: Annotated[str | None, one_of(*NORMALIZATIONS)] = None,
+    normalized: bool | None = None,
     strength: float = 1.0,
     diffusivity: float = 0.0,
 ) -> Problem:
-    flow = Flow(normalized, strength, diffusivity)
+    how = normalization_of(section, normalization, normalized)
+    flow = Flow(how != "none", strength, diffusivity)
     check_range(flow)
+    if kernel != "exponential" and (heads is not None or how == "sinkhorn"):
+        what = 'normalization = "sinkhorn" needs' if heads is None else "[[heads]] need"
+        raise ConfigError(f'{section} {what} kernel = "exponential", got {shown(kernel)}.')
     own = {"multipliers": multipliers, "attention": attention}
     given = [key for key, value in own.items() if value is not None]
     if kernel != "zonal":
         if given:
             # Where others write what the normalisation is called.
             softmax = attention is not None and ":" not in attention
-            usual = " Attention by softmax (SA) is normalized = true." if softmax else ""
+            usual = ' Attention by softmax (SA) is normalization = "softmax".' if softmax else ""
             raise ConfigError(f'{section} {given[0]} needs kernel = "zonal".{usual}')
-        if beta is None and kernel == "exponential":
+        if beta is None and kernel == "exponential" and heads is None:
             raise ConfigError(f"{section} beta is missing.")
-        return Problem(MANIFOLDS[manifold](), KERNELS[kernel](beta or 0.0), flow)
+        made = KERNELS[kernel](beta or 0.0)  # which knows the range of beta
+        if heads is not None or how == "sinkhorn":
+            heads = heads or HeadSections(section, [{}])
+            d = MANIFOLDS[manifold]().dimension + 1
+            options = {"strength": strength, "diffusivity": diffusivity}
+            return Problem(MANIFOLDS[manifold](), heads.attention(d, how, beta, **options))
+        return Problem(MANIFOLDS[manifold](), made, flow)
     if len(given) != 1:
         raise ConfigError(
             f'{section} kernel = "zonal" needs either multipliers = [a_0, a_1, ...] or '
@@ -140,6 +159,33 @@ def _problem(
 
 
 PROBLEM_KEYS = keys_of(_problem)
+
+
+def normalization_of(
+    section: str, normalization: str | None, normalized: bool | None
+) -> Normalization:
+    """What the keys `normalization` and `normalized` say, which is "none" if there are neither.
+
+    Raises
+    ------
+    ConfigError
+        If they say different things.
+
+    Examples
+    --------
+    >>> normalization_of("[problem]", None, True), normalization_of("[problem]", "sinkhorn", None)
+    ('softmax', 'sinkhorn')
+    """
+    older: Normalization = "softmax" if normalized else "none"
+    if normalization is None:
+        return older
+    found = next(each for each in NORMALIZATIONS if each == normalization)
+    if normalized is not None and found != older:
+        raise ConfigError(
+            f'{section} normalized = {shown(normalized)} is normalization = "{older}", beside '
+            f'normalization = "{found}": leave normalized out.'
+        )
+    return found
 
 
 def initial_law(section: str, folder: Folder, table: Any, bare: Problem) -> InitialLaw:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from meanfield.config.document import parsed
+from meanfield.config.heads import read_heads
 from meanfield.config.python_file import Folder
 from meanfield.config.sections import INITIAL_FROM_FILES, bare_problem, initial_law
 from meanfield.flows import Flow
@@ -42,7 +43,7 @@ def stored_problem(run: Run) -> Problem:
     Raises
     ------
     ValueError
-        If the kernel is a function of the user's own.
+        If the kernel is a function of the user's own, or matrices of heads are not in the file.
 
     Examples
     --------
@@ -62,7 +63,8 @@ def stored_problem(run: Run) -> Problem:
 def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
     if "attention" in tables["problem"]:
         raise ValueError("a user's own Python, which is not run where a file is read.")
-    bare = bare_problem("[problem]", Folder(Path()), tables["problem"])
+    heads = read_heads("", None, tables["heads"]) if "heads" in tables else None
+    bare = bare_problem("[problem]", Folder(Path()), tables["problem"], heads)
     table = tables.get("initial", {"name": "uniform"})
     if table.get("name") in INITIAL_FROM_FILES:
         return replace(bare, initial=_first_state(run, table["name"]))
@@ -71,6 +73,11 @@ def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
 
 def _told_by_attributes(run: Run) -> Problem:
     facts = run.attributes
+    if facts.get("heads"):
+        raise ValueError(
+            f"the attention of the run has {facts['heads']} heads, of which its file does not hold "
+            "the matrices: make the problem again."
+        )
     name = str(facts.get("kernel", ""))
     if name not in KERNELS:
         raise ValueError(

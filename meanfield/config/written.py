@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.attention import Head
 from meanfield.initial import InitialLaw, Mixture, PerturbedUniform, Sampled, Uniform
 from meanfield.kernels.zonal import Zonal
 from meanfield.measures import Density, Measure
@@ -31,18 +32,6 @@ def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict
     >>> tables["problem"]["normalized"], tables["initial"], tables["representation"]
     (True, {'name': 'von_mises_fisher', 'concentration': 2.0}, {'name': 'auto', 'tolerance': 1e-08})
     """
-    kernel, flow = problem.zonal.kernel, problem.flow
-    asked = {
-        "manifold": problem.manifold.name,
-        "kernel": "zonal" if isinstance(kernel, Zonal) else kernel.name,
-        "beta": kernel.beta,
-        "normalized": flow.normalized,
-        "strength": flow.strength,
-        "diffusivity": flow.diffusivity,
-    }
-    if isinstance(kernel, Zonal):
-        own = kernel.circle_multipliers
-        asked |= {"attention": kernel.name} if own is None else {"multipliers": list(own)}
     usual = Options()
     changed = {
         name: getattr(options, name)
@@ -50,11 +39,40 @@ def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict
         if getattr(options, name) != getattr(usual, name)
     }
     return {
-        "problem": asked,
+        **_problem(problem),
         "initial": _initial(problem),
         "representation": {"name": options.name, **changed},
         "time": {key: value for key, value in time.items() if value is not None},
     }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    """Sections [problem] and, of an attention with matrices, [[heads]]."""
+    asked: dict[str, Any] = {"manifold": problem.manifold.name}
+    flow = {"strength": problem.flow.strength, "diffusivity": problem.flow.diffusivity}
+    of = problem.attention
+    if of is not None:
+        asked |= {"kernel": "exponential", "normalization": of.normalization}
+        given = {} if of.beta is None else {"beta": of.beta}
+        return {"problem": asked | given | flow, "heads": [_head(head) for head in of.heads]}
+    kernel = problem.zonal.kernel
+    asked |= {
+        "kernel": "zonal" if isinstance(kernel, Zonal) else kernel.name,
+        "beta": kernel.beta,
+        "normalized": problem.flow.normalized,
+        **flow,
+    }
+    if isinstance(kernel, Zonal):
+        own = kernel.circle_multipliers
+        asked |= {"attention": kernel.name} if own is None else {"multipliers": list(own)}
+    return {"problem": asked}
+
+
+def _head(head: Head) -> dict[str, Any]:
+    """Keys of a head, matrices as lists."""
+    names = ("value", "beta", *(("query", "key") if head.score is None else ("score",)))
+    given = {name: getattr(head, name) for name in names}
+    return {k: np.asarray(matrix).tolist() for k, matrix in given.items() if matrix is not None}
 
 
 def _initial(problem: Problem) -> dict[str, Any]:

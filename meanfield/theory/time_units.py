@@ -1,6 +1,7 @@
 """Scaled, paper and growth time, and the papers' noise: the one place that converts.
 
-paper time  = scaled time * exp(-|beta|)    unnormalised exponential kernel; else equal
+paper time  = scaled time * exp(-|beta|)    unnormalised exponential kernel
+            = scaled time * exp(-s)         unnormalised heads, s the largest beta |B|_2; else equal
 growth time = scaled time * max_l lambda_l
 """
 
@@ -56,7 +57,9 @@ def time_unit(problem: Problem, unit: str) -> float:
     >>> float(time_unit(mf.Problem(mf.Circle(), mf.exponential(2.0)), "paper").__round__(6))
     7.389056
     """
-    rate = growth_rate_max(problem) if unit == "growth" else 0.0
+    rate = 0.0
+    if unit == "growth":
+        rate = growth_rate_max(problem) if problem.is_isotropic else float("nan")
     return unit_length(unit, paper_time_factor(problem), rate, problem.beta)
 
 
@@ -70,14 +73,15 @@ def unit_length(unit: str, paper_time_factor: float, growth_rate_max: float, bet
     paper_time_factor : float
         Paper time per scaled time.
     growth_rate_max : float
-        Largest growth rate, in scaled time.
+        Largest growth rate, in scaled time; NaN if none is known.
     beta : float
         For the error.
 
     Raises
     ------
     ValueError
-        If the unit is not known, nothing grows (growth), or it overflows (paper).
+        If the unit is not known, nothing grows or no rates are known (growth), or it overflows
+        (paper).
     """
     if unit == "scaled":
         return 1.0
@@ -86,6 +90,11 @@ def unit_length(unit: str, paper_time_factor: float, growth_rate_max: float, bet
             raise ValueError(f"paper time overflows at beta = {beta:g}: use 'scaled' or 'growth'.")
         return 1.0 / paper_time_factor
     if unit == "growth":
+        if np.isnan(growth_rate_max):
+            raise ValueError(
+                "growth time needs growth rates, and uniform has none in closed form where a head "
+                "prefers a direction: use 'scaled'."
+            )
         if growth_rate_max <= 0:
             raise ValueError("growth time needs a growing degree and none grows: use 'scaled'.")
         return 1.0 / growth_rate_max

@@ -111,7 +111,7 @@ def test_mistake_has_its_line(path: Path, override: str, message: str) -> None:
         ("nonsense = 1\n", r"nonsense belongs into a section\. Expected title, or a section\."),
         (
             '[problem]\nmanifold = "circle"\nattention = "softmax"\nbeta = 1\n[time]\nend = 1\n',
-            r'needs kernel = "zonal"\. Attention by softmax \(SA\) is normalized = true\.',
+            r'needs kernel = "zonal"\. Attention by softmax \(SA\) is normalization = "softmax"\.',
         ),
     ],
 )
