@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.attention import Normalization
 from meanfield.checks import checked
 from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
@@ -37,6 +38,9 @@ KEEP_STATES = (
     'run again with state="all" (in a run file [output] state = "all"), or load with states="all"'
 )
 """What to do where the states of a run are missing."""
+
+NO_RATES = "no rates: uniform has none in closed form where a head prefers a direction"
+"""Said of growth rates where `Problem.is_isotropic` is false."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +65,13 @@ class Run:
     measures : tuple, length n_saves
         Given. Density or Measure, or None where the state was not kept.
     attributes : dict
-        Given. status, manifold, kernel, beta, normalized, strength, diffusivity, initial,
+        Given. status, manifold, kernel, heads, beta, normalization, normalized, strength,
+        diffusivity, initial,
         paper_time_factor, growth_rate_max, requested_time_unit, config (the run file), title, seed,
         created, meanfield_version; of a file also versions, platform, result_hash.
     growth_rates : ndarray
-        Given. Growth rates of the uniform state by degree, in scaled time.
+        Given. Growth rates of the uniform state by degree, in scaled time; that of degree 0
+        alone, 0, where `Problem.is_isotropic` is false.
     events : tuple of Event
         Given. Hand-overs, atoms that begin and clusters that meet, in order; times scaled.
     given_problem : Problem or None
@@ -358,9 +364,12 @@ class Run:
 
 def problem_attributes(problem: Problem) -> dict[str, Any]:
     """Facts of a problem that files and figures carry."""
+    of = problem.attention
     return {
         "manifold": problem.manifold.name,
-        "kernel": "exponential" if problem.attention else problem.zonal.kernel.name,
+        "kernel": "exponential" if of else problem.zonal.kernel.name,
+        "heads": len(of.heads) if of else 0,
+        "normalization": normalization(problem),
         "beta": problem.beta,
         "normalized": problem.flow.normalized,
         "strength": problem.flow.strength,
@@ -369,6 +378,39 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "growth_rate_max": growth_rate_max(problem) if problem.is_isotropic else math.nan,
         "initial": problem.initial.name,
     }
+
+
+def normalization(problem: Problem) -> Normalization:
+    """How a problem normalises weights, whether a kernel or heads make them.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> normalization(mf.Problem(mf.Circle(), mf.linear(), mf.SA))
+    'softmax'
+    """
+    if problem.attention is not None:
+        return problem.attention.normalization
+    return "softmax" if problem.flow.normalized else "none"
+
+
+def attention_words(facts: Mapping[str, Any]) -> tuple[str, str]:
+    """What makes the weights and how they are normalised, of `problem_attributes`, in words.
+
+    Examples
+    --------
+    >>> attention_words({"kernel": "exponential", "normalized": True})
+    ('exponential kernel', 'SA')
+    >>> attention_words({"heads": 2, "normalization": "sinkhorn"})
+    ('2 heads', 'Sinkhorn')
+    """
+    heads = int(facts.get("heads", 0))
+    made = f"{facts.get('kernel', '')} kernel"
+    if heads:
+        made = f"{heads} head{'s' if heads > 1 else ''}"
+    if facts.get("normalization") == "sinkhorn":
+        return made, "Sinkhorn"
+    return made, "SA" if facts.get("normalized") else "USA"
 
 
 def known_rates(problem: Problem) -> FloatArray:

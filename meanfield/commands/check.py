@@ -17,10 +17,12 @@ from meanfield.errors import SimulationError
 from meanfield.measures import Density
 from meanfield.observables import observe
 from meanfield.pictures.saved_times import is_logarithmic
+from meanfield.problem import Problem
 from meanfield.representations import Representation, hand_over_rule, represent
 from meanfield.representations.automatic import hands_over, largest_degree
 from meanfield.representations.effects import STATIONARY, is_stationary
 from meanfield.representations.options import usual_degree
+from meanfield.runs import NO_RATES, normalization
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 from meanfield.trajectory import trajectory
 
@@ -51,13 +53,15 @@ def execute(options: argparse.Namespace) -> int:
     problem = config.problem
     representation = represent(problem, config.options)
     end = config.times[-1]
-    rate = growth_rate_max(problem)
+    known = problem.is_isotropic
+    rate = growth_rate_max(problem) if known else float("nan")
     pairs: list[tuple[str, Any]] = [
         ("run file", f"{config.source}: valid"),
         ("problem", textwrap.shorten(repr(problem), _LINE, placeholder=" ...")),
+        ("attention", _attention(problem)),
         ("representation", f"{representation.name}, {_size(config, representation)}"),
-        ("dominant degree", dominant_degree(problem)),
-        ("end", f"t = {end:.6g} scaled ({_growth_times(end, rate)})"),
+        ("dominant degree", dominant_degree(problem) if known else NO_RATES),
+        ("end", f"t = {end:.6g} scaled{_growth_times(end, rate)}"),
         ("saves", len(config.times)),
         ("output", f"{config.output.path} (state: {config.output.state})"),
         ("memory", _memory(config, representation)),
@@ -67,7 +71,7 @@ def execute(options: argparse.Namespace) -> int:
         ("larger degrees", _next_doubling(config, representation)),
     ):
         if text:
-            pairs.insert(3, (name, text))
+            pairs.insert(4, (name, text))
     if is_stationary(problem, config.options):
         pairs.append(("note", STATIONARY))
     with patience():
@@ -96,8 +100,20 @@ def _memory(config: Config, representation: Representation) -> str:
     return f"{text}; {largest.size / 2**20:.0f} MiB if it grows to {largest.what}"
 
 
+def _attention(problem: Problem) -> str:
+    """What the weights are: how many heads, how normalised, how sharp."""
+    how, of = normalization(problem), problem.attention
+    if of is None:
+        return f"one head of numbers, a kernel; normalization {how}"
+    heads = "1 head" if len(of.heads) == 1 else f"{len(of.heads)} heads"
+    numbers = " of numbers" if problem.is_isotropic else ""
+    return f"{heads}{numbers}; normalization {how}; beta {problem.beta:.6g}, the largest beta |B|_2"
+
+
 def _growth_times(end: float, rate: float) -> str:
-    return f"{end * rate:.3g} growth times" if rate > 0 else "nothing grows"
+    if np.isnan(rate):
+        return ""
+    return f" ({end * rate:.3g} growth times)" if rate > 0 else " (nothing grows)"
 
 
 def _size(config: Config, representation: Representation) -> str:

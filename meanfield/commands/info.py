@@ -18,7 +18,7 @@ from meanfield.outputs.provenance import parsed_versions, read_provenance
 from meanfield.outputs.result_file import load
 from meanfield.outputs.result_hash import result_hash, run_results
 from meanfield.outputs.wall_time import seconds_by_phase
-from meanfield.runs import Run
+from meanfield.runs import NO_RATES, Run
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.theory.time_units import time_name
@@ -98,12 +98,24 @@ def provenance_report(attributes: Mapping[str, Any], digest: str) -> Report:
 
 def _problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """What was asked for, in what state it is and who made it."""
-    names = ("title", "status", "manifold", "kernel", "beta", "normalized", "strength")
-    pairs = [(name, attributes[name]) for name in names if attributes.get(name, "") != ""]
+    known = {"normalization": _older_normalization(attributes), **attributes}
+    if attributes.get("heads"):
+        known["heads"] = f"{attributes['heads']}; beta is the largest beta |B|_2 of them"
+    else:
+        known.pop("heads", None)
+    names = ("title", "status", "manifold", "kernel", "heads", "beta", "normalization", "strength")
+    pairs = [(name, known[name]) for name in names if known.get(name, "") != ""]
+    if np.isnan(float(attributes.get("growth_rate_max", 0.0))):
+        pairs.append(("uniform", NO_RATES))
     if attributes.get("diffusivity"):
         pairs.append(("diffusivity", attributes["diffusivity"]))
     made = f"{attributes.get('created')} by meanfield {attributes.get('meanfield_version')}"
     return [*pairs, ("initial", attributes.get("initial")), ("created", made)]
+
+
+def _older_normalization(attributes: Mapping[str, Any]) -> str:
+    """Normalisation as files say it that know no other than softmax."""
+    return "softmax" if attributes.get("normalized") else "none"
 
 
 def _study_report(

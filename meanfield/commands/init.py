@@ -16,8 +16,15 @@ title = "Clusters on the circle"
 manifold = "circle"           # "circle" | "sphere"
 kernel = "exponential"        # "exponential" | "linear" (Kuramoto) | "zonal" (your own)
 beta = 9.0                    # inverse temperature
-normalized = false            # false: USA; true: SA (softmax)
+normalization = "none"        # "none" (USA) | "softmax" (SA) | "sinkhorn" (doubly stochastic)
 strength = 1.0                # -1.0 repels
+
+# [[heads]]                   # one a head, as many as there are; without any Q = K = V = 1
+# query = 1.0                 # a number, a diagonal [a, b], rows, "w.npy" or "w.npz:name"
+# key = [[0.9, 0.7], [-0.4, 0.5]]
+# value = [[0.8, 0.3], [-0.6, 1.1]]
+# beta = 2.0                  # this head's own; default: that of [problem]
+#                             # [time] unit = "growth" is for heads of numbers alone
 
 [initial]
 name = "perturbed_uniform"    # "uniform" | "von_mises_fisher" | "mixture" | "sampled" |

@@ -19,16 +19,18 @@ if TYPE_CHECKING:
     import h5py
 
 TEXT, NUMBER, INTEGER, TRUTH = "a text", "a number", "an integer below 2^63", "true or false"
+NUMBER_OR_NAN = "a number or NaN"
 HASH = "64 hexadecimal digits"
 
 ATTRIBUTES = {
-    TEXT: "meanfield_version created config title status manifold kernel initial versions platform "
-    "processor changes metric note carrier representation units "
+    TEXT: "meanfield_version created config title status manifold kernel normalization initial "
+    "versions platform processor changes metric note carrier representation units "
     "requested_time_unit",
-    NUMBER: "beta strength diffusivity paper_time_factor growth_rate_max headline_time tolerance "
+    NUMBER: "beta strength diffusivity paper_time_factor headline_time tolerance "
     "seconds_setup seconds_stepping seconds_observing seconds_running seconds_writing clock epoch "
     "unit time",
-    INTEGER: "seed sessions threads steps rejected evaluations events",
+    NUMBER_OR_NAN: "growth_rate_max",
+    INTEGER: "heads seed sessions threads steps rejected evaluations events",
     TRUTH: "normalized",
     HASH: "result_hash",
 }
@@ -102,7 +104,7 @@ def is_of(kind: str, value: Any) -> bool:
         return kind == TRUTH and isinstance(value, bool)
     if kind == INTEGER:
         return isinstance(value, int) and 0 <= value <= _MOST_INTEGER
-    return isinstance(value, numbers.Real) and not math.isnan(value)
+    return isinstance(value, numbers.Real) and (kind == NUMBER_OR_NAN or not math.isnan(value))
 
 
 def dataset(file: Any, name: str, kinds: str, shape: tuple[int | None, ...]) -> h5py.Dataset:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,13 @@ from meanfield.arrays import FloatArray
 from meanfield.events import successor
 from meanfield.observables import OBSERVABLES
 from meanfield.problem import Problem
-from meanfield.runs import Run, problem_attributes
+from meanfield.runs import (
+    NO_RATES,
+    Run,
+    attention_words,
+    normalization,
+    problem_attributes,
+)
 from meanfield.stationary.states import StationaryState
 from meanfield.status import COMPLETED
 from meanfield.studies.convergence_results import ConvergenceStudy
@@ -31,6 +38,13 @@ Pairs = Iterable[tuple[str, Any]]
 _LEFT = ' style="text-align: left"'
 # Changes of the number of clusters that one line can name, and counts of a law.
 _MOST_CHANGES, _LEAST_SHARE = 8, 0.005
+# Heads that are shown, and how much of each: models have hundreds, of thousands of numbers.
+_MOST_HEADS, _LONGEST = 8, 160
+_FLOWS = {
+    "none": "USA, velocity not divided by Z",
+    "softmax": "SA, velocity divided by Z",
+    "sinkhorn": "Sinkhorn, weights doubly stochastic",
+}
 
 
 def html_table(heading: str, pairs: Pairs) -> str:
@@ -74,22 +88,30 @@ def problem_html(problem: Problem) -> str:
 
 def _problem(problem: Problem) -> Pairs:
     """What a problem is made of."""
-    flow, zonal = problem.flow, problem.zonal
-    name = "SA, velocity divided by Z" if flow.normalized else "USA, velocity not divided by Z"
+    flow, of = problem.flow, problem.attention
     yield "manifold", problem.manifold.name
-    yield "kernel", repr(problem.kernel)
-    yield "flow", name
-    if zonal.strength != 1.0:
-        yield "strength", zonal.strength
-    yield "diffusivity", f"{zonal.diffusivity:g} (scaled time)" if zonal.diffusivity else "0"
+    if of is None:
+        yield "kernel", repr(problem.kernel)
+    else:
+        for number, head in enumerate(of.heads[:_MOST_HEADS], 1):
+            yield f"head {number}", shorten(repr(head), _LONGEST, placeholder=" ...")
+        if len(of.heads) > _MOST_HEADS:
+            yield "heads", f"{len(of.heads)} in all"
+        yield "beta", f"{problem.beta:g}, the largest beta |B|_2 of the heads"
+    yield "flow", _FLOWS[normalization(problem)]
+    if flow.strength != 1.0:
+        yield "strength", flow.strength
+    yield "diffusivity", f"{flow.diffusivity:g} (scaled time)" if flow.diffusivity else "0"
     law = problem.initial
     yield "initial law", law.name if type(law).__repr__ is object.__repr__ else repr(law)
 
 
 def _linear(problem: Problem) -> Pairs:
     """Growth about uniform, and how times are converted."""
-    degree = dominant_degree(problem)
-    if degree is None:
+    degree = dominant_degree(problem) if problem.is_isotropic else None
+    if not problem.is_isotropic:
+        yield "uniform", NO_RATES
+    elif degree is None:
         yield "uniform", "stable: no degree grows"
     else:
         rate = growth_rate_max(problem)
@@ -143,10 +165,11 @@ def _ends(values: FloatArray) -> str:
 
 def _facts(facts: dict[str, Any]) -> str:
     """Manifold, kernel and flow in one line."""
-    parts = [str(facts.get("manifold", "")), f"{facts.get('kernel', '')} kernel"]
+    made, flow = attention_words(facts)
+    parts = [str(facts.get("manifold", "")), made]
     if facts.get("kernel") != "linear" and "beta" in facts:
         parts.append(f"beta = {float(facts['beta']):g}")
-    parts.append("SA" if facts.get("normalized") else "USA")
+    parts.append(flow)
     for key, usual in (("strength", 1.0), ("diffusivity", 0.0)):
         if float(facts.get(key, usual)) != usual:
             parts.append(f"{key} {float(facts[key]):g}")

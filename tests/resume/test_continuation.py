@@ -196,7 +196,7 @@ def test_resume_refuses_another_kernel_of_the_same_name(folder: Folder) -> None:
     ("override", "key"),
     [
         ("problem.beta=5", r"\[problem\] beta"),
-        ("problem.normalized=true", r"\[problem\] normalized"),
+        ("problem.normalized=true", r"\[problem\] normalization"),
         ("initial.modes=[[1, 0.2, 0.0]]", r"\[initial\] modes"),
         ("representation.tolerance=1e-9", r"\[representation\] tolerance"),
         ("representation.max_degree=100", r"\[representation\] max_degree"),

@@ -15,6 +15,7 @@ from matplotlib.style import context
 from matplotlib.textpath import TextPath
 
 from meanfield.pictures.saved_times import Frame
+from meanfield.runs import attention_words
 
 INK = "#22262b"
 MUTED = "#7a828c"
@@ -152,10 +153,11 @@ def facts_title(facts: Mapping[str, Any]) -> str:
     >>> facts_title(problem_attributes(problem))
     'circle,  exponential kernel,  $\\beta = 9$,  USA,  strength $-1$'
     """
-    parts = [str(facts.get("manifold", "")), f"{facts.get('kernel', '')} kernel"]
+    made, flow = attention_words(facts)
+    parts = [str(facts.get("manifold", "")), made]
     if facts.get("kernel") != "linear":
         parts.append(rf"$\beta = {float(facts.get('beta', 0.0)):g}$")
-    parts.append("SA" if facts.get("normalized") else "USA")
+    parts.append(flow)
     if float(facts.get("strength", 1.0)) != 1.0:
         parts.append(f"strength ${float(facts['strength']):g}$")
     if float(facts.get("diffusivity", 0.0)):
