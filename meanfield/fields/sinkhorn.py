@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import EPS, FloatArray
 
 RESIDUAL = 1e-13
 """Largest |row sum - 1| and |column sum - 1| that is left, where sums are as accurate."""
@@ -51,7 +51,7 @@ class Scaling:
         Derived. Logarithms of the weights of rows and columns: u_i (K w)_i = 1 everywhere. The
         same array for a kernel that is its own adjoint.
     residual : float
-        Derived. Largest |row sum - 1| and |column sum - 1| where there is mass.
+        Derived. Largest |row sum - 1| and |column sum - 1| where there is mass, rounding included.
     sweeps : int
         Derived. Sums over all points that it took.
     """
@@ -84,7 +84,7 @@ def scaling(
     kernel : callable, (n,) -> (n,)
         Values w to sum_j K_ij w_j m_j, of any positive K: constants of rows and columns that
         keep exponentials from overflow, K_ij = e^{x_i^T S y_j - c_i - d_j}, belong to K. Then
-        log u - c and log w - d are weights of e^{x_i^T S y_j}.
+        log u - c and log w - d are weights of e^{x_i^T S y_j}. A symmetric kernel has c = d.
     masses : ndarray, shape (n,)
         Not negative. Where they are zero weights are continued by 1 / K w.
     adjoint : callable, (n,) -> (n,), optional
@@ -92,7 +92,8 @@ def scaling(
     start : ndarray, shape (n,), optional
         log w to begin with, such as that of a measure nearby; zeros by default.
     rounding : float
-        Relative error of the sums: no smaller residual is asked for than that and 1e-13.
+        Error of the sums over that of sum_j w_j m_j: sums below it are taken to be it, and of no
+        sum a smaller residual than its relative error is asked. 0 for sums of positive terms.
 
     Raises
     ------
@@ -116,65 +117,66 @@ def scaling(
     >>> bool(np.allclose(u * (K @ (u * m)), 1.0, rtol=0, atol=1e-13))
     True
     """
-    heavy = np.asarray(masses) > 0.0
-    roots = np.sqrt(np.asarray(masses, dtype=np.float64)[heavy])
+    masses = np.asarray(masses, dtype=np.float64)
+    heavy = masses > 0.0
+    roots = np.sqrt(masses[heavy])
     first = np.zeros(len(heavy)) if start is None else np.asarray(start, dtype=np.float64)
+    plain = 0.5 if adjoint is None else 1.0
     sweeps = 0
 
-    def sums(operator: Callable[[FloatArray], FloatArray], log_values: FloatArray) -> FloatArray:
+    def sums(
+        operator: Callable[[FloatArray], FloatArray], log_values: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Logarithms of sums, and the relative errors of these."""
         nonlocal sweeps
         sweeps += 1
         # A mixed step may leave the range of numbers; it is refused then.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return np.asarray(np.log(operator(np.exp(log_values))))
+            values = np.exp(log_values)
+            noise = rounding * float(values @ masses)
+            found = np.maximum(operator(values), noise)
+            return np.log(found), noise / found + 4 * EPS * (1.0 + np.abs(log_values))
 
-    def rest(log_w: FloatArray) -> FloatArray:
-        """What a full sweep adds to log w: minus the logarithm of the sums that shall be 1."""
-        if adjoint is None:
-            return np.asarray(-sums(kernel, log_w) - log_w)
-        return np.asarray(-sums(adjoint, -sums(kernel, log_w)) - log_w)
+    def swept(log_w: FloatArray) -> tuple[FloatArray, float]:
+        """What a full sweep adds to log w, and how much that is where it is no rounding."""
+        found, noise = sums(kernel, log_w)
+        if adjoint is not None:
+            found, noise = sums(adjoint, -found)
+        rest = -found - log_w
+        if not np.isfinite(rest).all():
+            return rest, np.inf
+        relevant = np.abs(rest) / (1.0 + noise / RESIDUAL)
+        return rest, float(relevant[heavy].max(initial=0.0))
 
-    def size(left: FloatArray) -> float:
-        largest = float(np.abs(left[heavy]).max(initial=0.0))
-        return largest if np.isfinite(left).all() else np.inf
-
-    plain = 0.5 if adjoint is None else 1.0
     # The first plain step is the start: it brings weights to the size of the kernel.
-    here = first + plain * rest(first)
-    left = rest(here)
-    least = size(left)
+    here = first + plain * swept(first)[0]
+    rest, size = swept(here)
+    least = size
     places: list[FloatArray] = []
     rests: list[FloatArray] = []
-
-    def is_done() -> bool:
-        # Logarithms are known to the rounding of their own size.
-        finest = 4 * np.finfo(float).eps * size(here)
-        return bool(size(left) <= RESIDUAL + rounding + finest < np.inf)
-
-    while not is_done():
-        if not np.isfinite(size(left)) or sweeps >= MOST_SWEEPS:
+    while size > RESIDUAL:
+        if not np.isfinite(size) or sweeps >= MOST_SWEEPS:
             raise NotBalanced(
                 f"weights of doubly stochastic attention not found: after {sweeps} sums rows and "
-                f"columns are 1 up to {size(left):.1e}, expected {RESIDUAL + rounding:.0e}. Take "
-                'a smaller beta, or normalization "softmax".'
+                f"columns are 1 up to {size:.1e}, expected {RESIDUAL:.0e}. Take a smaller beta, "
+                'or normalization "softmax".'
             )
-        places, rests = [*places, here][-_DEPTH - 1 :], [*rests, left][-_DEPTH - 1 :]
+        places, rests = [*places, here][-_DEPTH - 1 :], [*rests, rest][-_DEPTH - 1 :]
         step = _mixed(places, rests, plain, heavy, roots) if len(places) > 1 else None
         if step is not None:
             ahead = here + step
-            after = rest(ahead)
-        if step is None or not size(after) <= _SLACK * least:
+            after, left = swept(ahead)
+        if step is None or left > _SLACK * least:
             places, rests = places[-1:], rests[-1:]
-            ahead = here + plain * left
-            after = rest(ahead)
-        here, left = ahead, after
-        least = min(least, size(left))
-    if adjoint is None:
-        # Zero masses are heard by nobody: their weights follow from the others'.
-        log_w = np.where(heavy, here, here + left)
-        return Scaling(log_w, log_w, size(left), sweeps)
-    log_u = -sums(kernel, here)
-    return Scaling(log_u, np.where(heavy, here, here + left), size(left), sweeps)
+            ahead = here + plain * rest
+            after, left = swept(ahead)
+        here, rest, size = ahead, after, left
+        least = min(least, size)
+    residual = float(np.abs(np.expm1(rest[heavy])).max(initial=0.0))
+    # Zero masses are heard by nobody: their weights follow from the others'.
+    log_w = np.where(heavy, here, here + rest)
+    log_u = log_w if adjoint is None else -sums(kernel, here)[0]
+    return Scaling(log_u, log_w, residual, sweeps)
 
 
 def _mixed(
@@ -227,7 +229,7 @@ def is_symmetric(score: FloatArray) -> bool:
 
 
 # Of an entry of Q^T K.
-_ROUNDING = 64 * np.finfo(float).eps
+_ROUNDING = 64 * EPS
 
 
 def pair_scaling(

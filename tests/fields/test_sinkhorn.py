@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ive
 
+import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.fields.sinkhorn import NotBalanced, is_positive, pair_scaling, scaling
 
@@ -169,3 +171,80 @@ def test_weights_that_do_not_exist_are_refused() -> None:
         scaling(lambda w: kernel @ (w * masses), masses)
     with pytest.raises(NotBalanced, match="not found"):
         scaling(lambda w: -w, masses)
+
+
+class CircleDensity:
+    """Sinkhorn attention of a density on the circle by FFT, of B = V = 1: a judge of rates."""
+
+    def __init__(self, beta: float, density: FloatArray) -> None:
+        self.beta, self.f, self.n = beta, density, len(density)
+        self.degrees = np.arange(self.n // 2 + 1)
+        self.multipliers = ive(self.degrees, beta)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Values of int e^{beta (cos(x - y) - 1)} w f dy / 2 pi."""
+        return np.asarray(np.fft.irfft(self.multipliers * np.fft.rfft(values * self.f), self.n))
+
+    def velocity(self, w: FloatArray) -> FloatArray:
+        """(1 / beta) d/dx log of those sums."""
+        below = self.multipliers * np.fft.rfft(w * self.f)
+        slope = np.fft.irfft(1j * self.degrees * below, self.n)
+        return np.asarray(slope / np.fft.irfft(below, self.n) / self.beta)
+
+    def rates(self, w: FloatArray) -> FloatArray:
+        """Cosine coefficients of d_t f."""
+        flux = np.fft.rfft(self.f * self.velocity(w)) * 2.0 / self.n
+        return np.asarray((-1j * self.degrees * flux).real)
+
+
+@pytest.mark.parametrize("degree", [1, 3, 4])
+def test_density_near_uniform_grows_at_its_rate(degree: int) -> None:
+    """Balanced weights: L / beta alpha / (1 + alpha); m row sweeps: another model, another rate."""
+    beta, eps = 5.0, 1e-6
+    angles = 2 * np.pi * np.arange(96) / 96
+    of = CircleDensity(beta, 1.0 + eps * np.cos(degree * angles))
+    w = np.exp(scaling(of.sums, of.f / 96).log_w)
+    problem = mf.Problem(mf.Circle(), mf.Attention([mf.Head()], "sinkhorn", beta=beta))
+    known = mf.growth_rates(problem, 8)[degree]
+    np.testing.assert_allclose(of.rates(w)[degree] / eps, known, rtol=1e-8)
+    alpha = ive(degree, beta) / ive(0, beta)
+    truncated = np.ones(96)
+    for m in (1, 2, 3):
+        found = of.rates(truncated)[degree] / eps
+        expected = degree**2 / beta * alpha * (1 + alpha ** (2 * m - 1)) / (1 + alpha)
+        np.testing.assert_allclose(found, expected, rtol=1e-8)
+        truncated = 1.0 / of.sums(1.0 / of.sums(truncated))
+
+
+def test_density_far_from_mass_is_balanced_to_rounding() -> None:
+    """A narrow peak leaves nodes with masses of e^{-120}, where sums are rounding: no failure."""
+    beta, kappa = 20.0, 60.0
+    angles = 2 * np.pi * np.arange(256) / 256
+    density = np.exp(kappa * (np.cos(angles) - 1.0))
+    of = CircleDensity(beta, density / density.mean())
+    masses = of.f / 256
+    found = scaling(of.sums, masses, rounding=16 * np.finfo(float).eps)
+    assert found.sweeps <= 40
+    # By pairs every sum keeps its digits: where the mass is, the weights are the same.
+    exact = pair_scaling(beta * np.eye(2), circle(angles), masses)
+    seen = masses > 1e-12
+    np.testing.assert_allclose(found.log_w[seen] - beta / 2, exact.log_w[seen], rtol=0, atol=1e-9)
+
+
+def test_sphere_density_near_uniform_grows_at_its_rate() -> None:
+    """Axial densities by Gauss-Legendre nodes, the kernel averaged over the azimuth exactly."""
+    beta, eps, degree = 5.0, 1e-6, 3
+    s, weights = np.polynomial.legendre.leggauss(60)
+    r = np.sqrt(1.0 - s**2)
+    around = beta * np.outer(r, r)
+    kernel = np.exp(beta * np.outer(s, s) + around - beta) * ive(0, around)
+    slope = np.exp(beta * np.outer(s, s) + around - beta) * (
+        beta * s * ive(0, around) - beta * np.outer(s / r, r) * ive(1, around)
+    )
+    harmonic = np.polynomial.legendre.Legendre.basis(degree)
+    masses = 0.5 * weights * (1.0 + eps * harmonic(s))
+    w = np.exp(scaling(lambda w: np.asarray(kernel @ (w * masses)), masses).log_w)
+    velocity = (slope @ (w * masses)) / (kernel @ (w * masses)) / beta
+    rate = (2 * degree + 1) * masses @ ((1 - s**2) * velocity * harmonic.deriv()(s)) / eps
+    problem = mf.Problem(mf.Sphere(), mf.Attention([mf.Head()], "sinkhorn", beta=beta))
+    np.testing.assert_allclose(rate, mf.growth_rates(problem, 8)[degree], rtol=1e-7)
