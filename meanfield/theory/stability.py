@@ -4,8 +4,9 @@ A perturbation Y_l of uniform grows like e^{lambda_l t} with
 
     lambda_l = l (l + d - 2) (strength * w_l / z - diffusivity),    z = 1 or a_0,
 
-t in scaled time, z = a_0 for a normalised flow (`docs/theory.md`, eq. 4). Valid for every d,
-so a `Problem` on a `Sphere` of any dimension is welcome here.
+t in scaled time, z = a_0 for a normalised flow (`docs/theory.md`, eq. 4), a_0 + a_l for one that is
+doubly stochastic; summed over heads, if those are numbers. Valid for every d, so a `Problem` on a
+`Sphere` of any dimension is welcome here.
 """
 
 from __future__ import annotations
@@ -15,18 +16,21 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import EPS, FloatArray
+from meanfield.attention import Normalization
 from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
 from meanfield.kernels.kernel import LARGEST_DEGREE
 from meanfield.manifolds.manifold import Space
-from meanfield.problem import Problem
+from meanfield.problem import IsotropicHeads, Problem
 
 # Multipliers that differ by rounding of a quadrature are equal.
 TIE = 1e-12
 # Growth times from the end of the linear phase until clusters have formed, measured on runs:
 # tests/verification/test_cluster_law.py.
 _FORMATION = 4.0
+# Multipliers of every degree up to it are needed; its beta is 4e7.
+_MOST_BALANCED = 10_000
 
 
 def couplings(problem: Problem, max_degree: int) -> FloatArray:
@@ -145,7 +149,7 @@ def critical_degree(problem: Problem) -> int:
     if critical == 0:
         raise ValueError(
             "no transition: uniform is stable at every diffusivity, as no degree grows with "
-            f"strength = {problem.zonal.strength:g}. Change the sign of the strength or of beta."
+            f"strength = {problem.flow.strength:g}. Change the sign of the strength or of beta."
         )
     coupling = couplings(problem, max(problem.isotropic.degree, 1))
     return int(np.argmax(coupling >= (1.0 - TIE) * critical))
@@ -199,34 +203,59 @@ def formation_time(problem: Problem, tokens: int) -> float:
 
 
 @checked
-def switching_threshold(manifold: Space, degree: int) -> float:
+def switching_threshold(
+    manifold: Space, degree: int, normalization: Normalization = "softmax"
+) -> float:
     """The beta at which degree + 1 overtakes degree on `Sphere(d)`, for the exponential kernel.
 
     Solves I_{l+d/2}(beta) / I_{l+d/2-1}(beta) = l(l+d-2) / ((l+1)(l+d-1)); the left side
-    increases from 0 to 1, so the root is unique. The same for USA and SA.
+    increases from 0 to 1, so the root is unique. The same for "softmax" (SA) and "none" (USA).
+    For "sinkhorn" degree + 1 is faster than degree from a smaller beta on.
 
     Raises
     ------
     ValueError
-        If degree is below 1 or above 1,048,576.
+        If degree is below 1 or above 1,048,576, for "sinkhorn" 10,000.
 
     Examples
     --------
     >>> import meanfield as mf
     >>> round(switching_threshold(mf.Circle(), 1), 12)
     1.044456862108
+    >>> round(switching_threshold(mf.Circle(), 1, "sinkhorn"), 10)
+    0.8025282516
     """
     at_least(1, degree=degree)
-    at_most(LARGEST_DEGREE, degree=degree)
-    return float(inverse_bessel_ratio(*_switch(manifold.dimension, np.array([degree])))[0])
+    doubly = normalization == "sinkhorn"
+    at_most(_MOST_BALANCED if doubly else LARGEST_DEGREE, degree=degree)
+    dimension = manifold.dimension
+    threshold = float(inverse_bessel_ratio(*_switch(dimension, np.array([degree])))[0])
+    return _balanced_switch(dimension, degree, threshold) if doubly else threshold
 
 
 @checked
 def switching_thresholds(problem: Problem) -> list[float]:
     """Betas up to the problem's own at which the dominant degree changes, diffusion ignored.
 
-    Empty for other kernels than the attractive exponential one with beta > 0.
+    Empty for other kernels than the attractive exponential one with beta > 0, and for heads but
+    one doubly stochastic head of numbers.
+
+    Raises
+    ------
+    ValueError
+        If the matrices of a head prefer a direction.
     """
+    known = problem.isotropic
+    if isinstance(known, IsotropicHeads):
+        (b, c), beta = known.heads[0], problem.beta
+        if known.normalization != "sinkhorn" or len(known.heads) > 1 or min(b, c) <= 0.0:
+            return []
+        found: list[float] = []
+        while (next_one := switching_threshold(problem.manifold, len(found) + 1, "sinkhorn")) <= (
+            beta
+        ):
+            found.append(next_one)
+        return found
     zonal, beta = problem.zonal, problem.zonal.kernel.beta
     if zonal.kernel.name != "exponential" or beta <= 0 or zonal.strength < 0:
         return []
@@ -239,6 +268,22 @@ def switching_thresholds(problem: Problem) -> list[float]:
         return []
     thresholds = inverse_bessel_ratio(*_switch(dimension, degrees))
     return [float(threshold) for threshold in thresholds[thresholds <= beta]]
+
+
+def _balanced_switch(dimension: int, degree: int, above: float) -> float:
+    """Threshold of doubly stochastic attention, below that of softmax.
+
+    Where l(l+d-2) a_l / (a_0 + a_l) are equal for l = degree and degree + 1. At the threshold of
+    softmax l(l+d-2) a_l are, and the next degree is ahead; at half of it not yet.
+    """
+    from scipy.optimize import brentq
+
+    def ahead(beta: float) -> float:
+        of = IsotropicHeads(dimension, ((beta, 1.0),), "sinkhorn", 0.0)
+        rates = of.growth_rates(degree + 1)
+        return float(1.0 - rates[degree] / rates[degree + 1])
+
+    return float(brentq(ahead, 0.5 * above, above, xtol=1e-300, rtol=4 * EPS))
 
 
 def _switch(dimension: int, degrees: npt.NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
