@@ -67,10 +67,16 @@ def scaling(
     masses: FloatArray,
     adjoint: Callable[[FloatArray], FloatArray] | None = None,
     *,
+    row_scale: FloatArray | float = 0.0,
+    column_scale: FloatArray | float = 0.0,
     start: FloatArray | None = None,
     rounding: float = 0.0,
 ) -> Scaling:
     """Weights u, w > 0 with u_i sum_j K_ij w_j m_j = 1 and w_j sum_i K_ij u_i m_i = 1.
+
+    Sums are given in units of their own, with K = e^{x^T S y} those of c = |S^T x| and |S y|, say,
+
+        kernel(w)_i = e^{-c_i} sum_j K_ij w_j m_j,    adjoint(u)_j = e^{-d_j} sum_i K_ij u_i m_i.
 
     Without an adjoint u = w by sweeps log u <- (log u - log K u) / 2. For a positive semidefinite
     kernel they contract by 1/2 whatever the masses are. With one by alternating sweeps
@@ -82,13 +88,13 @@ def scaling(
     Parameters
     ----------
     kernel : callable, (n,) -> (n,)
-        Values w to sum_j K_ij w_j m_j, of any positive K: constants of rows and columns that
-        keep exponentials from overflow, K_ij = e^{x_i^T S y_j - c_i - d_j}, belong to K. Then
-        log u - c and log w - d are weights of e^{x_i^T S y_j}. A symmetric kernel has c = d.
+        As above, for values w of any size.
     masses : ndarray, shape (n,)
         Not negative. Where they are zero weights are continued by 1 / K w.
     adjoint : callable, (n,) -> (n,), optional
-        Values u to sum_i K_ij u_i m_i, with the same K; none for a symmetric kernel.
+        As above; none for a symmetric kernel.
+    row_scale, column_scale : ndarray, shape (n,), or float
+        c and d; d is not used without an adjoint.
     start : ndarray, shape (n,), optional
         log w to begin with, such as that of a measure nearby; zeros by default.
     rounding : float
@@ -125,28 +131,34 @@ def scaling(
     sweeps = 0
 
     def sums(
-        operator: Callable[[FloatArray], FloatArray], log_values: FloatArray
+        operator: Callable[[FloatArray], FloatArray],
+        log_values: FloatArray,
+        scale: FloatArray | float,
     ) -> tuple[FloatArray, FloatArray]:
         """Logarithms of sums, and the relative errors of these."""
         nonlocal sweeps
         sweeps += 1
+        heard = log_values[heavy]
+        middle = 0.5 * (float(heard.max()) + float(heard.min()))
+        values = np.zeros(len(heavy))
         # A mixed step may leave the range of numbers; it is refused then.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            values = np.exp(log_values)
+            values[heavy] = np.exp(heard - middle)
             noise = rounding * float(values @ masses)
             found = np.maximum(operator(values), noise)
-            return np.log(found), noise / found + 4 * EPS * (1.0 + np.abs(log_values))
+            logs = np.log(found) + (middle + scale)
+            return logs, noise / found + 4 * EPS * (1.0 + np.abs(logs) + np.abs(scale))
 
     def swept(log_w: FloatArray) -> tuple[FloatArray, float]:
         """What a full sweep adds to log w, and how much that is where it is no rounding."""
-        found, noise = sums(kernel, log_w)
+        found, noise = sums(kernel, log_w, row_scale)
         if adjoint is not None:
-            found, noise = sums(adjoint, -found)
+            found, noise = sums(adjoint, -found, column_scale)
         rest = -found - log_w
         if not np.isfinite(rest).all():
             return rest, np.inf
         relevant = np.abs(rest) / (1.0 + noise / RESIDUAL)
-        return rest, float(relevant[heavy].max(initial=0.0))
+        return rest, float(relevant[heavy].max())
 
     # The first plain step is the start: it brings weights to the size of the kernel.
     here = first + plain * swept(first)[0]
@@ -175,7 +187,7 @@ def scaling(
     residual = float(np.abs(np.expm1(rest[heavy])).max(initial=0.0))
     # Zero masses are heard by nobody: their weights follow from the others'.
     log_w = np.where(heavy, here, here + rest)
-    log_u = log_w if adjoint is None else -sums(kernel, here)[0]
+    log_u = log_w if adjoint is None else -sums(kernel, here, row_scale)[0]
     return Scaling(log_u, log_w, residual, sweeps)
 
 
@@ -283,7 +295,6 @@ def pair_scaling(
         columns = (scores - rows[:, None]).max(axis=0)
     scores -= rows[:, None] + columns
     kernel = np.exp(scores, out=scores)
-    started = None if start is None else start + columns
 
     def forward(w: FloatArray) -> FloatArray:
         return np.asarray(kernel @ (w * masses))
@@ -291,8 +302,8 @@ def pair_scaling(
     def backward(u: FloatArray) -> FloatArray:
         return np.asarray((u * masses) @ kernel)
 
-    adjoint = None if rows is columns else backward
-    found = scaling(forward, masses, adjoint, start=started)
+    started = None if start is None else start + columns
+    found = scaling(forward, masses, None if rows is columns else backward, start=started)
     log_u, log_w = found.log_u - rows, found.log_w - columns
     if symmetric:
         # They differ by a constant, and by what is left.
