@@ -32,6 +32,8 @@ MOST_SWEEPS = 2_000
 # with beta |B| up to 20 (5 remembered: 24 to 126). Newton with conjugate gradients: 17 to 26 and 50
 # to 600.
 _DEPTH = 12
+# Residuals below which it is asked how much of them is rounding.
+_NEAR = 1e-6
 # How much more than its smallest a residual may become: modes that sweeps hardly change, of
 # clusters far apart, are corrected in one go, which disturbs the others first.
 _SLACK = 4.0
@@ -153,10 +155,15 @@ def scaling(
         """What a full sweep adds to log w, and how much that is where it is no rounding."""
         found, noise = sums(kernel, log_w, row_scale)
         if adjoint is not None:
-            found, noise = sums(adjoint, -found, column_scale)
+            log_u, passed = -found, noise
+            found, noise = sums(adjoint, log_u, column_scale)
         rest = -found - log_w
         if not np.isfinite(rest).all():
             return rest, np.inf
+        if adjoint is not None and rounding and np.abs(rest[heavy]).max() < _NEAR:
+            # Columns see the errors of rows, those of tails hardly.
+            seen = sums(adjoint, log_u + np.log(passed), column_scale)[0]
+            noise = noise + np.exp(np.minimum(seen - found, 0.0))
         relevant = np.abs(rest) / (1.0 + noise / RESIDUAL)
         return rest, float(relevant[heavy].max())
 
