@@ -15,10 +15,10 @@ import numpy as np
 
 from meanfield.arrays import EPS, ComplexArray, FloatArray
 from meanfield.compute.threads import one_blas_thread
+from meanfield.manifolds.coordinates import coordinates
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density
 from meanfield.problem import Problem
-from meanfield.stationary.coordinates import coordinates
 from meanfield.stationary.linearised_equation import LinearisedEquation
 
 # Two degrees in a row agree when their rates differ by this share of the largest of them.

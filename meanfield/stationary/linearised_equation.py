@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields.mean_field import Interaction, interaction
+from meanfield.manifolds.coordinates import Coordinates, coordinates
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 from meanfield.measures import Density
 from meanfield.problem import Problem
-from meanfield.stationary.coordinates import Coordinates, coordinates
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,10 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.manifolds import Sphere
+from meanfield.manifolds.coordinates import coordinates
 from meanfield.manifolds.grid import Grid
 from meanfield.measures import Density
 from meanfield.problem import Problem
-from meanfield.stationary.coordinates import coordinates
 from meanfield.stationary.polyhedra import GOLDEN, invariants_by_degree, rotation_group
 from meanfield.stationary.resolution import degrees_of_width, narrowest_width
 from meanfield.stationary.self_consistency import SelfConsistency

@@ -9,9 +9,9 @@ import pytest
 import scipy.linalg
 
 import meanfield as mf
+from meanfield.manifolds.coordinates import coordinates
 from meanfield.representations.density import density as density_representation
 from meanfield.stationary import linearised
-from meanfield.stationary.coordinates import coordinates
 from meanfield.stationary.linearised import leading_growth_rates
 from meanfield.stationary.linearised_equation import LinearisedEquation
 from meanfield.stationary.states import stationary_state
