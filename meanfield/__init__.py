@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from meanfield.studies.prediction import predict_clusters
     from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
     from meanfield.theory.cluster_rates import cluster_rates
+    from meanfield.theory.linear_operator import LinearOperator, linear_operator
     from meanfield.theory.next_merge import next_merge_estimate
     from meanfield.theory.onset import tricritical_beta
     from meanfield.theory.stability import (
@@ -102,6 +103,7 @@ __all__ = [
     "Head",
     "Kernel",
     "Law",
+    "LinearOperator",
     "Measure",
     "Problem",
     "Run",
@@ -121,6 +123,7 @@ __all__ = [
     "growth_rate_max",
     "growth_rates",
     "linear",
+    "linear_operator",
     "load",
     "mean_clusters",
     "mixture",
@@ -174,6 +177,7 @@ _MODULES = {
     "studies.prediction": "predict_clusters",
     "theory.cluster_counts": "mean_clusters tokens_for_dominance",
     "theory.cluster_rates": "cluster_rates",
+    "theory.linear_operator": "LinearOperator linear_operator",
     "theory.next_merge": "next_merge_estimate",
     "theory.onset": "tricritical_beta",
     "theory.stability": "critical_diffusivity dominant_degree growth_rate_max growth_rates "
@@ -192,6 +196,7 @@ _MAKERS = {
     "Density.plot": "outputs.plots.measure:measure_figure",
     "Ensemble.html": "outputs.tables:ensemble_html",
     "Ensemble.plot": "outputs.plots.ensemble:ensemble_figure",
+    "LinearOperator.plot": "outputs.plots.spectrum:spectrum_figure",
     "Measure.plot": "outputs.plots.measure:measure_figure",
     "PhaseDiagram.html": "outputs.tables:phase_diagram_html",
     "PhaseDiagram.plot": "outputs.plots.phase:phase_diagram_figure",

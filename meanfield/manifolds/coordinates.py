@@ -36,11 +36,13 @@ class Coordinates:
     orders: IntArray
 
     @cached_property
-    def _real(self) -> IntArray:
+    def real(self) -> IntArray:
+        """Coefficients whose real parts come first."""
         return np.flatnonzero(self.degrees > 0)
 
     @cached_property
-    def _imaginary(self) -> IntArray:
+    def imaginary(self) -> IntArray:
+        """Coefficients whose imaginary parts come then."""
         return np.flatnonzero(self.orders > 0)
 
     @cached_property
@@ -50,24 +52,29 @@ class Coordinates:
     @property
     def size(self) -> int:
         """How many there are: 2 K on the circle, (L + 1)^2 - 1 on the sphere."""
-        return len(self._real) + len(self._imaginary)
+        return len(self.real) + len(self.imaginary)
 
     @cached_property
     def vector_degrees(self) -> IntArray:
         """Degree of each real number, shape (size,)."""
-        return np.concatenate([self.degrees[self._real], self.degrees[self._imaginary]])
+        return self.degrees[self.coefficient_of]
+
+    @cached_property
+    def coefficient_of(self) -> IntArray:
+        """Coefficient of which each real number is a part, shape (size,)."""
+        return np.concatenate([self.real, self.imaginary])
 
     def to_vector(self, coefficients: ModalArray) -> FloatArray:
         """Real numbers of coefficients, shape (size,)."""
         scaled = self._scale * coefficients
-        return np.concatenate([scaled.real[self._real], scaled.imag[self._imaginary]])
+        return np.concatenate([scaled.real[self.real], scaled.imag[self.imaginary]])
 
     def to_coefficients(self, vector: npt.ArrayLike) -> ComplexArray:
         """Coefficients of real numbers; that of degree 0 is 0."""
         numbers = np.asarray(vector, dtype=np.float64)
         coefficients = np.zeros(len(self.degrees), dtype=np.complex128)
-        coefficients.real[self._real] = numbers[: len(self._real)]
-        coefficients.imag[self._imaginary] = numbers[len(self._real) :]
+        coefficients.real[self.real] = numbers[: len(self.real)]
+        coefficients.imag[self.imaginary] = numbers[len(self.real) :]
         return np.asarray(coefficients / self._scale)
 
 

@@ -1,0 +1,728 @@
+"""The flow linearised about a stationary density: rates and modes, for heads with matrices too.
+
+A perturbation g of a stationary f obeys
+
+    d_t g = L g = diffusivity Laplacian g - div(g v + f v'[g]),
+
+v the velocity of f. With weights k_h(x, y) = e^{beta x^T B_h y} and the mean m_h(x) of y that a
+head finds at x, a softmax divides by its own mean weight Z_h, and the quotient has the derivative
+
+    v'[g](x) = P_x sum_h V_h int k_h(x, y) / Z_h(x) (y - m_h(x)) g(y) dsigma(y);
+
+without normalisation Z_h is a number and m_h is absent. Doubly stochastic weights are
+u(x) k(x, y) w(y) with mean 1 over either argument. Their derivative is that of the softmax whose
+weights are k w, of g + f delta log w instead of g, where delta log w solves
+
+    (1 - P^T f P f) delta log w = -P^T g + P^T f P g,    P = u k w as an integral operator.
+
+Everything is a sum of positive weights over the nodes of two grids: nothing cancels, also where a
+Bessel series would.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.checks import at_least, checked
+from meanfield.compute.threads import one_blas_thread
+from meanfield.manifolds.coordinates import Coordinates, coordinates
+from meanfield.manifolds.grid import Grid
+from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
+from meanfield.measures import Density
+from meanfield.problem import Problem
+from meanfield.views import VIEWS
+
+# A density is stationary if nothing moves it by more than this share of the largest speed that the
+# weights allow. Uniform is known exactly, others as well as they were found.
+_UNIFORM, _GIVEN = 1e-12, 1e-8
+# Eigenvalues of two degrees agree within this share of the largest entry without diffusion.
+_AGREEMENT = 1e-8
+# Imaginary parts and differences of real parts below this share of the largest entry are rounding;
+# rates below the second one are nothing to be called growth.
+_NOISE, _NEUTRAL = 1e-12, 1e-9
+# A mode is of one order if the others hold less than this of its square.
+_ALONE = 1e-12
+# All eigenvalues of a matrix of this size take 15 s.
+_LARGEST = 1800
+# Bytes of the tables of basis functions.
+_MEMORY = 2e9
+# Weights between two grids are made so many at a time.
+_BLOCK = 4_000_000
+# Sweeps of Sinkhorn before Newton, and Newton's steps.
+_SWEEPS, _STEPS = 100, 30
+_SCALED = 1e-13
+
+Weights = Callable[[FloatArray, FloatArray], FloatArray]
+"""Weights (n, m) of points (n, d) for points (m, d)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearOperator:
+    r"""The flow linearised about a density: d_t g = L g for small perturbations g.
+
+    About a density that is not stationary there are no rates: `eigenvalues` and `modes` are empty.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    density : Density
+        Given. About which it is linearised.
+    degree : int
+        Derived. Largest degree of perturbations.
+    matrix : ndarray, shape (size, size)
+        Derived. L in real coordinates whose Euclidean product is int g h dsigma, 2 K of them on the
+        circle and (L + 1)^2 - 1 on the sphere: the real parts of the manifold's packed
+        coefficients from degree 1 on, then the imaginary parts of those of order above 0, each
+        times sqrt(2) where the order is not 0. `to_vector` and `to_coefficients` convert.
+    eigenvalues : ndarray of complex, shape (n,)
+        Derived, per scaled time. Largest real part first, of a pair the one with Im > 0 first;
+        each as often as it occurs. Those that have converged, unless a degree was given.
+    errors : ndarray, shape (n,)
+        Derived. Distance of each to the nearest one of a larger degree, computed on finer grids.
+    vectors : ndarray of complex, shape (size, n)
+        Derived. Eigenvectors in real coordinates, of length 1.
+    stationary : bool
+        Derived. Whether div(f v) = diffusivity Laplacian f, within the tolerance.
+    drift : float
+        Derived. Largest |v| of the density. A rigid rotation moves uniform and changes nothing: it
+        is stationary with a drift.
+    residual : float
+        Derived. Size of d_t f, the root of int (d_t f)^2 dsigma.
+    """
+
+    problem: Problem
+    density: Density
+    degree: int
+    matrix: FloatArray
+    eigenvalues: ComplexArray
+    errors: FloatArray
+    vectors: ComplexArray
+    stationary: bool
+    drift: float
+    residual: float
+
+    @property
+    def _coordinates(self) -> Coordinates:
+        return coordinates(self.problem.space.dimension, self.degree)
+
+    def to_vector(self, coefficients: ModalArray) -> FloatArray:
+        """Real coordinates of a perturbation, cut or filled up to the degree."""
+        return self._coordinates.to_vector(self.problem.space.resize(coefficients, self.degree))
+
+    def to_coefficients(self, vector: npt.ArrayLike) -> ModalArray:
+        """Coefficients, in the manifold's layout, of real coordinates."""
+        return self._coordinates.to_coefficients(vector)
+
+    @cached_property
+    def modes(self) -> ModalArray:
+        """Perturbations that belong to the eigenvalues, shape (n, 2, coefficients).
+
+        Coefficients of g_1 and g_2 in the manifold's layout. With lambda = rate + i frequency the
+        real perturbation that is g_1 at time 0 is
+
+            e^{rate t} (cos(frequency t) g_1 - sin(frequency t) g_2).
+        """
+        found = [
+            [self.to_coefficients(vector.real), self.to_coefficients(vector.imag)]
+            for vector in self.vectors.T
+        ]
+        count = len(self._coordinates.degrees)
+        return np.array(found, dtype=np.complex128).reshape(-1, 2, count)
+
+    @property
+    def growth_rate_max(self) -> float | None:
+        """Largest real part; None about a density that is not stationary."""
+        return float(self.eigenvalues[0].real) if len(self.eigenvalues) else None
+
+    @property
+    def growing(self) -> npt.NDArray[np.bool_]:
+        """Which grow, shape (n,): rates below 1e-9 of the largest entry neither do nor decay."""
+        return np.asarray(self.eigenvalues.real > self._largest * _NEUTRAL)
+
+    @property
+    def decaying(self) -> npt.NDArray[np.bool_]:
+        """Which decay, shape (n,)."""
+        return np.asarray(self.eigenvalues.real < -self._largest * _NEUTRAL)
+
+    @property
+    def travelling(self) -> npt.NDArray[np.bool_]:
+        """Which eigenvalues are not real, shape (n,): their perturbations rotate or oscillate."""
+        return np.asarray(np.abs(self.eigenvalues.imag) > self._largest * _NOISE)
+
+    @property
+    def _largest(self) -> float:
+        return float(np.abs(self.matrix).max(initial=0.0))
+
+    @cached_property
+    def orders(self) -> npt.NDArray[np.int64]:
+        """Order k of modes e^{+-ik angle} of one order, shape (n,); 0 for all others.
+
+        The angle is theta on the circle, the azimuth about the third axis on the sphere.
+        """
+        of = self._coordinates
+        order = of.orders[of.coefficient_of]
+        square = np.abs(self.vectors) ** 2
+        shares = np.zeros((self.degree + 1, square.shape[1]))
+        np.add.at(shares, order, square)
+        largest = shares.argmax(axis=0) if square.shape[1] else np.zeros(0, dtype=np.int64)
+        alone = np.take_along_axis(shares, largest[None], axis=0)[0] > 1.0 - _ALONE
+        return np.where(alone, largest, 0)
+
+    @property
+    def angular_velocities(self) -> FloatArray:
+        """Angular velocity -Im lambda / k of rotating waves e^{ik angle}, shape (n,).
+
+        NaN for modes that do not rotate: those of real eigenvalues, and those that are no function
+        of one k and so oscillate.
+        """
+        of = self._coordinates
+        count = len(of.real)
+        # Real numbers (r, s) of one order are r cos(k angle) - s sin(k angle): for complex ones
+        # (r + i s) e^{ik angle} / 2 + (r - i s) e^{-ik angle} / 2.
+        cosine = np.zeros((len(of.degrees), self.vectors.shape[1]), dtype=np.complex128)
+        sine = np.zeros_like(cosine)
+        cosine[of.real], sine[of.imaginary] = self.vectors[:count], self.vectors[count:]
+        forth = (np.abs(cosine + 1j * sine) ** 2).sum(axis=0)
+        back = (np.abs(cosine - 1j * sine) ** 2).sum(axis=0)
+        one_way = np.minimum(forth, back) < _ALONE * (forth + back)
+        turning = self.travelling & one_way & (self.orders > 0)
+        sense = np.where(forth > back, -1.0, 1.0)
+        found = sense * self.eigenvalues.imag / np.maximum(self.orders, 1)
+        return np.where(turning, found, np.nan)
+
+    @checked
+    def perturbed(self, index: int = 0, amplitude: float = 1e-3, phase: float = 0.0) -> Density:
+        """The density plus Re(e^{i phase} mode), whose largest value is about `amplitude`.
+
+        Parameters
+        ----------
+        index : int
+            Of the eigenvalue.
+        amplitude : float
+            Largest modulus of the perturbation at the nodes of a grid, over all phases.
+        phase : float
+            In radians; over a period 2 pi / |Im lambda| it runs through a turn.
+
+        Raises
+        ------
+        ValueError
+            If there is no such mode.
+
+        Examples
+        --------
+        A run that starts from the leading mode:
+
+        >>> import meanfield as mf
+        >>> found = mf.linear_operator(mf.Problem(mf.Circle(), mf.exponential(beta=5.0)))
+        >>> law = mf.from_density(found.perturbed(0, amplitude=0.01).coefficients)
+        """
+        if not -len(self.eigenvalues) <= index < len(self.eigenvalues):
+            raise ValueError(
+                f"there is no mode {index}: the operator has {len(self.eigenvalues)}"
+                + ("." if self.stationary else ", as the density is not stationary.")
+            )
+        space, vector = self.problem.space, self.vectors[:, index]
+        parts = [self.to_coefficients(vector.real), self.to_coefficients(vector.imag)]
+        grid = space.grid(self.degree)
+        largest = np.hypot(*(grid.to_nodal(part) for part in parts)).max()
+        change = np.cos(phase) * parts[0] - np.sin(phase) * parts[1]
+        degree = max(self.degree, self.density.max_degree)
+        coefficients = self.density.moments(degree)
+        return Density(space, coefficients + amplitude / largest * space.resize(change, degree))
+
+    def describe(self, index: int = 0) -> str:
+        """What becomes of a mode, in words.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> turning = mf.Head(value=[[0.8, -0.6], [0.6, 0.8]])
+        >>> problem = mf.Problem(mf.Circle(), mf.Attention([turning], beta=1.0))
+        >>> mf.linear_operator(problem).describe()
+        'grows, rotating wave, angular velocity 0.4804'
+        """
+        words = "neither grows nor decays"
+        if self.growing[index] or self.decaying[index]:
+            words = "grows" if self.growing[index] else "decays"
+        if not self.travelling[index]:
+            return words
+        velocity = float(self.angular_velocities[index])
+        if math.isfinite(velocity):
+            return f"{words}, rotating wave, angular velocity {velocity:.4g}"
+        period = 2.0 * math.pi / abs(float(self.eigenvalues[index].imag))
+        return f"{words}, oscillates, period {period:.4g}"
+
+    @checked
+    def plot(
+        self,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Any:
+        """Figure of the eigenvalues in the complex plane, and of the leading modes.
+
+        Raises
+        ------
+        ValueError
+            If there are none, as the density is not stationary.
+        """
+        return VIEWS["LinearOperator.plot"](self, title=title, figsize=figsize, dpi=dpi)
+
+    def __repr__(self) -> str:
+        """One line, without the arrays."""
+        if not self.stationary:
+            return f"LinearOperator(not stationary: |v| up to {self.drift:.4g})"
+        first = self.eigenvalues[0]
+        leading = f"{first.real:.6g}"
+        if self.travelling[0]:
+            leading += f" +- {abs(first.imag):.6g}i"
+        return f"LinearOperator(degree {self.degree}, leading eigenvalue {leading})"
+
+
+@checked
+def linear_operator(
+    problem: Problem,
+    degree: int | None = None,
+    about: Density | None = None,
+    *,
+    tolerance: float = _GIVEN,
+) -> LinearOperator:
+    """The flow linearised about uniform, or about any stationary density: rates and modes.
+
+        d_t g = diffusivity Laplacian g - div(g v[f] + f v'[g])
+
+    For kernels, and for attention with heads, matrices and any normalisation. Matrices that are
+    not symmetric have complex eigenvalues: perturbations that rotate or oscillate as they grow.
+
+    Parameters
+    ----------
+    problem : Problem
+        On the circle or the sphere; its initial measure is not used.
+    degree : int, optional
+        Take perturbations up to this degree and keep all eigenvalues, converged or not. By default
+        the degree follows from the sharpest head, rises until the leading eigenvalue has
+        converged, and eigenvalues that have not are left out.
+    about : Density, optional
+        Default uniform.
+    tolerance : float
+        How far `about` may be from stationary, as a share of the largest speed that the weights
+        allow. Uniform is known exactly: there it is 1e-12.
+
+    Returns
+    -------
+    LinearOperator
+        Without eigenvalues if the density is not stationary: uniform is so if V_h B_h^T adds up
+        to nothing but a rotation, as for B orthogonal and V = c B or V = c B^{-T}, at beta = 0 for
+        every V, and is not, say, for B = 1 and V a diagonal with different entries.
+
+    Raises
+    ------
+    ValueError
+        If the degree is below 1, tables would not fit in memory, or the density lives on another
+        manifold.
+    RuntimeError
+        If the leading eigenvalue does not converge up to the largest degree, or the scaling of
+        doubly stochastic weights does not.
+
+    See Also
+    --------
+    growth_rates : about uniform in closed form, where no direction is preferred.
+    StationaryState.growth_rates : about states of a kernel with diffusivity, by order.
+
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
+    arXiv:2312.10794 (dynamics with Q, K, V). Sander, Ablin, Blondel, Peyre, Sinkformers,
+    arXiv:2110.11773 (doubly stochastic attention).
+
+    Examples
+    --------
+    Scores turned by an angle alpha: c_k(t) ~ e^{lambda_k t}, a pattern that grows and rotates.
+
+    >>> import meanfield as mf
+    >>> turned = mf.Head(score=[[0.921061, -0.389418], [0.389418, 0.921061]])
+    >>> problem = mf.Problem(mf.Circle(), mf.Attention([turned], beta=5.0))
+    >>> mf.linear_operator(problem).eigenvalues[:2].round(4)
+    array([0.3647+0.3899j, 0.3647-0.3899j])
+
+    Without a stationary density there is no spectrum:
+
+    >>> stretched = mf.Attention([mf.Head(value=[2.0, 1.0])], beta=4.0)
+    >>> mf.linear_operator(mf.Problem(mf.Circle(), stretched))
+    LinearOperator(not stationary: |v| up to 0.4318)
+    """
+    space = problem.space
+    if about is not None and about.manifold.name != space.name:
+        raise ValueError(
+            f"the density lives on the {about.manifold.name}, the problem on the {space.name}: "
+            "rates need one manifold."
+        )
+    if degree is not None:
+        at_least(1, degree=degree)
+    density = about or Density(space, space.from_modes([]))
+    tolerance = _UNIFORM if about is None else tolerance
+    with one_blas_thread():
+        return _resolved(problem, density, degree, tolerance)
+
+
+def _resolved(
+    problem: Problem, density: Density, degree: int | None, tolerance: float
+) -> LinearOperator:
+    """The operator at a degree, or at the first one that the leading eigenvalue agrees with."""
+    fixed = degree is not None
+    now = _system(problem, density, _first_degree(problem, density) if degree is None else degree)
+    while True:
+        if not now.residual <= tolerance * now.speed:
+            return now.result(problem, density, None)
+        finer = _system(problem, density, _next_degree(problem, now.degree))
+        found = now.spectrum(_eigenvalues(finer.matrix))
+        wanted = found.errors <= _AGREEMENT * now.scale
+        if fixed:
+            return now.result(problem, density, found)
+        if wanted[0]:
+            return now.result(problem, density, found.those(wanted))
+        if _size(problem, _next_degree(problem, finer.degree)) > _LARGEST:
+            raise RuntimeError(
+                f"the leading eigenvalue still changes by {found.errors[0]:.1e} at degree "
+                f"{now.degree}: without diffusion it need not converge. Give a degree to take what "
+                "that one gives."
+            )
+        now = finer
+
+
+def _first_degree(problem: Problem, density: Density) -> int:
+    """Degree that perturbations of leading rates should need."""
+    heard, own = problem.moment_degree, density.max_degree
+    if problem.space.dimension == 1:
+        return max(heard, min(2 * own, _LARGEST // 4))
+    # Degrees near the end of the kernel neither grow nor matter, and there are many of them.
+    return max(8, math.ceil(0.6 * heard), min(own, math.isqrt(_LARGEST) * 3 // 4))
+
+
+def _next_degree(problem: Problem, degree: int) -> int:
+    return degree + max(4, degree // (4 if problem.space.dimension == 1 else 6))
+
+
+def _size(problem: Problem, degree: int) -> int:
+    return 2 * degree if problem.space.dimension == 1 else (degree + 1) ** 2 - 1
+
+
+class _Spectrum(NamedTuple):
+    """Eigenvalues, their distances to those of another degree, and eigenvectors."""
+
+    eigenvalues: ComplexArray
+    errors: FloatArray
+    vectors: ComplexArray
+
+    def those(self, wanted: npt.NDArray[np.bool_]) -> _Spectrum:
+        """Some of them."""
+        return _Spectrum(self.eigenvalues[wanted], self.errors[wanted], self.vectors[:, wanted])
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """L up to a degree, d_t f of the density itself, its speed, and the speed that weights allow.
+
+    The scale is the largest entry of L without diffusion.
+    """
+
+    degree: int
+    matrix: FloatArray
+    residual: float
+    drift: float
+    speed: float
+    scale: float
+
+    def spectrum(self, others: ComplexArray) -> _Spectrum:
+        """All eigenvalues, compared with those of a larger degree."""
+        import scipy.linalg
+
+        values, vectors = scipy.linalg.eig(self.matrix)
+        values = values.astype(np.complex128)
+        vectors = vectors.astype(np.complex128)
+        noise = _NOISE * float(np.abs(self.matrix).max())
+        values.imag[np.abs(values.imag) <= noise] = 0.0
+        order = _order(values, noise)
+        values, vectors = values[order], vectors[:, order]
+        errors = np.abs(values[:, None] - others[None]).min(axis=1)
+        largest = np.abs(vectors).argmax(axis=0)
+        phase = vectors[largest, np.arange(len(values))]
+        return _Spectrum(values, errors, vectors * (np.abs(phase) / phase))
+
+    def result(self, problem: Problem, density: Density, found: _Spectrum | None) -> LinearOperator:
+        """What users see; no spectrum if the density is not stationary."""
+        if found is None:
+            none = np.zeros(0, dtype=np.complex128)
+            empty = np.zeros((len(self.matrix), 0), dtype=np.complex128)
+            spectrum, stationary = _Spectrum(none, np.zeros(0), empty), False
+        else:
+            spectrum, stationary = found, True
+        return LinearOperator(
+            problem, density, self.degree, self.matrix, *spectrum, stationary=stationary,
+            drift=self.drift, residual=self.residual,
+        )  # fmt: skip
+
+
+def _eigenvalues(matrix: FloatArray) -> ComplexArray:
+    import scipy.linalg
+
+    return np.asarray(scipy.linalg.eigvals(matrix), dtype=np.complex128)
+
+
+def _order(values: ComplexArray, noise: float) -> npt.NDArray[np.intp]:
+    """Largest real part first; those equal but for rounding, made equal, by frequency, in pairs."""
+    falling = np.argsort(-values.real, kind="stable")
+    starts = np.flatnonzero(np.diff(values.real[falling], prepend=np.inf) < -noise)
+    for group in np.split(falling, starts[1:]):
+        values.real[group] = values.real[group].mean()
+    return np.lexsort((-values.imag, np.abs(values.imag), -values.real))
+
+
+class _Head(NamedTuple):
+    """Weights and value of one head."""
+
+    weights: Weights
+    value: FloatArray
+
+
+def _heads(problem: Problem) -> tuple[list[_Head], str, float]:
+    """Heads, normalisation and diffusivity, of a kernel as of an attention."""
+    d, attention = problem.space.dimension + 1, problem.attention
+    if attention is None:
+        zonal = problem.zonal
+        kernel = zonal.kernel
+
+        def similar(x: FloatArray, y: FloatArray) -> FloatArray:
+            return kernel.attention(np.clip(x @ y.T, -1.0, 1.0))
+
+        normalization = "softmax" if zonal.normalized else "none"
+        return [_Head(similar, zonal.strength * np.eye(d))], normalization, zonal.diffusivity
+    # Rows of normalised weights may have any scale: that of their largest possible score.
+    scale = problem.log_scale if attention.normalization == "none" else None
+    heads = [_Head(_exponential(of.score, scale), of.value) for of in attention.matrices(d)]
+    return heads, attention.normalization, attention.diffusivity
+
+
+def _exponential(score: FloatArray, scale: float | None) -> Weights:
+    def weights(x: FloatArray, y: FloatArray) -> FloatArray:
+        query = x @ score  # B^T x
+        top = np.linalg.norm(query, axis=1)[:, None] if scale is None else scale
+        return np.asarray(np.exp(query @ y.T - top))
+
+    return weights
+
+
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """A grid as linear algebra wants it."""
+
+    grid: Grid
+    points: FloatArray
+    """Unit vectors, shape (n, d)."""
+    density: FloatArray
+    """Quadrature weights times the density, shape (n,)."""
+    basis: FloatArray
+    """Functions of the coordinates, shape (n, size)."""
+
+
+def _on_nodes(space: Manifold, degree: int, density: Density, of: Coordinates) -> _Nodes:
+    """A grid that integrates fields up to a degree exactly."""
+    # Grids are exact to three times their own degree.
+    grid = space.grid(max(-(-degree // 3), density.max_degree // 2 + 1))
+    values = grid.to_nodal(density.coefficients)
+    basis = np.empty((len(grid.weights), of.size), order="F")
+    for j, unit in enumerate(_units(of)):
+        basis[:, j] = grid.to_nodal(unit)
+    return _Nodes(grid, space.vectors(grid.points), grid.weights * values, basis)
+
+
+def _units(of: Coordinates) -> Iterator[ModalArray]:
+    unit = np.zeros(of.size)
+    for j in range(of.size):
+        unit[j] = 1.0
+        yield of.to_coefficients(unit)
+        unit[j] = 0.0
+
+
+def _gradients(nodes: _Nodes, of: Coordinates) -> FloatArray:
+    """Gradients of the functions of the coordinates, shape (dimension, n, size)."""
+    n, dimension = nodes.points.shape[0], nodes.points.shape[1] - 1
+    found = np.empty((dimension, n, of.size), order="F")
+    for j, unit in enumerate(_units(of)):
+        found[:, :, j] = nodes.grid.gradient(unit).reshape(dimension, n)
+    return found
+
+
+def _frames(points: FloatArray) -> FloatArray:
+    """Tangent vectors of the components of gradients, shape (dimension, n, d)."""
+    if points.shape[1] == 2:
+        return np.stack([-points[:, 1], points[:, 0]], axis=-1)[None]
+    sine = np.hypot(points[:, 0], points[:, 1])
+    cos_phi, sin_phi = points[:, 0] / sine, points[:, 1] / sine
+    south = np.stack([points[:, 2] * cos_phi, points[:, 2] * sin_phi, -sine], axis=-1)
+    return np.stack([south, np.stack([-sin_phi, cos_phi, 0.0 * sine], axis=-1)])
+
+
+def _system(problem: Problem, density: Density, degree: int) -> _System:
+    """L for perturbations up to a degree, tested against fields up to it."""
+    space, (heads, normalization, diffusivity) = problem.space, _heads(problem)
+    of = coordinates(space.dimension, degree)
+    heard, own = problem.moment_degree, density.max_degree
+    quotient = normalization != "none"
+    # Quotients and scalings have no last degree: half as much again, which the errors judge.
+    more = heard // 2
+    inner = max(degree, own) + heard + (more if normalization == "sinkhorn" else 0)
+    outer = degree + max(degree, own) + heard + (more if own and quotient else 0)
+    _check_memory(space, degree, of.size, inner, outer)
+    inside, outside = (_on_nodes(space, l, density, of) for l in (inner, outer))
+    gradients, frames = _gradients(outside, of), _frames(outside.points)
+    # What is seen of the density, and of each perturbation, by each head.
+    seen = [(inside.density, inside.grid.weights[:, None] * inside.basis)] * len(heads)
+    if normalization == "sinkhorn":
+        seen = [_rescaled(head, inside) for head in heads]
+    dimension, size, count = space.dimension, of.size, len(outside.points)
+    matrix, moved, speeds, allowed = np.zeros((size, size)), np.zeros(size), [], 0.0
+    rows = max(1, _BLOCK // len(inside.points))
+    for begin in range(0, count, rows):
+        at = slice(begin, min(begin + rows, count))
+        velocity = np.zeros((dimension, at.stop - begin))
+        change = np.zeros((dimension, at.stop - begin, size))
+        force = np.zeros((dimension, at.stop - begin, len(inside.points)))
+        bound = np.zeros(at.stop - begin)
+        for head, (mass, perturbation) in zip(heads, seen, strict=True):
+            weights, mean, total = _felt(head, outside.points[at], inside.points, mass, quotient)
+            pull = frames[:, at] @ head.value  # <e_c, V .>
+            velocity += np.einsum("cid,id->ci", pull, mean)
+            bound += np.linalg.norm(head.value, 2) * total
+            for c in range(dimension):
+                to = pull[c] @ inside.points.T
+                if quotient:
+                    to -= np.einsum("id,id->i", pull[c], mean)[:, None]
+                to *= weights
+                if normalization == "sinkhorn":
+                    change[c] += to @ perturbation
+                else:
+                    force[c] += to
+        if normalization != "sinkhorn":
+            change = force @ seen[0][1]
+        mass, sigma = outside.density[at], outside.grid.weights[at]
+        for c in range(dimension):
+            flux = mass[:, None] * change[c]
+            flux += (sigma * velocity[c])[:, None] * outside.basis[at]
+            matrix += gradients[c, at].T @ flux
+            moved += gradients[c, at].T @ (mass * velocity[c])
+        speeds.append(np.linalg.norm(velocity, axis=0))
+        allowed = max(allowed, float(bound.max()))
+    damping = diffusivity * laplacian_eigenvalues(dimension, degree)[of.vector_degrees]
+    scale = float(np.abs(matrix).max())
+    matrix -= np.diag(damping)
+    moved -= damping * of.to_vector(density.moments(degree))
+
+    def speed_at(x: FloatArray) -> float:
+        velocity = np.zeros(dimension + 1)
+        for head, (mass, _) in zip(heads, seen, strict=True):
+            velocity += head.value @ _felt(head, x[None], inside.points, mass, quotient).mean[0]
+        return float(np.linalg.norm(velocity - (velocity @ x) * x))
+
+    speed = np.concatenate(speeds)
+    fastest = float(speed.max())
+    if fastest > _UNIFORM * allowed:
+        fastest = _highest(speed_at, outside.points[int(speed.argmax())])
+    return _System(
+        degree, matrix, float(np.linalg.norm(moved)), fastest, allowed + diffusivity, scale
+    )
+
+
+class _Felt(NamedTuple):
+    """What a head finds at points: weights, the mean of y, the total weight."""
+
+    weights: FloatArray
+    mean: FloatArray
+    total: FloatArray
+
+
+def _felt(
+    head: _Head, points: FloatArray, sources: FloatArray, mass: FloatArray, quotient: bool
+) -> _Felt:
+    """Weights of points (n, d) for sources, divided by their mean over the mass if so wanted."""
+    weights = head.weights(points, sources)
+    total = weights @ mass
+    if quotient:
+        weights /= total[:, None]
+        total = np.ones(len(points))
+    return _Felt(weights, weights @ (mass[:, None] * sources), total)
+
+
+def _highest(function: Callable[[FloatArray], float], start: FloatArray) -> float:
+    """Largest value of a function of unit vectors near one of them."""
+    from scipy.optimize import minimize
+
+    across = _frames(start[None])[:, 0]
+
+    def lowered(shift: FloatArray) -> float:
+        x = start + shift @ across
+        return -function(x / np.linalg.norm(x))
+
+    found = minimize(lowered, np.zeros(len(across)), method="Nelder-Mead", options={"xatol": 1e-7})
+    return -float(found.fun)
+
+
+def _check_memory(space: Manifold, degree: int, size: int, inner: int, outer: int) -> None:
+    """Refuse what takes too long or does not fit."""
+    nodes = [l if space.dimension == 1 else l * l // 2 for l in (inner, outer)]
+    tables = 8.0 * size * (2 * nodes[0] + (1 + space.dimension) * nodes[1])
+    if size > 2 * _LARGEST or tables > _MEMORY:
+        raise ValueError(
+            f"perturbations up to degree {degree} on the {space.name} make a matrix of {size} rows "
+            f"and tables of {tables / 1e9:.1f} GB, at most {2 * _LARGEST} and "
+            f"{_MEMORY / 1e9:g} GB: give a smaller degree, or lower beta."
+        )
+
+
+def _rescaled(head: _Head, nodes: _Nodes) -> tuple[FloatArray, FloatArray]:
+    """The density times w, and perturbations (g + f delta log w) times w, with quadrature weights.
+
+    Doubly stochastic weights are u k w: with these masses a softmax of k is what they are.
+    """
+    kernel, f = head.weights(nodes.points, nodes.points), nodes.density
+    w = _scaling(kernel, f)
+    u = 1.0 / (kernel @ (f * w))
+    both = u[:, None] * kernel * w  # mean 1 over either argument
+    perturbations = nodes.grid.weights[:, None] * nodes.basis
+    given = both.T @ (f[:, None] * (both @ perturbations)) - both.T @ perturbations
+    change = np.linalg.solve(_scaling_matrix(both, f), given)
+    return f * w, w[:, None] * (perturbations + f[:, None] * change)
+
+
+def _scaling_matrix(both: FloatArray, f: FloatArray) -> FloatArray:
+    """1 - P^T f P f, and the mean, for a constant factor of w is free."""
+    return np.asarray(np.eye(len(f)) - both.T @ (f[:, None] * both * f) + f)
+
+
+def _scaling(kernel: FloatArray, f: FloatArray) -> FloatArray:
+    """Find w with int u k w f = 1 over either argument: Sinkhorn, then Newton."""
+    w = np.ones(len(f))
+    for sweep in range(_SWEEPS + _STEPS):
+        u = 1.0 / (kernel @ (f * w))
+        excess = w * (kernel.T @ (f * u)) - 1.0
+        if np.abs(excess).max() < _SCALED * math.sqrt(len(f)):
+            return np.asarray(w / (1.0 + excess))
+        if sweep < _SWEEPS:
+            w = w / (1.0 + excess)
+        else:
+            both = u[:, None] * kernel * w
+            w = w * np.exp(np.linalg.solve(_scaling_matrix(both, f), -excess))
+    raise RuntimeError(
+        f"doubly stochastic weights still miss their mean by {np.abs(excess).max():.1e} after "
+        f"{_SWEEPS + _STEPS} sweeps: lower beta."
+    )
