@@ -79,18 +79,14 @@ class SphereGrid:
         """Gradient at the nodes, shape (2, n): d/dtheta and d/dphi / sin(theta)."""
         return self._rings.gradients(coefficients)
 
-    @cached_property
-    def _tangents(self) -> FloatArray:
-        """Unit vectors along theta and phi at the nodes, shape (2, 3, n)."""
-        x, y, z = self.points.T
-        across = np.hypot(x, y)
-        cosine, sine = x / across, y / across
-        south = [z * cosine, z * sine, -across]
-        return np.array([south, [-sine, cosine, np.zeros_like(z)]])
+    @property
+    def rings(self) -> Rings:
+        """Rings of the nodes."""
+        return self._rings
 
     def project(self, components: FloatArray) -> FloatArray:
         """Components (2, n) along theta and phi of vectors (3, n) at the nodes."""
-        return np.asarray((self._tangents * components).sum(axis=1))
+        return self._rings.project(components)
 
     def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ComplexArray:
         """Coefficients of the divergence of a nodal flux (2, n); degree 0 is exactly 0."""

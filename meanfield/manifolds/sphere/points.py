@@ -92,6 +92,22 @@ def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
     return found
 
 
+def evaluate_several(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
+    """Values (k, n) at points (n, 3) of k fields, coefficients (k, count); see `evaluate`.
+
+    Examples
+    --------
+    >>> evaluate_several(np.array([[1.0, 0, 0], [0, 2.0, 0]]), np.array([[1.0, 0, 0]])).round(12)
+    array([[1.],
+           [0.]])
+    """
+    vectors = checked_vectors(points)
+    fields = np.ascontiguousarray(coefficients, dtype=np.complex128)
+    if solid.is_faster(len(vectors), degree_of(fields), False):
+        return np.array([solid.evaluate(field, vectors) for field in fields])
+    return transforms.evaluate_several(fields, vectors)
+
+
 def gradient(
     coefficients: ComplexArray,
     points: FloatArray,

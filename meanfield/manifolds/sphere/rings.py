@@ -73,6 +73,11 @@ class Rings:
         return np.asarray(weights) / (4.0 * np.pi)
 
     @cached_property
+    def _longitudes(self) -> tuple[FloatArray, FloatArray]:
+        phi = 2.0 * np.pi * np.arange(self.length) / self.length
+        return np.cos(phi), np.sin(phi)
+
+    @cached_property
     def _layout(self) -> dict[str, npt.NDArray[Any]]:
         return {
             "theta": self.colatitudes,
@@ -132,6 +137,20 @@ class Rings:
             **self._layout,
         )
         return without_margin(found, max_degree)
+
+    def project(self, vectors: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Components (theta, phi), shape (2, n), of vectors (3, n) at the nodes."""
+        x, y, z = vectors.reshape(3, self.count, self.length)
+        (cosine, sine), theta = self._longitudes, self.colatitudes[:, None]
+        found = np.empty((2, self.size)) if out is None else out
+        southward, eastward = found.reshape(2, self.count, self.length)
+        np.multiply(y, cosine, out=eastward)
+        eastward -= x * sine
+        np.multiply(x, cosine, out=southward)
+        southward += y * sine
+        southward *= np.cos(theta)
+        southward -= z * np.sin(theta)
+        return found
 
     def divergence(self, vectors: FloatArray, max_degree: int) -> ComplexArray:
         """Coefficients up to max_degree of the divergence: (..., 2, n) to (..., count)."""

@@ -60,16 +60,22 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
 
 def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
     """Values of a real field; see `points.evaluate`."""
-    degree, alm = _scalar(coefficients)
-    values = np.empty(len(points))
+    return evaluate_several(coefficients[None], points)[0]
+
+
+def evaluate_several(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
+    """Values (k, n) of real fields of one degree; see `points.evaluate_several`."""
+    degree, fields = _scalar(coefficients)
+    values = np.empty((len(fields), len(points)))
     bounds = _chunk_bounds(len(points), degree)
 
     def of_chunk(i: int) -> None:
         chosen = slice(bounds[i], bounds[i + 1])
         locations, invalid = _locations(points[chosen])
-        _values(degree, alm, locations, values[None, chosen])
+        for alm, out in zip(fields, values, strict=True):
+            _values(degree, alm, locations, out[None, chosen])
         if invalid is not None:
-            values[chosen][invalid] = np.nan
+            values[:, chosen][:, invalid] = np.nan
 
     map_chunks(of_chunk, len(bounds) - 1)
     return values

@@ -1,0 +1,288 @@
+"""Tables of a head on the sphere: from moments to series of e^{<z, y>} integrated, z = S^T x.
+
+With S = P diag(s) Q^T, P and Q rotations, let x = P x', y = Q y'. Then
+
+    e^{<S^T x, y> - c(x)} = e^{-c} prod_i e^{s_i x'_i y'_i}
+
+does not change when the signs of x'_i and y'_i change together. So each harmonic in y' only makes
+harmonics in x' of the same three parities: eight blocks, each with 1/64 of the entries of all,
+
+    T_{LM,lm} = int int Y_LM(x') e^{-c} prod_i {cosh, sinh}(s_i x'_i y'_i) Y_lm(y') dsigma dsigma,
+
+and one octant of a grid for each integral. Exponentials are positive: nothing cancels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import ducc0
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.manifolds.sphere.coefficients import index
+
+# Singular values that differ by more get a scale that follows |S^T x|: e^1 costs no digit.
+_LEVEL = 1.0
+# What is cut, of the largest entry and of the largest value of the kernel: its rounding is seen.
+_CUT, _ROUNDING = 1e-15, 1e-16
+# How much more the last degrees that were computed may have.
+_SEEN = 10.0
+_CIRCLE_NODES = 8192
+_CIRCLE_SOURCES = 33
+
+
+@dataclass(frozen=True)
+class RowScale:
+    """Scale c(x) = constant + slope |S^T x|^2 of a head's series.
+
+    Z is e^{|z|} times a number, z = S^T x, for a measure that is spread out. As c = |z| where that
+    is largest and where it is smallest, no direction of x sinks into the rounding of the others;
+    between, e^{|z| - c} <= e^{(r_1 - r_0)^2 / (4 (r_0 + r_1))} for singular values in [r_0, r_1].
+
+    Attributes
+    ----------
+    constant, slope : float
+        Derived.
+    """
+
+    constant: float
+    slope: float
+
+
+def row_scale(values: FloatArray) -> RowScale:
+    """Scale for a score with these singular values, where series are divided by each other.
+
+    Examples
+    --------
+    >>> row_scale(np.array([9.0, 4.0, 1.0]))
+    RowScale(constant=0.9, slope=0.1)
+    """
+    least, largest = float(np.abs(values).min()), float(np.abs(values).max())
+    if largest - least <= _LEVEL:
+        return RowScale(largest, 0.0)
+    return RowScale(least * largest / (least + largest), 1.0 / (least + largest))
+
+
+def decomposed(score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rotations P and Q and numbers s with S = P diag(s) Q^T, the largest |s| last.
+
+    Examples
+    --------
+    >>> decomposed(np.diag([1.0, -3.0, 2.0]))[1]
+    array([ 1., -3.,  2.])
+    """
+    diagonal = np.diag(score)
+    if np.array_equal(score, np.diag(diagonal)):
+        return np.eye(3), diagonal.copy(), np.eye(3)
+    left, values, right = np.linalg.svd(score)
+    # The largest last: a score of rank one then has an axis of symmetry, that of harmonics.
+    left, values, right = left[:, ::-1].copy(), values[::-1].copy(), right[::-1].T.copy()
+    for matrix in (left, right):
+        if np.linalg.det(matrix) < 0:
+            matrix[:, 0] *= -1.0
+            values[0] *= -1.0
+    return left, values, right
+
+
+@dataclass(frozen=True)
+class Block:
+    """Part of a table that maps harmonics of three parities to themselves.
+
+    Attributes
+    ----------
+    sources, targets : ndarray of int
+        Derived. Positions among coefficients seen as pairs of real numbers.
+    table : ndarray, shape (sources, targets)
+        Derived.
+    """
+
+    sources: IntArray
+    targets: IntArray
+    table: FloatArray
+
+
+def blocks(values: FloatArray, scale: RowScale, degree: int) -> tuple[int, list[Block]]:
+    """Degree in x of the series, and blocks that make them of moments up to a degree.
+
+    What is cut is below 1e-15 of the largest.
+    """
+    reach = target_degree(values, scale)
+    while True:
+        found = [
+            _Parity(parity, values, scale, degree, reach) for parity in product((0, 1), repeat=3)
+        ]
+        tables = [each.table() for each in found]
+        largest = max((np.abs(table).max(initial=0.0) for table in tables), default=0.0)
+        negligible = _CUT * largest + _ROUNDING * np.exp(_peak(values, scale))
+        sizes = np.zeros(reach + 1)
+        for each, table in zip(found, tables, strict=True):
+            np.maximum.at(sizes, each.rows.degrees, np.abs(table).max(axis=0, initial=0.0))
+        # Parities take turns: two degrees have all of them.
+        if sizes[-2:].max() <= _SEEN * negligible:
+            break
+        reach += 2 + reach // 8
+    kept = int(np.flatnonzero(sizes > negligible)[-1])
+    cut = (
+        each.block(table, kept, 0.1 * negligible) for each, table in zip(found, tables, strict=True)
+    )
+    return kept, [block for block in cut if block is not None]
+
+
+def _peak(values: FloatArray, scale: RowScale) -> float:
+    """Logarithm of the largest e^{|z| - c}, for |z| between the smallest and the largest |s|."""
+    least, largest = float(np.abs(values).min()), float(np.abs(values).max())
+    sizes = np.array([least, 0.5 * (least + largest), largest])
+    return float((sizes - scale.constant - scale.slope * sizes**2).max())
+
+
+def target_degree(values: FloatArray, scale: RowScale) -> int:
+    """Degree in x beyond which e^{<z, y> - c(x)} is rounding.
+
+    That along the great circle through the directions of the smallest and the largest |s|: a
+    field of degree L has Fourier coefficients up to L on each.
+    """
+    least, largest = float(np.abs(values).min()), float(np.abs(values).max())
+    t = 2.0 * np.pi * np.arange(_CIRCLE_NODES) / _CIRCLE_NODES
+    x = np.array([least * np.cos(t), largest * np.sin(t)])
+    a = np.linspace(0.0, 0.5 * np.pi, _CIRCLE_SOURCES)
+    y = np.column_stack([np.cos(a), np.sin(a)])
+    exponent = y @ x - scale.constant - scale.slope * (x**2).sum(axis=0)
+    # Of the largest value: this transform has a noise of its own, above what is to be cut.
+    sizes = np.abs(np.fft.rfft(np.exp(exponent - exponent.max()))).max(axis=0)
+    seen = int(np.flatnonzero(sizes > _CUT * sizes.max())[-1])
+    return seen + 3 + seen // 16
+
+
+class _Parity:
+    """One block: harmonics of one parity in each of x, y and z, seen on one octant."""
+
+    def __init__(
+        self,
+        parity: tuple[int, ...],
+        values: FloatArray,
+        scale: RowScale,
+        degree: int,
+        reach: int,
+    ) -> None:
+        self.parity, self.values, self.scale = parity, values, scale
+        self.columns = _Octant(parity, degree)
+        self.rows = _Octant(parity, reach)
+
+    def table(self) -> FloatArray:
+        """Entries (sources, targets), for coefficients as pairs of real numbers."""
+        columns, rows = self.columns, self.rows
+        sources = columns.directions  # (3, rings, longitudes)
+        parts = np.empty((rows.rings, len(rows.orders), len(columns.degrees)))
+        for ring in range(rows.rings):
+            x = rows.directions[:, ring, :]
+            squares = (self.values[:, None] * x) ** 2
+            shift = self.scale.constant + self.scale.slope * squares.sum(axis=0)
+            kernel = np.ones((x.shape[1], *sources.shape[1:]))
+            exponent = -shift[:, None, None]
+            for s, odd, along, y in zip(self.values, self.parity, x, sources, strict=True):
+                a = 2.0 * abs(s) * along[:, None, None] * y
+                exponent = exponent + 0.5 * a
+                kernel *= 0.5 * (-np.expm1(-a) * np.sign(s) if odd else 1.0 + np.exp(-a))
+            kernel *= np.exp(exponent)
+            parts[ring] = rows.cosines.T @ columns.analysis(kernel)
+        table = np.empty((len(columns.degrees), len(rows.degrees)))
+        for i, (start, stop) in enumerate(rows.ranges):
+            table[:, start:stop] = parts[:, i].T @ rows.legendre[i]
+        # Pairs of real numbers stand for orders m and -m: those of moments count twice.
+        return np.asarray(np.where(columns.order > 0, 2.0, 1.0)[:, None] * table)
+
+    def block(self, table: FloatArray, reach: int, negligible: float) -> Block | None:
+        """Block up to a degree in x, without rows and columns that are negligible."""
+        sizes = np.abs(table)
+        rows = (self.rows.degrees <= reach) & (sizes.max(axis=0, initial=0.0) > negligible)
+        columns = sizes.max(axis=1, initial=0.0) > negligible
+        if not (rows.any() and columns.any()):
+            return None
+        kept = np.ascontiguousarray(table[np.ix_(columns, rows)])
+        return Block(
+            self.columns.positions(self.columns.degree)[columns],
+            self.rows.positions(reach)[rows],
+            kept,
+        )
+
+
+class _Octant:
+    """Harmonics of three parities, and the octant of a grid that resolves them.
+
+    Nodes of a whole grid with an even number of rings, and four times as many longitudes as
+    here, none of them on a plane of symmetry.
+    """
+
+    def __init__(self, parity: tuple[int, ...], degree: int) -> None:
+        px, py, pz = parity
+        self.degree = degree
+        # cos m phi is even in y, sin m phi odd; (-1)^m that in x, and (-1)^(l + m) in z.
+        self.sine = py
+        first = (px + py) % 2
+        self.orders = [m for m in range(first, degree + 1, 2) if m > 0 or not py]
+        found = [np.arange(m + pz, degree + 1, 2) for m in self.orders]
+        self.degrees = np.concatenate([np.zeros(0, dtype=np.int64), *found])
+        self.order = np.repeat(np.array(self.orders, dtype=np.int64), [len(l) for l in found])
+        stops = np.cumsum([0, *(len(l) for l in found)])
+        self.ranges = list(zip(stops[:-1].tolist(), stops[1:].tolist(), strict=True))
+        # Exact to degree 2 degree + 1 on the whole sphere.
+        self.rings = degree // 2 + 1
+        longitudes = (degree + 2) // 2
+        theta = np.asarray(ducc0.misc.GL_thetas(2 * self.rings))[: self.rings]
+        weights = np.asarray(ducc0.misc.GL_weights(2 * self.rings, 1))[: self.rings]
+        self._z, self._across = np.cos(theta), np.sin(theta)
+        self._weights = weights / (2.0 * np.pi)
+        phi = (np.arange(longitudes) + 0.5) * 0.5 * np.pi / longitudes
+        orders = np.array(self.orders)[None, :] * phi[:, None]
+        waves = np.sin(orders) if py else np.cos(orders)
+        signs = np.array([(-1.0) ** m for m in self.orders])
+        # With the quadrature weights, and the sign of the Condon-Shortley phase.
+        self.cosines = waves * signs / longitudes  # (longitudes, orders)
+        self._phi = phi
+
+    @cached_property
+    def directions(self) -> FloatArray:
+        """Nodes (3, rings, longitudes)."""
+        across = self._across[:, None]
+        z = np.broadcast_to(self._z[:, None], (self.rings, len(self._phi)))
+        return np.array([across * np.cos(self._phi), across * np.sin(self._phi), z])
+
+    @cached_property
+    def legendre(self) -> list[FloatArray]:
+        """Functions of each order at the rings, times weights: arrays (rings, degrees)."""
+        z, across, found = self._z, self._across, []
+        sectoral = np.ones_like(z)
+        wanted = {m: i for i, m in enumerate(self.orders)}
+        for m in range(self.degree + 1):
+            if m:
+                sectoral = np.sqrt((2.0 * m + 1.0) / (2.0 * m)) * across * sectoral
+            if m not in wanted:
+                continue
+            # z P_l = A_{l+1} P_{l+1} + A_l P_{l-1}, A_l^2 = (l^2 - m^2) / (4 l^2 - 1)
+            rows, before, here, a = [], np.zeros_like(z), sectoral, 0.0
+            for l in range(m, self.degree + 1):
+                rows.append(here)
+                up = np.sqrt(((l + 1.0) ** 2 - m**2) / (4.0 * (l + 1.0) ** 2 - 1.0))
+                before, here, a = here, (z * here - a * before) / up, up
+            start, stop = self.ranges[wanted[m]]
+            first = self.degrees[start] - m if stop > start else 0
+            chosen = rows[first::2][: stop - start]
+            values = np.array(chosen).reshape(stop - start, len(z)).T
+            found.append(values * self._weights[:, None])
+        return found
+
+    def analysis(self, values: FloatArray) -> FloatArray:
+        """Integrals (..., harmonics) against each, of values (..., rings, longitudes)."""
+        waves = values @ self.cosines  # (..., rings, orders)
+        found = np.empty((*values.shape[:-2], len(self.degrees)))
+        for i, (start, stop) in enumerate(self.ranges):
+            found[..., start:stop] = waves[..., i] @ self.legendre[i]
+        return found
+
+    def positions(self, degree: int) -> IntArray:
+        """Positions among coefficients up to a degree, as pairs of real numbers."""
+        starts = index(0, 0, degree) + self.order * (2 * degree + 1 - self.order) // 2
+        return np.asarray(2 * (starts + self.degrees) + self.sine)

@@ -1,0 +1,250 @@
+"""Heads on the sphere: series of their numerators and partition functions, and velocities.
+
+    G(x) = int e^{<z, y>} dmu(y),    m(x) = int e^{<z, y>} y dmu(y),    z = S^T x
+    v(x) = P_x sum_h V_h m_h / G_h,    without normalisation P_x sum_h V_h m_h e^{-s}
+
+for heads with score S (beta included) and value V. Both are fields of few degrees, linear in the
+moments of mu, and made as coefficients of e^{-c(x)} G and e^{-c(x)} V m (`head_tables`). Their
+quotient is no field of few degrees: it is taken at tokens, or at the nodes of a grid.
+
+An absolute error of rounding is left in G, e^{(r_1 - r_0)^2 / (4 (r_0 + r_1))} eps of e^{c}, for
+singular values of S in [r_0, r_1]. Where a token sees next to nothing but a mass that is opposite
+to z, G is as small as e^{-2|z|} times the largest: digits are lost as there are in that ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.attention import HeadMatrices
+from meanfield.fields.mean_field import floored
+from meanfield.fields.sphere.head_tables import (
+    Block,
+    RowScale,
+    blocks,
+    decomposed,
+    row_scale,
+    target_degree,
+)
+from meanfield.kernels import exponential
+from meanfield.manifolds.sphere.coefficients import count_of, degree_of, resize
+from meanfield.manifolds.sphere.grid import SphereGrid
+from meanfield.manifolds.sphere.points import evaluate_several
+from meanfield.manifolds.sphere.rings import Rings, rings
+from meanfield.manifolds.sphere.rotations import rotate, times_coordinates
+from meanfield.manifolds.sphere.scratch import Scratch
+
+HeadSeries = tuple[tuple[ComplexArray, ...], ComplexArray | None]
+"""Numerators, one an axis, and partition function; None where nothing is divided."""
+
+Transport = Callable[[ComplexArray], ComplexArray]
+"""Function of a density."""
+
+_LARGEST_TABLE = 1 << 30
+
+
+@dataclass(frozen=True, eq=False)
+class SphereHead:
+    """The linear map from moments to the series of a head.
+
+    Attributes
+    ----------
+    degree : int
+        Derived. Of the moments that are felt.
+    out_degree : int
+        Derived. Of the series.
+    normalized : bool
+        Given. Whether numerators will be divided by partition functions.
+    scale : RowScale
+        Derived. c(x) in e^{-c} G and e^{-c} V m.
+    inwards, outwards : ndarray, shape (3, 3)
+        Derived. Rotations Q^T and P, S = P diag(s) Q^T.
+    mixing : ndarray, shape (3, 3)
+        Derived. V Q.
+    blocks : tuple of Block
+        Derived. The table between the rotations.
+    """
+
+    degree: int
+    out_degree: int
+    normalized: bool
+    scale: RowScale
+    inwards: FloatArray
+    outwards: FloatArray
+    mixing: FloatArray
+    blocks: tuple[Block, ...]
+
+    def fields(self, moments: ModalArray) -> HeadSeries:
+        """Numerators (e^{-c} V m)_a and partition function e^{-c} G, as packed coefficients.
+
+        The partition function is None without normalisation; `partition` has it.
+
+        Parameters
+        ----------
+        moments : ndarray, packed
+            Of the measure; degrees above `degree` are not felt, missing ones are zero.
+        """
+        turned = rotate(resize(moments, self.degree), self.inwards)
+        axes = times_coordinates(turned)
+        if self.normalized:
+            axes = np.concatenate([axes, resize(turned, self.degree - 1)[None]])
+        series = self._applied(axes)
+        series[:3] = self.mixing @ series[:3]
+        found = rotate(series.view(np.complex128), self.outwards)
+        return tuple(found[:3]), found[3] if self.normalized else None
+
+    def partition(self, moments: ModalArray) -> ComplexArray:
+        """Coefficients of e^{-c} G alone."""
+        turned = rotate(resize(moments, self.degree), self.inwards)
+        series = self._applied(resize(turned, self.degree - 1)[None])
+        return rotate(series.view(np.complex128)[0], self.outwards)
+
+    def _applied(self, moments: ComplexArray) -> FloatArray:
+        """Table applied to each row of moments; pairs of real numbers."""
+        given = moments.view(np.float64)
+        found = np.zeros((len(moments), 2 * count_of(self.out_degree)))
+        for block in self.blocks:
+            found[:, block.targets] = given.take(block.sources, axis=1) @ block.table
+        return found
+
+
+def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> SphereHead:
+    """Table of a head, made once.
+
+    Parameters
+    ----------
+    head : HeadMatrices
+        On R^3.
+    normalized : bool
+        Whether numerators will be divided by partition functions: c(x) is then as `row_scale`
+        says, else `log_scale`.
+    log_scale : float
+
+    Raises
+    ------
+    ValueError
+        If the table would not fit into 1 GiB.
+
+    Examples
+    --------
+    A token that sees itself, which its head turns by a right angle:
+
+    >>> from meanfield.manifolds.sphere.sphere import Sphere
+    >>> token = np.array([[1.0, 0.0, 0.0]])
+    >>> turning = HeadMatrices(2.0 * np.eye(3), np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]]))
+    >>> table = head_table(turning, True, 0.0)
+    >>> series = table.fields(Sphere().moments(token, None, table.degree))
+    >>> velocity([series], token).round(12) + 0.0
+    array([[0., 1., 0.]])
+    """
+    matrices = (np.ascontiguousarray(each, dtype=np.float64).tobytes() for each in head)
+    return _head_table(*matrices, bool(normalized), 0.0 if normalized else float(log_scale))
+
+
+# Of a dozen heads, with both scales.
+@lru_cache(maxsize=32)
+def _head_table(score: bytes, value: bytes, normalized: bool, log_scale: float) -> SphereHead:
+    matrix, along = (np.frombuffer(each).reshape(3, 3) for each in (score, value))
+    outwards, values, right = decomposed(matrix)
+    scale = row_scale(values) if normalized else RowScale(log_scale, 0.0)
+    sharpness = float(np.abs(values).max())
+    degree = exponential(sharpness).degree(2) if sharpness else 0
+    size = (degree + 1.0) ** 2 * (target_degree(values, scale) + 1.0) ** 2
+    if size > _LARGEST_TABLE:
+        raise ValueError(
+            f"a head with beta |B| = {sharpness:.4g} needs a table of {size / 2**30:.3g} GiB on "
+            "the sphere, more than 1 GiB: take a smaller beta, or tokens that are summed over "
+            "pairs."
+        )
+    out_degree, found = blocks(values, scale, degree)
+    return SphereHead(
+        degree + 1,
+        out_degree,
+        normalized,
+        scale,
+        right.T.copy(),
+        outwards,
+        along @ right,
+        tuple(found),
+    )
+
+
+def velocity(fields: Sequence[HeadSeries], points: FloatArray) -> FloatArray:
+    """Velocity P_x sum_h numerators_h / partition_h at points (n, 3), each quotient there.
+
+    Series without a partition function are added as they are, before they are evaluated.
+    """
+    undivided, divided = _sorted(fields)
+    stacks = [*undivided, *(np.array([*above, below]) for above, below in divided)]
+    total = np.zeros((3, len(points)))
+    for stack in stacks:
+        values = evaluate_several(stack, points)
+        if len(values) == 4:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values[:3] /= values[3]
+        total += values[:3]
+    directions = points / np.sqrt((points**2).sum(axis=1))[:, None]
+    # Once leaves the rounding of the normal part, which may exceed all that is tangential.
+    for _ in range(2):
+        total -= (directions.T * total).sum(axis=0) * directions.T
+    return np.ascontiguousarray(total.T)
+
+
+def on_nodes(fields: Sequence[HeadSeries], grid: SphereGrid) -> FloatArray:
+    """Velocity at the nodes of a grid, shape (2, n): components (theta, phi), Z floored."""
+    return grid.project(_quotients(fields, grid.rings, Scratch()))
+
+
+def transport(tables: Sequence[SphereHead], max_degree: int) -> Transport:
+    """Function of a density that gives -div(f v), up to a degree, in the field of its own.
+
+    Rings and reasons are those of the zonal right-hand side (`density`).
+    """
+    scratch = Scratch()
+    felt = max(table.out_degree for table in tables) + 1
+    divided = any(table.normalized for table in tables)
+    nodes = rings(2 * max_degree + (max(felt, max_degree) if divided else felt))
+
+    def transport(density: ComplexArray) -> ComplexArray:
+        fields = [table.fields(density) for table in tables]
+        # What is not finite stays so, and the stepper rejects the step.
+        with np.errstate(all="ignore"):
+            flux = scratch.array("flux", (2, nodes.size))
+            nodes.project(_quotients(fields, nodes, scratch), flux)
+            flux *= nodes.values(density, scratch.array("density", (nodes.size,)))
+            divergence = nodes.divergence(flux, max_degree)
+        return np.negative(divergence, out=divergence)
+
+    return transport
+
+
+def _quotients(fields: Sequence[HeadSeries], nodes: Rings, scratch: Scratch) -> FloatArray:
+    """Sum over heads of numerators over partition functions, (3, n) at the nodes."""
+    undivided, divided = _sorted(fields)
+    total = scratch.array("total", (3, nodes.size))
+    total[:] = 0.0
+    for stack in undivided:
+        total += nodes.values(stack, scratch.array("series", (3, nodes.size)))
+    for above, below in divided:
+        stack = np.array([*above, below])
+        values = nodes.values(stack, scratch.array("series", (4, nodes.size)))
+        values[:3] /= floored(values[3])
+        total += values[:3]
+    return total
+
+
+def _sorted(
+    fields: Sequence[HeadSeries],
+) -> tuple[list[ComplexArray], list[tuple[tuple[ComplexArray, ...], ComplexArray]]]:
+    """The sum of all numerators that nothing divides, if there are any, and all others."""
+    alone = [np.array(above) for above, below in fields if below is None]
+    divided = [(above, below) for above, below in fields if below is not None]
+    if not alone:
+        return [], divided
+    degree = max(map(degree_of, alone))
+    return [np.sum([resize(each, degree) for each in alone], axis=0)], divided
