@@ -15,67 +15,24 @@ and c(x) follows it, else directions of small |S^T x| would sink into the roundi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.attention import HeadMatrices
+from meanfield.attention import Attention, HeadMatrices
 from meanfield.fields import head_pairs
 from meanfield.fields.mean_field import floored
 from meanfield.kernels import exponential
 from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import Manifold
+from meanfield.manifolds.manifold import Manifold, of_space
 from meanfield.problem import Problem
 
-# |S^T x| may differ by this much before c(x) follows it: e^1 costs no digit.
-_LEVEL = 1.0
-# What is cut off of the degrees in x, of the largest.
-_CUT = 1e-15
 
-
-@dataclass(frozen=True)
-class RowScale:
-    """The scale c(x) = constant + slope |S^T x|^2 of the two series.
-
-    Equal to |S^T x| where that is largest and where it is smallest, a polynomial between.
-
-    Attributes
-    ----------
-    constant, slope : float
-        Derived.
-    """
-
-    constant: float
-    slope: float
-
-    def at(self, z: FloatArray) -> FloatArray:
-        """Values where S^T x = z, (..., d) to (...)."""
-        return np.asarray(self.constant + self.slope * (z * z).sum(axis=-1))
-
-
-def row_scale(head: HeadMatrices, normalized: bool, log_scale: float) -> RowScale:
-    """Scale of a head's series; without normalisation log_scale, which is then that of time.
-
-    Examples
-    --------
-    >>> head = HeadMatrices(np.diag([9.0, 1.0]), np.eye(2))
-    >>> row_scale(head, True, 0.0).at(np.array([[9.0, 0.0], [0.0, 1.0]]))
-    array([9., 1.])
-    """
-    if not normalized:
-        return RowScale(log_scale, 0.0)
-    sizes = np.linalg.svd(head.score, compute_uv=False)
-    largest, least = float(sizes[0]), float(sizes[-1])
-    if largest - least <= _LEVEL:
-        return RowScale(largest, 0.0)
-    return RowScale(largest * least / (largest + least), 1.0 / (largest + least))
-
-
-@dataclass(frozen=True, eq=False)
-class HeadField:
+class HeadField(NamedTuple):
     """Series of one head in the field of one measure.
 
     Attributes
@@ -112,14 +69,7 @@ class HeadsField:
 
     def velocity(self, points: FloatArray) -> FloatArray:
         """Velocity at scattered points, each quotient taken there."""
-        space = self.manifold
-        total: FloatArray | float = 0.0
-        for head in self.heads:
-            total = total + np.array(
-                [space.evaluate(field, points, head.partition) for field in head.numerators]
-            )
-        total = np.asarray(total)
-        return np.asarray(total[0]) if len(total) == 1 else space.project(points, total.T)
+        return _row(self.manifold).velocity(self.heads, points)
 
     def on_nodes(self, grid: Grid) -> tuple[FloatArray, None]:
         """Velocity at the nodes of a grid; Z is floored, and several heads have several."""
@@ -161,126 +111,56 @@ class HeadsField:
         return np.asarray(velocity), divergence
 
 
-@dataclass(frozen=True, eq=False)
-class HeadTable:
-    """The linear map from moments to the series of a head.
+class HeadTable(Protocol):
+    """The linear map from moments to the series of a head."""
 
-    Attributes
-    ----------
-    degree : int
-        Derived. Of the moments that are felt.
-    matrix : ndarray, shape (series * rows, columns)
-        Derived. Acts on the moments as pairs of real numbers and gives those of each series.
-    series : int
-        Derived. Numerators and, last, the partition function.
-    """
+    @property
+    def degree(self) -> int:
+        """Degree of the moments that are felt."""
 
-    manifold: Manifold
-    degree: int
-    matrix: FloatArray
-    series: int
-
-    def field(self, moments: ModalArray, normalized: bool) -> HeadField:
-        """Series of the head in the field of a measure."""
-        felt = self.manifold.resize(moments, self.degree)
-        rows = (self.matrix @ felt.view(np.float64)).reshape(self.series, -1)
-        *numerators, partition = rows.view(np.complex128)
-        return HeadField(tuple(numerators), partition if normalized else None)
+    def fields(self, moments: ModalArray) -> tuple[tuple[ModalArray, ...], ModalArray | None]:
+        """Numerators, and partition function unless nothing is divided."""
 
     def partition(self, moments: ModalArray) -> ModalArray:
         """Coefficients of e^{-c} G alone."""
-        felt = self.manifold.resize(moments, self.degree)
-        below = self.matrix[-(len(self.matrix) // self.series) :] @ felt.view(np.float64)
-        return np.asarray(below.view(np.complex128))
 
 
-def head_table(
-    space: Manifold, head: HeadMatrices, normalized: bool, log_scale: float
-) -> HeadTable:
-    """Table of a head, by quadrature of e^{<z, y> - c}: sums of positive terms.
+class HeadEngine(Protocol):
+    """Row of a manifold: a module of functions with these names."""
 
-    Degrees in x are kept down to rounding of the largest.
-    """
-    return _table(space, _Hashed(head), normalized, log_scale)
+    def head_table(self, head: HeadMatrices, normalized: bool, log_scale: float) -> HeadTable:
+        """Table of a head, made once; log_scale is c(x) without normalisation."""
 
-
-class _Hashed:
-    """Matrices of a head, which compare by their bytes."""
-
-    def __init__(self, head: HeadMatrices) -> None:
-        self.head = head
-        self.key = (head.score.tobytes(), head.value.tobytes())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Hashed) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
+    def velocity(self, fields: Sequence[HeadField], points: FloatArray) -> FloatArray:
+        """Sum over heads of their quotients, tangential, at scattered points."""
 
 
-@lru_cache(maxsize=16)
-def _table(space: Manifold, of: _Hashed, normalized: bool, log_scale: float) -> HeadTable:
-    head = of.head
-    degree = felt_degree(space, head)
-    reach = degree + 8
-    scale = row_scale(head, normalized, log_scale)
-    while True:
-        matrix, sizes, series = _by_quadrature(space, head, scale, degree, reach)
-        kept = np.flatnonzero(sizes > _CUT * sizes.max(initial=0.0))
-        last = int(kept[-1]) if len(kept) else 0
-        if last < reach or not scale.slope:
-            break
-        reach += reach // 2
-    wide = matrix.reshape(series, -1, matrix.shape[1])
-    rows = [_cut(space, each, last) for each in wide]
-    return HeadTable(space, degree, np.concatenate(rows), series)
+@lru_cache
+def _circle() -> HeadEngine:
+    from meanfield.fields.circle import heads
+
+    return heads
 
 
-def _cut(space: Manifold, rows: FloatArray, degree: int) -> FloatArray:
-    """Rows of a series up to a degree."""
-    columns = np.ascontiguousarray(rows.T).view(np.complex128)
-    cut = np.array([space.resize(column, degree) for column in columns])
-    return np.ascontiguousarray(cut.view(np.float64).T)
+@lru_cache
+def _sphere() -> HeadEngine:
+    from meanfield.fields.sphere import heads
+
+    return heads
+
+
+HEAD_ENGINES: dict[str, Callable[[], HeadEngine]] = {"circle": _circle, "sphere": _sphere}
+"""Rows of the table by the name of the manifold, loaded when they are needed."""
+
+
+def _row(space: Manifold) -> HeadEngine:
+    return of_space(HEAD_ENGINES, space, "engine of heads")()
 
 
 def felt_degree(space: Manifold, head: HeadMatrices) -> int:
     """Degree of the moments that a head feels: of e^{<z, y>}, and one more for the factor y."""
     sharpness = head.sharpness
     return exponential(sharpness).degree(space.dimension) + 1 if sharpness else 1
-
-
-def _by_quadrature(
-    space: Manifold, head: HeadMatrices, scale: RowScale, degree: int, reach: int
-) -> tuple[FloatArray, FloatArray, int]:
-    """Matrix of a head with degrees of x up to `reach`, their sizes, and how many series."""
-    sources, targets = space.grid(degree), space.grid(reach)
-    x, y = space.vectors(targets.points), space.vectors(sources.points)
-    z = x @ head.score
-    weights = np.exp(z @ y.T - scale.at(z)[:, None])
-    along = y @ head.value.T
-    if space.dimension == 1:
-        tangents = np.column_stack([-x[:, 1], x[:, 0]])
-        factors = [tangents @ along.T]
-    else:
-        factors = [np.broadcast_to(column, weights.shape) for column in along.T]
-    doubled = _doubled(space, degree)
-    blocks, sizes = [], np.zeros(reach + 1)
-    for factor in [*factors, None]:
-        terms = weights if factor is None else weights * factor
-        # <g, mu> for each node: the coefficients of g as pairs of real numbers.
-        rows = np.array([sources.to_modal(row) for row in terms]).view(np.float64) * doubled
-        columns = np.array([targets.to_modal(column) for column in rows.T])
-        sizes = np.maximum(sizes, np.max([space.sizes_by_degree(c) for c in columns], axis=0))
-        blocks.append(columns.view(np.float64).T)
-    return np.concatenate(blocks), sizes, len(blocks)
-
-
-@lru_cache(maxsize=16)
-def _doubled(space: Manifold, degree: int) -> FloatArray:
-    """How often each real number of coefficients counts in an inner product."""
-    count = len(space.resize(space.from_modes([]), degree))
-    alone = np.eye(count, dtype=np.complex128)
-    return np.repeat([space.inner(each, each) for each in alone], 2)
 
 
 def _together(space: Manifold, fields: Sequence[HeadField]) -> HeadField:
@@ -319,9 +199,8 @@ class HeadsInteraction:
     @cached_property
     def tables(self) -> tuple[HeadTable, ...]:
         """Tables of all heads, made when they are first used."""
-        return tuple(
-            head_table(self.manifold, head, self.normalized, self.log_scale) for head in self.heads
-        )
+        row = _row(self.manifold)
+        return tuple(row.head_table(head, self.normalized, self.log_scale) for head in self.heads)
 
     @cached_property
     def degree(self) -> int:
@@ -332,10 +211,9 @@ class HeadsInteraction:
         """Field of a measure with these moments; of one measure a head, if they are several."""
         several = [moments] * len(self.heads) if isinstance(moments, np.ndarray) else moments
         fields = [
-            table.field(own, self.normalized)
-            for table, own in zip(self.tables, several, strict=True)
+            HeadField(*table.fields(own)) for table, own in zip(self.tables, several, strict=True)
         ]
-        if not self.normalized:
+        if not self.normalized and len(fields) > 1:
             fields = [_together(self.manifold, fields)]
         return HeadsField(self.manifold, tuple(fields))
 
@@ -388,10 +266,9 @@ class HeadsInteraction:
 
 
 @lru_cache(maxsize=16)
-def _interaction(
-    space: Manifold, heads: tuple[_Hashed, ...], normalization: str, log_scale: float
-) -> HeadsInteraction:
-    return HeadsInteraction(space, tuple(each.head for each in heads), normalization, log_scale)
+def _interaction(space: Manifold, attention: Attention, log_scale: float) -> HeadsInteraction:
+    heads = attention.matrices(space.dimension + 1)
+    return HeadsInteraction(space, heads, attention.normalization, log_scale)
 
 
 def heads_interaction(problem: Problem) -> HeadsInteraction:
@@ -410,6 +287,4 @@ def heads_interaction(problem: Problem) -> HeadsInteraction:
     attention = problem.attention
     if attention is None:
         raise ValueError("the problem has a kernel, no heads.")
-    heads = attention.matrices(problem.manifold.dimension + 1)
-    hashed = tuple(map(_Hashed, heads))
-    return _interaction(problem.space, hashed, attention.normalization, problem.log_scale)
+    return _interaction(problem.space, attention, problem.log_scale)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache, partial
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.fields.circle import density as kernels
-from meanfield.fields.circle import pairs, tokens
+from meanfield.fields.circle import heads, pairs, tokens
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.manifolds.circle.grid import alias_free_size
@@ -36,25 +38,18 @@ def transport(felt: Interaction, max_degree: int) -> Transport:
 def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
     """One matrix for the series of all heads, and one compiled call."""
     sizes, normalized = product_sizes(max_degree), felt.normalized
+    degree, matrix = heads.stacked(cast(Sequence[heads.CircleHead], felt.tables))
+    shape, rows = matrix.shape[:2], matrix.reshape(-1, matrix.shape[-1])
 
     def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
-        field = felt.of_density(density)
-        numerators = _rows([head.numerators[0] for head in field.heads])
-        partitions = _rows(list(field.partitions)) if normalized else numerators
         density = np.asarray(density, complex)
+        moments = heads.resized(density, degree).view(np.float64)
+        series = (rows @ moments).view(np.complex128).reshape(*shape, -1)
         return np.asarray(
-            kernels.heads_transport(numerators, partitions, normalized, max_degree, sizes, density)
+            kernels.heads_transport(series[0], series[-1], normalized, max_degree, sizes, density)
         )
 
     return transport
-
-
-def _rows(series: list[ComplexArray]) -> ComplexArray:
-    """Coefficients of several series, one row each, filled with zeros."""
-    rows = np.zeros((len(series), max(map(len, series))), np.complex128)
-    for row, coefficients in zip(rows, series, strict=True):
-        row[: len(coefficients)] = coefficients
-    return rows
 
 
 def advection(

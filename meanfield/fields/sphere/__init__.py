@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import Interaction, Transport
 from meanfield.fields.sphere import density as by_rings
-from meanfield.fields.sphere import pairs, tokens
+from meanfield.fields.sphere import heads, pairs, tokens
 from meanfield.manifolds.sphere.scratch import Scratch
 
 exponential_velocity = pairs.exponential_velocity_sphere
@@ -33,17 +36,9 @@ def transport(felt: Interaction, max_degree: int) -> Transport:
 
 
 def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
-    """Values, their quotients and the divergence on the grid of that degree."""
-    grid = felt.manifold.grid(max_degree)
-
-    def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
-        # What is not finite stays so, and the stepper rejects the step.
-        with np.errstate(all="ignore"):
-            flux, _ = felt.of_density(density).on_nodes(grid)
-            flux = flux * grid.to_nodal(density)
-            return np.negative(grid.divergence(flux))
-
-    return transport
+    """Parity blocks for the series of all heads, and rings."""
+    of_density = heads.transport(cast(Sequence[heads.SphereHead], felt.tables), max_degree)
+    return lambda density, perturbation: of_density(density)
 
 
 def advection(

@@ -60,7 +60,7 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
 
 def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
     """Values of a real field; see `points.evaluate`."""
-    return evaluate_several(coefficients[None], points)[0]
+    return np.asarray(evaluate_several(coefficients[None], points)[0])
 
 
 def evaluate_several(coefficients: ComplexArray, points: FloatArray) -> FloatArray:

@@ -1,0 +1,167 @@
+"""Heads on the circle: one matrix from moments to series, and velocities.
+
+    G(theta) = int e^{<z, y>} dmu(y),    z = S^T x
+    N(theta) = int e^{<z, y>} <e_theta, V y> dmu(y)
+
+as coefficients in theta of e^{-c} G and e^{-c} N. Their matrices are double Fourier coefficients of
+e^{<z, y> - c(x)} in x and y, by quadrature of positive values: nothing cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.attention import HeadMatrices
+from meanfield.fields.heads import HeadField
+from meanfield.fields.row_scale import RowScale, row_scale
+from meanfield.kernels import exponential
+from meanfield.manifolds.circle import points as circle_points
+from meanfield.manifolds.circle.circle import Circle
+
+# What is cut off of the degrees in x, of the largest: rounding.
+_CUT = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class CircleHead:
+    """The linear map from moments to the series of a head.
+
+    Attributes
+    ----------
+    degree : int
+        Derived. Of the moments that are felt.
+    normalized : bool
+        Given. Whether numerators will be divided by partition functions.
+    matrix : ndarray, shape (2, 2 (out_degree + 1), 2 (degree + 1))
+        Derived. Takes moments as pairs of real numbers to those of numerator and partition.
+    """
+
+    degree: int
+    normalized: bool
+    matrix: FloatArray
+
+    def fields(self, moments: ComplexArray) -> tuple[tuple[ComplexArray, ...], ComplexArray | None]:
+        """Coefficients of e^{-c} N, and of e^{-c} G where it divides."""
+        felt = resized(moments, self.degree).view(np.float64)
+        if not self.normalized:
+            return ((self.matrix[0] @ felt).view(np.complex128),), None
+        # The rows of both in one product.
+        numerator, partition = (self.matrix.reshape(-1, len(felt)) @ felt).reshape(2, -1)
+        return (numerator.view(np.complex128),), partition.view(np.complex128)
+
+    def partition(self, moments: ComplexArray) -> ComplexArray:
+        """Coefficients of e^{-c} G alone."""
+        felt = resized(moments, self.degree).view(np.float64)
+        return np.asarray((self.matrix[1] @ felt).view(np.complex128))
+
+
+def resized(moments: ComplexArray, degree: int) -> ComplexArray:
+    """Moments up to a degree, those that are missing zero; no copy where none is needed."""
+    if len(moments) > degree:
+        return np.ascontiguousarray(moments[: degree + 1], dtype=np.complex128)
+    return Circle().resize(moments, degree)
+
+
+def stacked(tables: Sequence[CircleHead]) -> tuple[int, FloatArray]:
+    """Degree that is felt, and one matrix for the series of all heads.
+
+    Returns
+    -------
+    degree : int
+    matrix : ndarray, shape (series, heads, 2 (out_degree + 1), 2 (degree + 1))
+        Two series where numerators are divided; else one, of all heads together: heads is 1.
+    """
+    degree = max(table.degree for table in tables)
+    rows = max(table.matrix.shape[1] for table in tables)
+    matrix = np.zeros((2, len(tables), rows, 2 * (degree + 1)))
+    for n, table in enumerate(tables):
+        matrix[:, n, : table.matrix.shape[1], : table.matrix.shape[2]] = table.matrix
+    return degree, matrix if tables[0].normalized else matrix[:1].sum(axis=1, keepdims=True)
+
+
+def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> CircleHead:
+    """Table of a head, made once.
+
+    Parameters
+    ----------
+    head : HeadMatrices
+        On R^2.
+    normalized : bool
+        Whether numerators will be divided by partition functions: c(x) is then as `row_scale`
+        says, else `log_scale`.
+    log_scale : float
+
+    Examples
+    --------
+    A token that sees itself, which its head turns by a right angle:
+
+    >>> turning = HeadMatrices(2.0 * np.eye(2), np.array([[0.0, -1.0], [1.0, 0.0]]))
+    >>> table = head_table(turning, True, 0.0)
+    >>> series = table.fields(Circle().moments(np.zeros(1), None, table.degree))
+    >>> velocity([HeadField(*series)], np.zeros(1)).round(12)
+    array([1.])
+    """
+    matrices = (np.ascontiguousarray(each, dtype=np.float64).tobytes() for each in head)
+    return _head_table(*matrices, bool(normalized), 0.0 if normalized else float(log_scale))
+
+
+# Of a dozen heads, with both scales.
+@lru_cache(maxsize=32)
+def _head_table(score: bytes, value: bytes, normalized: bool, log_scale: float) -> CircleHead:
+    head = HeadMatrices(*(np.frombuffer(each).reshape(2, 2) for each in (score, value)))
+    sharpness = head.sharpness
+    degree = exponential(sharpness).degree(1) + 1 if sharpness else 1
+    scale = RowScale(log_scale, 0.0)
+    if normalized:
+        scale = row_scale(np.asarray(np.linalg.svd(head.score, compute_uv=False)))
+    reach = degree + 8
+    while True:
+        series = np.array([_double_series(head, scale, degree, reach, n) for n in (True, False)])
+        sizes = np.abs(series).max(axis=(0, 2))
+        last = int(np.flatnonzero(sizes >= _CUT * sizes.max())[-1])
+        if last < reach:
+            break
+        reach *= 2
+    return CircleHead(degree, normalized, np.array([_real(each[: last + 1]) for each in series]))
+
+
+def _double_series(
+    head: HeadMatrices, scale: RowScale, degree: int, reach: int, numerator: bool
+) -> ComplexArray:
+    """Coefficients g_lk of e^{<z, y> - c}, or times <e_theta, V y>, (reach + 1, 2 degree + 1).
+
+    l are the degrees in x, and k = -degree ... degree those in y.
+    """
+    nodes = [2.0 * np.pi * np.arange(n) / n for n in (4 * reach, 4 * degree + 4)]
+    x, y = (Circle().vectors(each) for each in nodes)
+    z = x @ head.score
+    values = np.exp(z @ y.T - scale.at(z)[:, None])
+    if numerator:
+        values *= np.column_stack([-x[:, 1], x[:, 0]]) @ (y @ head.value.T).T
+    modal = np.fft.fft2(values, norm="forward")[: reach + 1]
+    return np.concatenate([modal[:, -degree:], modal[:, : degree + 1]], axis=1)
+
+
+def _real(series: ComplexArray) -> FloatArray:
+    """Matrix of sum_k g_lk conj(c_k), c_{-k} = conj(c_k), on pairs of real numbers."""
+    degree = series.shape[1] // 2
+    below, above = series[:, degree::-1], series[:, degree:]
+    real, imaginary = above + below, -1j * (above - below)
+    real[:, 0] = above[:, 0]
+    # That of degree 0 is a mass: real.
+    imaginary[:, 0] = 0.0
+    columns = np.stack([real, imaginary], axis=2).reshape(len(series), -1)
+    return np.stack([columns.real, columns.imag], axis=1).reshape(2 * len(series), -1)
+
+
+def velocity(fields: Sequence[HeadField], points: FloatArray) -> FloatArray:
+    """Velocity sum_h N_h / G_h at angles, each quotient there, in one pass a head."""
+    total = np.zeros(len(points))
+    for head in fields:
+        total += circle_points.evaluate(head.numerators[0], points, head.partition)
+    return total
