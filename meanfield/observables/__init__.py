@@ -20,6 +20,7 @@ from meanfield.kinds import came
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import clusters
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
+from meanfield.observables.head_energies import energy_told
 from meanfield.observables.observable import Observable
 from meanfield.observables.own import Own, entry_axis, observable, of_own_kind, own_values
 from meanfield.observables.peaks import peaks
@@ -34,6 +35,7 @@ __all__ = [
     "Observable",
     "chosen_observables",
     "clusters",
+    "energy_told",
     "entropy",
     "entry_axis",
     "free_energy",

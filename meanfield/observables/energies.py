@@ -11,15 +11,19 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields.mean_field import interaction
 from meanfield.kernels import Kernel
 from meanfield.measures import Density, Measure
+from meanfield.observables.head_energies import energy_told, heads_energy
 from meanfield.problem import Problem
 
 
-def interaction_energy(problem: Problem, moments: ModalArray) -> float:
+def interaction_energy(
+    problem: Problem, moments: ModalArray, measure: Density | Measure | None = None
+) -> float:
     """Interaction energy E[mu] / E[Dirac], E[mu] = 1/2 int int W(<x, y>) dmu dmu.
 
     By Funk-Hecke E[mu] = 1/2 sum_l w_l |m_l|^2. One for a single cluster; the sum of squared
     masses for clusters far apart at large beta. For beta < 0 the reference is the uniform
-    measure instead, E[mu] / E[uniform].
+    measure instead, E[mu] / E[uniform]. That of heads with matrices, NaN where they have none, is
+    told in `head_energies`.
 
     Parameters
     ----------
@@ -27,6 +31,8 @@ def interaction_energy(problem: Problem, moments: ModalArray) -> float:
         Manifold and kernel are used.
     moments : ndarray
         Moments up to at least the kernel's degree.
+    measure : Density or Measure, optional
+        That has these moments; doubly stochastic attention needs it.
 
     Returns
     -------
@@ -42,7 +48,7 @@ def interaction_energy(problem: Problem, moments: ModalArray) -> float:
     2.7239871824
     """
     if problem.attention is not None:
-        return float("nan")
+        return heads_energy(problem, moments, measure)
     multipliers = _normalised_multipliers(problem.zonal.kernel, problem.manifold.dimension)
     space = problem.space
     return space.inner(space.convolve(multipliers, moments), moments)
@@ -153,7 +159,8 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
 
     Without diffusion half of int Phi dmu, whose rate is int |grad Phi|^2 / Z dmu; with it minus
     the free energy. In units of the first for all mass in one place, degree by degree without
-    sign, and of the diffusivity. NaN where no free energy is known.
+    sign, and of the diffusivity. NaN where no free energy is known. Of heads with matrices it is
+    their energy, if they have one, without diffusion; of doubly stochastic ones nothing is said.
 
     Examples
     --------
@@ -164,8 +171,15 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
     1.0
     """
     space, flow = problem.space, problem.flow
-    if problem.attention is not None:
-        return lambda measure, moments: float("nan")
+    attention = problem.attention
+    if attention is not None:
+        known = energy_told(problem) is None and attention.normalization != "sinkhorn"
+        if not known or flow.diffusivity:
+            return lambda measure, moments: float("nan")
+        strongest = sum(np.linalg.norm(h.value, 2) for h in attention.matrices(space.dimension + 1))
+        return lambda measure, moments: (
+            interaction_energy(problem, moments, measure) / max(float(strongest), 1e-300)
+        )
     multipliers = 0.5 * interaction(problem).potential_multipliers
     point = space.moments(np.array([space.origin]), None, len(multipliers) - 1)
     size = space.inner(space.convolve(np.abs(multipliers), point), point)

@@ -32,7 +32,9 @@ OBSERVABLES: dict[str, Observable] = {
         Observable(
             "energy",
             "interaction energy E[mu] / E[Dirac]",
-            lambda problem, _, moments: {"energy": interaction_energy(problem, moments)},
+            lambda problem, measure, moments: {
+                "energy": interaction_energy(problem, moments, measure)
+            },
         ),
         Observable("clusters", "clusters", _clusters),
         Observable(

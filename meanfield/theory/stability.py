@@ -22,7 +22,7 @@ from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
 from meanfield.kernels.kernel import LARGEST_DEGREE
 from meanfield.manifolds.manifold import Space
-from meanfield.problem import IsotropicHeads, Problem
+from meanfield.problem import IsotropicHeads, Problem, ZonalProblem
 
 # Multipliers that differ by rounding of a quadrature are equal.
 TIE = 1e-12
@@ -147,9 +147,13 @@ def critical_degree(problem: Problem) -> int:
     """
     critical = critical_diffusivity(problem)
     if critical == 0:
+        known = problem.isotropic
+        sign = (
+            f"strength = {known.strength:g}" if isinstance(known, ZonalProblem) else "these heads"
+        )
         raise ValueError(
             "no transition: uniform is stable at every diffusivity, as no degree grows with "
-            f"strength = {problem.flow.strength:g}. Change the sign of the strength or of beta."
+            f"{sign}. Change the sign of the strength or of beta."
         )
     coupling = couplings(problem, max(problem.isotropic.degree, 1))
     return int(np.argmax(coupling >= (1.0 - TIE) * critical))

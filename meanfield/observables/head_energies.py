@@ -1,0 +1,158 @@
+"""Energies of attention with matrices, where the flow is that of a gradient.
+
+With S_h = beta B_h symmetric and V_h = gamma_h S_h, which is V_h = c_h B_h for gamma = c / beta,
+
+    E   = sum_h gamma_h / 2 iint e^{x^T S_h y} dmu dmu          "none"; "softmax" with one head
+    E_S = -gamma int log u dmu,   u(x) int e^{x^T S y} u dmu = 1    "sinkhorn" with one head
+
+Then dE/dt = int |v|^2 dmu without normalisation and for E_S, int Z |v|^2 dmu for softmax. Several
+heads that are normalised climb no sum of theirs: each has a Z of its own.
+
+References: Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794 (E); Sander, Ablin,
+Blondel, Peyre, arXiv:2110.11773 (E_S, half the entropic cost of moving mu to itself).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.arrays import EPS, FloatArray, ModalArray
+from meanfield.attention import Attention, HeadMatrices
+from meanfield.fields.balanced import MOST_PAIRS, Side, density_scaling, point_scaling
+from meanfield.fields.head_pairs import tilted
+from meanfield.fields.heads import head_table, row_scale
+from meanfield.fields.sinkhorn import is_symmetric
+from meanfield.manifolds.manifold import Manifold
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+
+# Of a value that is a multiple of a score.
+_ROUNDING = 64 * EPS
+
+
+def energy_told(problem: Problem) -> str | None:
+    """Why a problem has no energy, one line; None if it has one.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> heads = [mf.Head(score=[1.0, 0.5], value=[1.0, 0.5]), mf.Head()]
+    >>> of = mf.Attention(heads, beta=4.0)
+    >>> print(energy_told(mf.Problem(mf.Circle(), of)))
+    no energy: several heads with softmax are no gradient flow together.
+    >>> of = mf.Attention(heads, "none", beta=4.0)
+    >>> print(energy_told(mf.Problem(mf.Circle(), of)))
+    None
+    """
+    if problem.attention is None:
+        return None
+    return _climbed(problem.attention, problem.manifold.dimension + 1)[1]
+
+
+@lru_cache(maxsize=64)
+def _climbed(
+    attention: Attention, d: int
+) -> tuple[tuple[tuple[HeadMatrices, float], ...], str | None]:
+    """Heads with their numbers gamma; or none, and why."""
+    heads, name = attention.matrices(d), attention.normalization
+    if name != "none" and len(heads) > 1:
+        return (), f"no energy: several heads with {name} are no gradient flow together."
+    found = []
+    for number, head in enumerate(heads, 1):
+        score, value = head
+        if not value.any():
+            continue
+        whose = f"no energy: of head {number} "
+        if not is_symmetric(score):
+            return (), f"{whose}the score Q^T K is not symmetric."
+        if not score.any():
+            return (), f"{whose}the score is 0, of which the value is no multiple."
+        multiple = float((value * score).sum() / (score * score).sum())
+        if np.abs(value - multiple * score).max() > _ROUNDING * np.abs(value).max():
+            return (), f"{whose}the value is no multiple of the score Q^T K."
+        found.append((head, multiple))
+    return tuple(found), None
+
+
+def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measure | None) -> float:
+    """Energy of heads in units in which that of one cluster is 1 for B = V = 1; NaN if none is.
+
+        2 s e^{-s} E,    s = beta of the problem, the largest |S_h|_2;    2 E_S for "sinkhorn"
+
+    One cluster along the largest direction of a head alone has |V|_2. Weights of E_S are found to
+    1e-13, see `sinkhorn.scaling`.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its attention has matrices.
+    moments : ndarray
+        Moments up to the degree of the heads.
+    measure : Density or Measure, or None
+        Where it is known: few points are summed over pairs. E_S needs it.
+
+    Raises
+    ------
+    ValueError
+        If weights are not found, or no measure is given for "sinkhorn".
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> head = mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])
+    >>> for normalization in ("none", "softmax", "sinkhorn"):
+    ...     problem = mf.Problem(mf.Circle(), mf.Attention([head], normalization, beta=4.0))
+    ...     cluster = mf.Measure(mf.Circle(), np.zeros(2))
+    ...     print(round(heads_energy(problem, cluster.moments(30), cluster), 12))
+    1.0
+    1.0
+    1.0
+    """
+    attention, space = problem.attention, problem.space
+    if attention is None:
+        raise ValueError("the problem has a kernel, no heads: its energy is interaction_energy.")
+    heads, told = _climbed(attention, space.dimension + 1)
+    if told is not None:
+        return float("nan")
+    if attention.normalization == "sinkhorn":
+        if measure is None:
+            raise ValueError("doubly stochastic attention has the energy of a measure: give it.")
+        return sum((-2.0 * gamma * _log_weight(space, head, measure) for head, gamma in heads), 0.0)
+    s, points = problem.beta, measure if isinstance(measure, Measure) else None
+    total = 0.0
+    for head, gamma in heads:
+        if points is not None and len(points.points) <= MOST_PAIRS:
+            x = space.vectors(points.points)
+            felt = tilted(x @ head.score, x, points.mass).log_partition
+            total += gamma * s * float(points.mass @ np.exp(felt - s))
+            continue
+        series = head_table(space, head, False, s).partition(moments)
+        felt = space.resize(moments, space.degree_of(series))
+        total += gamma * s * space.inner(series, felt)
+    return total
+
+
+def _log_weight(space: Manifold, head: HeadMatrices, measure: Density | Measure) -> float:
+    """Integral of log u over a measure, u = w: of two that differ by a constant the mean."""
+    rows, columns = _side(space, head.score, head), _side(space, head.score.T, head)
+    if isinstance(measure, Measure):
+        masses = measure.mass
+        found = point_scaling(space, head.score, measure.points, masses, rows, columns)
+    else:
+        coefficients = measure.coefficients
+        _, masses, found = density_scaling(space, head.score, coefficients, rows, columns)
+    logs = 0.5 * (found.log_u + found.log_w)
+    return float(masses @ np.where(masses > 0.0, logs, 0.0))
+
+
+def _side(space: Manifold, score: FloatArray, head: HeadMatrices) -> Callable[[], Side]:
+    side = HeadMatrices(np.ascontiguousarray(score), head.value)
+
+    def made() -> Side:
+        table = head_table(space, side, True, 0.0)
+        return Side(table.degree, table.partition, row_scale(side, True, 0.0).at)
+
+    return made
