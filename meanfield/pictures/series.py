@@ -208,7 +208,33 @@ class EnergyPicture:
 
 
 def energy_picture(run: Run) -> EnergyPicture:
-    """Picture of the energy."""
+    """Picture of the energy.
+
+    Raises
+    ------
+    ValueError
+        If the run has none, as of most heads with matrices.
+    """
+    check_energy(run)
+    return _energy_of(run)
+
+
+def check_energy(run: Run) -> None:
+    """Refuse a run without energies.
+
+    Raises
+    ------
+    ValueError
+        If they are all NaN.
+    """
+    if not np.isfinite(run.observables["energy"]).any():
+        raise ValueError(
+            "the run has no energy, as few attentions with matrices have one: take "
+            "order_parameter or spectrum."
+        )
+
+
+def _energy_of(run: Run) -> EnergyPicture:
     kept = shown(run)
     # None yet is drawn as 0.
     counted = "clusters/count" in run.observables
@@ -271,7 +297,10 @@ def observable_picture(run: Run, name: str) -> ObservablePicture:
 
 @dataclass(frozen=True, eq=False)
 class OverTime:
-    """Energy and order parameter on one pair of axes: both are 1 for a single cluster."""
+    """Energy and order parameter on one pair of axes: both are 1 for a single cluster.
+
+    The energy is NaN where the run has none.
+    """
 
     energy: EnergyPicture
     order: OrderPicture
@@ -279,7 +308,7 @@ class OverTime:
 
 def over_time(run: Run) -> OverTime:
     """Energy and order parameter."""
-    return OverTime(energy_picture(run), order_parameter_picture(run))
+    return OverTime(_energy_of(run), order_parameter_picture(run))
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,8 +417,9 @@ def staircase_picture(run: Run) -> StaircasePicture:
     Raises
     ------
     ValueError
-        If there are fewer than two saved times after 0.
+        If there are fewer than two saved times after 0, or the run has no energy.
     """
+    check_energy(run)
     later = np.flatnonzero(run.time > 0)
     if len(later) < 2:
         raise ValueError(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
-from meanfield.fields.mean_field import Interaction, interaction
+from meanfield.fields.felt import Felt, felt_by
 from meanfield.measures import Density, Measure
 from meanfield.pictures.circle import quantiles
 from meanfield.pictures.projections import directions
@@ -52,8 +52,8 @@ def token_paths(run: Run, count: int, per_interval: int = 1) -> tuple[FloatArray
     times : ndarray, shape (n,)
         Scaled time, from the first saved time on, as far as the paths go.
     angles : ndarray, shape (n, number of tokens)
-        Radians, not wrapped. No tokens if the velocity cannot be had from the file: a kernel
-        of the user's own, or diffusion.
+        Radians, not wrapped. No tokens if the velocity cannot be had from the file, see
+        `run_interaction`.
     """
     first, same = run.measures[0], saves_with_the_same_tokens(run)
     if same and isinstance(first, Measure):
@@ -66,9 +66,7 @@ def token_paths(run: Run, count: int, per_interval: int = 1) -> tuple[FloatArray
     return times, paths_from_moments(run, felt, quantiles_at_start(first, count), times)
 
 
-def paths_from_moments(
-    run: Run, felt: Interaction, start: FloatArray, times: FloatArray
-) -> FloatArray:
+def paths_from_moments(run: Run, felt: Felt, start: FloatArray, times: FloatArray) -> FloatArray:
     """Angles at `times`, shape (n, len(start)), of tokens that begin at `start`.
 
     DOP853 to 1e-8; what the interpolation of the moments in time costs comes on top.
@@ -97,16 +95,18 @@ def paths_from_moments(
     return np.asarray(solution.y.T)
 
 
-def run_interaction(run: Run) -> Interaction | None:
-    """Interaction of a run; None where its file does not tell, a kernel of the user's own.
+def run_interaction(run: Run) -> Felt | None:
+    """What a run's tokens feel; None where its file does not tell, a kernel of the user's own.
 
-    None also with diffusion: noisy tokens have no paths that a density knows.
+    None also with diffusion: noisy tokens have no paths that a density knows; and with Sinkhorn:
+    its weights follow from the measure, not from moments of the degree that is stored.
     """
     try:
         problem = run.problem
     except ValueError:
         return None
-    return None if problem.flow.diffusivity > 0 else interaction(problem)
+    doubly = problem.attention is not None and problem.attention.normalization == "sinkhorn"
+    return None if problem.flow.diffusivity > 0 or doubly else felt_by(problem)
 
 
 def quantiles_at_start(measure: Density | Measure, count: int) -> FloatArray:
@@ -177,9 +177,7 @@ def equal_nodes(measure: Measure, count: int) -> FloatArray:
     return np.asarray(measure.points[np.searchsorted(covered, levels)])
 
 
-def followed(
-    run: Run, felt: Interaction, start: FloatArray, count: int | None = None
-) -> FloatArray:
+def followed(run: Run, felt: Felt, start: FloatArray, count: int | None = None) -> FloatArray:
     """Points (n_saves, n, 3) at the first saved times of tokens that begin at `start`, to 1e-5.
 
     What the interpolation of the moments in time costs comes on top.

@@ -35,13 +35,17 @@ def test_paths_of_a_density_are_those_of_its_tokens(flow, until):
     assert np.abs(exact[-1] - exact[0]).max() > 0.3  # they did move
 
 
-def test_mass_between_paths_of_a_density_is_conserved():
+TURNED = mf.Attention([mf.Head(score=[[0.9, -0.4], [0.7, 0.5]], value=[1.0, 0.4])], beta=6.0)
+
+
+@pytest.mark.parametrize(("kernel", "until"), [(mf.exponential(beta=9.0), 30.0), (TURNED, 3.0)])
+def test_mass_between_paths_of_a_density_is_conserved(kernel, until):
     """The independent check: no density flows across a token's path.
 
     1e-5: mass is read off cells of width 2 pi / 4096 by linear interpolation.
     """
-    problem = mf.Problem(CIRCLE, mf.exponential(beta=9.0), mf.USA, LAW)
-    run = simulate(problem, 30.0, save=31, representation="density")
+    problem = mf.Problem(CIRCLE, kernel, mf.USA, LAW)
+    run = simulate(problem, until, save=31, representation="density")
     _, angles = token_paths(run, 10)
     cells = 4096
     mass = np.concatenate([[0.0], np.cumsum(cell_means(run.measures[-1], cells))]) / cells

@@ -155,10 +155,9 @@ def energy_and_order(picture: OverTime, axes: Axes, height: float = 1.3) -> None
     _energy(energy, axes)
     _order(order, axes)
     level_lines(energy, axes)
-    ends = [
-        (float(energy.energy[-1]), "energy $E$", ENERGY),
-        (float(order.order[-1]), "order $R$", ORDER),
-    ]
+    ends = [(float(order.order[-1]), "order $R$", ORDER)]
+    if np.isfinite(energy.energy).any():
+        ends.insert(0, (float(energy.energy[-1]), "energy $E$", ENERGY))
     axes.set_ylabel("energy, order" if energy.repulsive else "relative to\none cluster")
     label_ends(axes, ends, height=height)
 
@@ -192,7 +191,8 @@ def _points_if_few(frame: Frame) -> dict[str, Any]:
 def level_lines(picture: EnergyPicture, axes: Axes) -> None:
     """Energies of n equal clusters, as lines as far as they are told apart; sets the limits."""
     curves = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
-    top = max(float(np.nanmax(curve)) for curve in curves)
+    # An energy that there is not is NaN at all times.
+    top = max(float(np.nanmax(curve)) for curve in curves if np.isfinite(curve).any())
     levels = picture.levels
     above = [level for level in levels.values() if top <= level <= 1.35 * top]
     top = 1.06 * max([top, *above])
