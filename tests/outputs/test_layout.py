@@ -39,6 +39,7 @@ def file(tmp_path: Path) -> Iterator[h5py.File]:
         *[("beta", value) for value in ("4", True, float("nan"), 1j, [4.0], None, b"4")],
         *[("seed", value) for value in (-1, 1.0, "1", False, np.uint64(2**64 - 1))],
         *[("normalized", value) for value in (0, "true")],
+        *[("heads", -1), ("normalization", 1), ("growth_rate_max", "nan")],
         *[("status", value) for value in (3, "\udcff", b"completed")],
         *[("result_hash", value) for value in ("abc", "g" * 64, 5)],
         *[("anything", value) for value in (1j, b"text", np.arange(2), h5py.Empty("f8"))],
@@ -54,6 +55,7 @@ def test_attributes_become_plain_values() -> None:
     """JSON knows no numbers of NumPy's."""
     given = (np.float64(2.0), np.int64(3), np.bool_(True), "a\nb", "f" * 64)
     names = ("beta", "seed", "normalized", "config", "result_hash")
+    assert np.isnan(checked_attribute("growth_rate_max", np.float64("nan")))
     for name, value in zip(names, given, strict=True):
         plain = checked_attribute(name, value)
         assert plain == value and type(plain) in (float, int, bool, str)

@@ -16,6 +16,7 @@ CIRCLE = mf.Circle()
 PROBLEM = mf.Problem(
     CIRCLE, mf.exponential(4.0), mf.USA, mf.perturbed_uniform([[2, 0.3, 0.0], [3, 0.0, 0.1]])
 )
+LAW = PROBLEM.initial
 
 
 def cells(shown: Any) -> dict[str, str]:
@@ -67,6 +68,19 @@ def test_problem_tells_what_it_is_made_of_and_how_it_grows() -> None:
     assert cells(noisy)["diffusivity"] == "0.1 (scaled time)"
     assert cells(noisy)["paper time"] == "the same as scaled time"
     assert cells(mf.Problem(CIRCLE, mf.exponential(800.0)))["paper time"].endswith("underflows")
+
+
+def test_problem_with_heads_tells_them_and_what_is_not_known() -> None:
+    """A table would claim a kernel, and rates, that heads with matrices have not."""
+    heads = [mf.Head(score=[3.0, 1.0], value=[[0, -1], [1, 0]]), mf.Head(beta=1.0)]
+    told = cells(mf.Problem(CIRCLE, mf.Attention(heads, "none", beta=2.0), initial=mf.uniform()))
+    assert told["head 1"] == "Head(score=(3.0, 1.0), value=((0.0, -1.0), (1.0, 0.0)))"
+    assert told["beta"] == "6, the largest beta |B|_2 of the heads" and "kernel" not in told
+    assert told["uniform"].startswith("no rates: ")
+    assert told["paper time"] == f"scaled time * {np.exp(-6.0):.4g}"
+    doubly = mf.Problem(CIRCLE, mf.Attention(normalization="sinkhorn", beta=4.0), initial=LAW)
+    assert cells(doubly)["flow"] == "Sinkhorn, weights doubly stochastic"
+    assert cells(doubly)["fastest degree"].startswith("3, grows at the rate 0.5129 ")
 
 
 def test_laws_of_the_users_own_are_told_by_name() -> None:

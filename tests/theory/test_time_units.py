@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.fields.felt import felt_by
 from meanfield.theory.stability import growth_rate_max
 from meanfield.theory.time_units import TIME_UNITS, paper_time_factor, papers_kappa, time_unit
 
@@ -45,6 +46,34 @@ def test_growth_time_is_an_e_fold_of_the_fastest_mode(flow: mf.Flow) -> None:
     """In growth time the largest rate is 1."""
     problem = circle(mf.exponential(5.0), flow)
     assert time_unit(problem, "growth") * growth_rate_max(problem) == pytest.approx(1, rel=1e-15)
+
+
+def test_paper_time_of_heads_undoes_their_common_scale() -> None:
+    """Heads of several sharpnesses would each have a time of its own.
+
+    Velocities of five tokens without normalisation: the sum over pairs, in the papers' time.
+    """
+    angles, mass = np.array([0.3, 1.1, 2.0, 2.7, 4.4]), np.array([0.1, 0.3, 0.2, 0.15, 0.25])
+    first = mf.Head(score=[[0.9, -0.4], [0.7, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]])
+    second = mf.Head(score=[[-0.3, 0.2], [0.1, 0.6]], value=[[0.5, -0.2], [0.4, -0.7]], beta=5.0)
+    problem = mf.Problem(mf.Circle(), mf.Attention([first, second], "none", beta=2.0))
+    x = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    felt = np.zeros_like(x)
+    for head, beta in ((first, 2.0), (second, 5.0)):
+        weights = np.exp(beta * x @ np.array(head.score) @ x.T) * mass
+        felt += weights @ x @ np.array(head.value).T
+    exact = np.sum(felt * np.stack([-x[:, 1], x[:, 0]], axis=1), axis=1)
+    scaled = felt_by(problem).of_points(angles, mass).velocity(angles)
+    # Moments, to rounding of the largest velocity.
+    assert scaled * time_unit(problem, "scaled") / paper_time_factor(problem) == pytest.approx(
+        exact, rel=1e-13, abs=1e-13 * np.abs(exact).max()
+    )
+    softmax = mf.Problem(mf.Circle(), mf.Attention([first, second], beta=2.0))
+    assert time_unit(softmax, "paper") == 1.0
+    with pytest.raises(ValueError, match="uniform has none in closed form where a head prefers"):
+        time_unit(softmax, "growth")
+    numbers = mf.Problem(mf.Circle(), mf.Attention([mf.Head(), mf.Head(query=2.0)], beta=2.0))
+    assert time_unit(numbers, "growth") * growth_rate_max(numbers) == pytest.approx(1, rel=1e-15)
 
 
 def test_scaled_time_is_the_unit_itself() -> None:
