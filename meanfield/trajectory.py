@@ -18,6 +18,7 @@ from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError
 from meanfield.events import Event
 from meanfield.events import hand_over as hand_over_event
+from meanfield.fields.sinkhorn import NotBalanced
 from meanfield.integrators import RightHandSide, Start, Stepper
 from meanfield.observables.energies import ascent
 from meanfield.problem import Problem
@@ -114,16 +115,19 @@ def trajectory(
 def _evolved(
     evolution: _Evolution, times: Sequence[float] | FloatArray, start: Checkpoint | None
 ) -> Iterator[Snapshot]:
-    evolution.begin(start)
-    pending = deque(times)
-    while pending and pending[0] <= evolution.here.time:
-        yield evolution.saved(pending.popleft(), evolution.here.state)
-    while pending:
-        if not evolution.step():
-            continue
-        while pending and pending[0] <= evolution.ahead:
-            yield evolution.saved_inside(pending.popleft())
-        evolution.accept(times[-1])
+    try:
+        evolution.begin(start)
+        pending = deque(times)
+        while pending and pending[0] <= evolution.here.time:
+            yield evolution.saved(pending.popleft(), evolution.here.state)
+        while pending:
+            if not evolution.step():
+                continue
+            while pending and pending[0] <= evolution.ahead:
+                yield evolution.saved_inside(pending.popleft())
+            evolution.accept(times[-1])
+    except NotBalanced as error:
+        raise evolution.ended(str(error)) from None
 
 
 class _Evolution:
@@ -165,7 +169,7 @@ class _Evolution:
             self.here = start
         while (reason := self._failure()) is not None:
             if not self._followed(failed=True):
-                raise self._ended(reason)
+                raise self.ended(reason)
         self._mark = self.here
 
     @property
@@ -187,7 +191,7 @@ class _Evolution:
             # A first step may be chosen far too short; then steps grow.
             alive = stepper.step_size > stepper.time - stepper.previous_time
         if not alive or not np.all(np.isfinite(stepper.state)):
-            raise self._ended(self._advice(stepper))
+            raise self.ended(self._advice(stepper))
         reason = carrier.failure(here.epoch + stepper.time, stepper.state)
         if reason is None:
             self._halvings, self._taken = 0, stepper
@@ -199,7 +203,7 @@ class _Evolution:
         if not self._followed(failed=True):
             shorter = 0.5 * (stepper.time - here.clock)
             if self._halvings >= _HALVINGS or not self._moves(shorter):
-                raise self._ended(reason)
+                raise self.ended(reason)
             self._halvings += 1
             self.here, self._stepper = replace(self.here, step=shorter), None
         return False
@@ -289,7 +293,11 @@ class _Evolution:
         def watched_rhs(clock: float, state: State) -> State:
             if self._watch is not None:
                 self._watch()
-            return rhs(epoch + clock, state)
+            try:
+                return rhs(epoch + clock, state)
+            except NotBalanced:
+                # A stage of too long a step: the stepper takes a shorter one.
+                return np.full_like(state, np.nan)
 
         return watched_rhs
 
@@ -298,11 +306,16 @@ class _Evolution:
         step = self.representation.largest_step(self.here.time, self.here.state)
         return 2.0 ** round(math.log2(step)) if _LONG_STEP < step < math.inf else 1.0
 
-    def _ended(self, reason: str) -> SimulationError:
+    def ended(self, reason: str) -> SimulationError:
+        """Error that ends the run here."""
         return SimulationError(self.here.time, self.here.steps, reason)
 
     def _advice(self, stepper: Stepper) -> str:
         carrier, time = self.representation, self.here.epoch + stepper.time
+        try:
+            carrier.rhs(self.here.time, self.here.state)
+        except NotBalanced as error:
+            return str(error)
         if np.all(np.isfinite(carrier.rhs(time, stepper.state))):
             return "the step became too small: the tolerance cannot be reached, raise it"
         tail = carrier.diagnostics(time, stepper.state).get("tail")

@@ -17,34 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import NamedTuple, Protocol
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.attention import Attention, HeadMatrices
 from meanfield.fields import head_pairs
+from meanfield.fields.balanced import Side, density_scaling, point_scaling
+from meanfield.fields.head_series import HeadEngine, HeadField, HeadTable
 from meanfield.fields.mean_field import floored
+from meanfield.fields.row_scale import row_scale
 from meanfield.kernels import exponential
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold, of_space
 from meanfield.problem import Problem
-
-
-class HeadField(NamedTuple):
-    """Series of one head in the field of one measure.
-
-    Attributes
-    ----------
-    numerators : tuple of ndarray
-        Derived. Coefficients of e^{-c} <e, V m>, e along the circle, or each axis of R^3.
-    partition : ndarray or None
-        Derived. Coefficients of e^{-c} G; None without normalisation.
-    """
-
-    numerators: tuple[ModalArray, ...]
-    partition: ModalArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,30 +98,6 @@ class HeadsField:
         return np.asarray(velocity), divergence
 
 
-class HeadTable(Protocol):
-    """The linear map from moments to the series of a head."""
-
-    @property
-    def degree(self) -> int:
-        """Degree of the moments that are felt."""
-
-    def fields(self, moments: ModalArray) -> tuple[tuple[ModalArray, ...], ModalArray | None]:
-        """Numerators, and partition function unless nothing is divided."""
-
-    def partition(self, moments: ModalArray) -> ModalArray:
-        """Coefficients of e^{-c} G alone."""
-
-
-class HeadEngine(Protocol):
-    """Row of a manifold: a module of functions with these names."""
-
-    def head_table(self, head: HeadMatrices, normalized: bool, log_scale: float) -> HeadTable:
-        """Table of a head, made once; log_scale is c(x) without normalisation."""
-
-    def velocity(self, fields: Sequence[HeadField], points: FloatArray) -> FloatArray:
-        """Sum over heads of their quotients, tangential, at scattered points."""
-
-
 @lru_cache
 def _circle() -> HeadEngine:
     from meanfield.fields.circle import heads
@@ -155,6 +118,13 @@ HEAD_ENGINES: dict[str, Callable[[], HeadEngine]] = {"circle": _circle, "sphere"
 
 def _row(space: Manifold) -> HeadEngine:
     return of_space(HEAD_ENGINES, space, "engine of heads")()
+
+
+def head_table(
+    space: Manifold, head: HeadMatrices, normalized: bool, log_scale: float
+) -> HeadTable:
+    """Table of a head, made once; see `HeadEngine`."""
+    return _row(space).head_table(head, normalized, log_scale)
 
 
 def felt_degree(space: Manifold, head: HeadMatrices) -> int:
@@ -199,8 +169,8 @@ class HeadsInteraction:
     @cached_property
     def tables(self) -> tuple[HeadTable, ...]:
         """Tables of all heads, made when they are first used."""
-        row = _row(self.manifold)
-        return tuple(row.head_table(head, self.normalized, self.log_scale) for head in self.heads)
+        space, divided, scale = self.manifold, self.normalized, self.log_scale
+        return tuple(head_table(space, head, divided, scale) for head in self.heads)
 
     @cached_property
     def degree(self) -> int:
@@ -219,10 +189,15 @@ class HeadsInteraction:
 
     def of_density(self, density: ModalArray) -> HeadsField:
         """Field of a density."""
+        if self.normalization == "sinkhorn":
+            return self.field([self._balanced_moments(head, density) for head in self.heads])
         return self.field(density)
 
     def of_points(self, points: FloatArray, weights: FloatArray | None) -> HeadsField:
         """Field of weighted points; weights None means equal."""
+        if self.normalization == "sinkhorn":
+            masses = self.masses(points, weights)
+            return self.field([self.manifold.moments(points, m, self.degree) for m in masses])
         return self.field(self.manifold.moments(points, weights, self.degree))
 
     def pair_velocity(
@@ -256,13 +231,56 @@ class HeadsInteraction:
         return worst
 
     def masses(self, points: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, ...]:
-        """Masses of points as each head weighs them."""
-        equal = np.broadcast_to(1.0 / len(points), len(points)) if weights is None else weights
-        return (equal,) * len(self.heads)
+        """Masses of points as each head weighs them: times w, doubly stochastic, up to a factor.
+
+        Raises
+        ------
+        NotBalanced
+            If such w are not found.
+        """
+        equal = np.full(len(points), 1.0 / len(points)) if weights is None else weights
+        if self.normalization != "sinkhorn":
+            return (equal,) * len(self.heads)
+        return tuple(
+            _tilted(
+                equal,
+                point_scaling(
+                    self.manifold,
+                    head.score,
+                    points,
+                    equal,
+                    partial(side, self.manifold, head.score),
+                    partial(side, self.manifold, head.score.T),
+                ).log_w,
+            )
+            for head in self.heads
+        )
+
+    def _balanced_moments(self, head: HeadMatrices, density: ModalArray) -> ModalArray:
+        """Moments of w mu for a density, up to a factor."""
+        space, score = self.manifold, head.score
+        grid, masses, found = density_scaling(
+            space, score, density, partial(side, space, score), partial(side, space, score.T)
+        )
+        return grid.to_modal(_tilted(masses, found.log_w) / grid.weights)
 
     @property
     def _unit(self) -> float | None:
         return None if self.normalized else self.log_scale
+
+
+def side(space: Manifold, score: FloatArray) -> Side:
+    """Sums of a kernel e^{x^T S y} as series, as doubly stochastic weights are found from them."""
+    table = head_table(space, HeadMatrices(score, np.eye(len(score))), True, 0.0)
+    scale = row_scale(np.asarray(np.linalg.svd(score, compute_uv=False)))
+    return Side(table.degree, table.partition, scale.at)
+
+
+def _tilted(masses: FloatArray, log_weights: FloatArray) -> FloatArray:
+    """Masses times weights, in units of the largest weight where there is mass."""
+    heavy = masses > 0.0
+    largest = log_weights[heavy].max()
+    return np.where(heavy, masses * np.exp(np.minimum(log_weights - largest, 0.0)), 0.0)
 
 
 @lru_cache(maxsize=16)

@@ -14,16 +14,15 @@ Blondel, Peyre, arXiv:2110.11773 (E_S, half the entropic cost of moving mu to it
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
-from meanfield.arrays import EPS, FloatArray, ModalArray
+from meanfield.arrays import EPS, ModalArray
 from meanfield.attention import Attention, HeadMatrices
-from meanfield.fields.balanced import MOST_PAIRS, Side, density_scaling, point_scaling
+from meanfield.fields.balanced import MOST_PAIRS, density_scaling, point_scaling
 from meanfield.fields.head_pairs import tilted
-from meanfield.fields.heads import head_table, row_scale
+from meanfield.fields.heads import head_table, side
 from meanfield.fields.sinkhorn import is_symmetric
 from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density, Measure
@@ -137,7 +136,7 @@ def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measu
 
 def _log_weight(space: Manifold, head: HeadMatrices, measure: Density | Measure) -> float:
     """Integral of log u over a measure, u = w: of two that differ by a constant the mean."""
-    rows, columns = _side(space, head.score, head), _side(space, head.score.T, head)
+    rows, columns = (partial(side, space, each) for each in (head.score, head.score.T))
     if isinstance(measure, Measure):
         masses = measure.mass
         found = point_scaling(space, head.score, measure.points, masses, rows, columns)
@@ -146,13 +145,3 @@ def _log_weight(space: Manifold, head: HeadMatrices, measure: Density | Measure)
         _, masses, found = density_scaling(space, head.score, coefficients, rows, columns)
     logs = 0.5 * (found.log_u + found.log_w)
     return float(masses @ np.where(masses > 0.0, logs, 0.0))
-
-
-def _side(space: Manifold, score: FloatArray, head: HeadMatrices) -> Callable[[], Side]:
-    side = HeadMatrices(np.ascontiguousarray(score), head.value)
-
-    def made() -> Side:
-        table = head_table(space, side, True, 0.0)
-        return Side(table.degree, table.partition, row_scale(side, True, 0.0).at)
-
-    return made

@@ -37,6 +37,8 @@ def transport(felt: Interaction, max_degree: int) -> Transport:
 
 def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
     """One matrix for the series of all heads, and one compiled call."""
+    if felt.normalization == "sinkhorn":
+        return _balanced_transport(felt, max_degree)
     sizes, normalized = product_sizes(max_degree), felt.normalized
     degree, matrix = heads.stacked(cast(Sequence[heads.CircleHead], felt.tables))
     shape, rows = matrix.shape[:2], matrix.reshape(-1, matrix.shape[-1])
@@ -48,6 +50,22 @@ def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
         return np.asarray(
             kernels.heads_transport(series[0], series[-1], normalized, max_degree, sizes, density)
         )
+
+    return transport
+
+
+def _balanced_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
+    """Doubly stochastic heads: each has moments of its own."""
+    sizes = product_sizes(max_degree)
+
+    def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
+        density = np.asarray(density, complex)
+        field = felt.of_density(density)
+        numerators = [head.numerators[0] for head in field.heads]
+        size = max(map(len, numerators))
+        above = np.array([heads.resized(each, size - 1) for each in numerators])
+        below = np.array([heads.resized(each, size - 1) for each in field.partitions])
+        return np.asarray(kernels.heads_transport(above, below, True, max_degree, sizes, density))
 
     return transport
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.attention import HeadMatrices
-from meanfield.fields.heads import HeadField
+from meanfield.fields.head_series import HeadField
 from meanfield.fields.row_scale import RowScale, row_scale
 from meanfield.kernels import exponential
 from meanfield.manifolds.circle import points as circle_points

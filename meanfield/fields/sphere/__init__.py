@@ -37,8 +37,22 @@ def transport(felt: Interaction, max_degree: int) -> Transport:
 
 def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
     """Parity blocks for the series of all heads, and rings."""
+    if felt.normalization == "sinkhorn":
+        return _balanced_transport(felt, max_degree)
     of_density = heads.transport(cast(Sequence[heads.SphereHead], felt.tables), max_degree)
     return lambda density, perturbation: of_density(density)
+
+
+def _balanced_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
+    """Doubly stochastic heads: each has moments of its own."""
+    grid = felt.manifold.grid(max_degree)
+
+    def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
+        with np.errstate(all="ignore"):
+            flux = felt.of_density(density).on_nodes(grid)[0] * grid.to_nodal(density)
+            return np.negative(grid.divergence(flux))
+
+    return transport
 
 
 def advection(

@@ -1,0 +1,48 @@
+"""Series of one head, and what makes and evaluates them: what every manifold's engine speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.attention import HeadMatrices
+
+
+class HeadField(NamedTuple):
+    """Series of one head in the field of one measure.
+
+    Attributes
+    ----------
+    numerators : tuple of ndarray
+        Derived. Coefficients of e^{-c} <e, V m>, e along the circle, or each axis of R^3.
+    partition : ndarray or None
+        Derived. Coefficients of e^{-c} G; None without normalisation.
+    """
+
+    numerators: tuple[ModalArray, ...]
+    partition: ModalArray | None
+
+
+class HeadTable(Protocol):
+    """The linear map from moments to the series of a head."""
+
+    @property
+    def degree(self) -> int:
+        """Degree of the moments that are felt."""
+
+    def fields(self, moments: ModalArray) -> tuple[tuple[ModalArray, ...], ModalArray | None]:
+        """Numerators, and partition function unless nothing is divided."""
+
+    def partition(self, moments: ModalArray) -> ModalArray:
+        """Coefficients of e^{-c} G alone."""
+
+
+class HeadEngine(Protocol):
+    """Row of a manifold: a module of functions with these names."""
+
+    def head_table(self, head: HeadMatrices, normalized: bool, log_scale: float) -> HeadTable:
+        """Table of a head, made once; log_scale is c(x) without normalisation."""
+
+    def velocity(self, fields: Sequence[HeadField], points: FloatArray) -> FloatArray:
+        """Sum over heads of their quotients, tangential, at scattered points."""
