@@ -211,13 +211,15 @@ def _mixed(
     """
     steps = np.diff(np.array(places), axis=0)
     changes = np.diff(np.array(rests), axis=0)
-    seen = (changes[:, heavy] * roots).T
-    lengths = np.sqrt((seen**2).sum(axis=0))
+    seen = changes[:, heavy] * roots
+    products = seen @ seen.T
+    lengths = np.sqrt(np.diagonal(products))
     if not (lengths > 0.0).all():
         return None
-    q, r = np.linalg.qr(seen / lengths)
-    wanted = q.T @ (rests[-1][heavy] * roots)
-    shares = np.linalg.lstsq(r, wanted, rcond=1e-14)[0] / lengths
+    # Normal equations: their digits are enough for a step that the next rest will judge.
+    products /= lengths[:, None] * lengths
+    wanted = (seen @ (rests[-1][heavy] * roots)) / lengths
+    shares = np.linalg.lstsq(products, wanted, rcond=1e-14)[0] / lengths
     return np.asarray(plain * rests[-1] - shares @ (steps + plain * changes))
 
 
