@@ -41,19 +41,21 @@ class Tilted(NamedTuple):
 def tilted(z: FloatArray, y: FloatArray, masses: FloatArray, *, squares: bool = False) -> Tilted:
     """Means over points y (m, d) with masses (m,), tilted by e^{<z, y>}, z (n, d).
 
+    Masses may have signs where they stand for others, as those of interpolation nodes.
+
     Examples
     --------
     >>> seen = tilted(np.array([[5.0, 0.0]]), np.array([[1.0, 0.0], [-1.0, 0.0]]), np.ones(2))
     >>> seen.mean.round(6), float(np.tanh(5.0).round(6))
     (array([[0.999909, 0.      ]]), 0.999909)
     """
-    heavy = masses > 0.0
+    heavy = masses != 0.0
     y, masses = y[heavy], masses[heavy]
     d = y.shape[1]
     columns = [np.ones((len(y), 1)), y]
     if squares:
         columns.append((y[:, :, None] * y[:, None, :]).reshape(len(y), -1))
-    terms, logs = np.column_stack(columns), np.log(masses)
+    terms, logs = np.column_stack(columns) * np.sign(masses)[:, None], np.log(np.abs(masses))
     rows = max(1, PAIRS_AT_ONCE // max(len(y), 1))
 
     def chunk(i: int) -> tuple[FloatArray, FloatArray]:

@@ -44,5 +44,10 @@ class HeadEngine(Protocol):
     def head_table(self, head: HeadMatrices, normalized: bool, log_scale: float) -> HeadTable:
         """Table of a head, made once; log_scale is c(x) without normalisation."""
 
+    def far_velocity(
+        self, heads: Sequence[HeadMatrices], masses: Sequence[FloatArray], points: FloatArray
+    ) -> FloatArray | None:
+        """Velocity of many weighted points whatever Z is, masses one array a head; or None."""
+
     def velocity(self, fields: Sequence[HeadField], points: FloatArray) -> FloatArray:
         """Sum over heads of their quotients, tangential, at scattered points."""

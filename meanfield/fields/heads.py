@@ -209,6 +209,11 @@ class HeadsInteraction:
             self.manifold, self.heads, masses, points, self._unit, targets
         )
 
+    def far_velocity(self, points: FloatArray, weights: FloatArray | None) -> FloatArray | None:
+        """Velocity of many weighted points in their own field, whatever Z is; None if too dear."""
+        masses = self.masses(points, weights)
+        return _row(self.manifold).far_velocity(self.heads, masses, points)
+
     def pair_velocity_and_divergence(
         self, points: FloatArray, weights: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:

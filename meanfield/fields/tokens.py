@@ -89,20 +89,26 @@ class TokenField:
         return velocity
 
     def _velocity_by_heads(self, felt: HeadsInteraction, points: FloatArray) -> FloatArray:
-        """By moments, but for tokens whose Z is lost in rounding: those by pairs, if few enough."""
+        """By moments, but for tokens whose Z is lost in rounding: those by pairs, or by cells."""
         field = self.field(points)
         velocity = field.velocity(points)
         if not felt.normalized or not (self.far or self.weights is not None):
             return velocity
         errors = relative_errors(field, lambda z: self.problem.space.evaluate(z, points))
         lost = np.flatnonzero(errors > _LOST_EARLY * self.tolerance)
-        if len(lost) and len(lost) * len(points) <= MOST_PAIRED**2:
+        if not len(lost):
+            return velocity
+        if len(lost) * len(points) <= MOST_PAIRED**2:
             velocity[lost] = self._pair_velocity(points, points[lost])
-        return velocity
+            return velocity
+        by_cells = felt.far_velocity(points, self.weights)
+        return velocity if by_cells is None else by_cells
 
     def lost_share(self, points: FloatArray) -> float:
         """Mean relative error of velocities by the rounding of Z; 0 where pairs are summed."""
         if not self.far or len(points) <= MOST_PAIRED:
+            return 0.0
+        if isinstance(self.felt, HeadsInteraction) and self.problem.space.dimension == 1:
             return 0.0
         return lost_share_at(self.field(points), points, self.weights)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.attention import HeadMatrices
+from meanfield.fields.circle.far_sums import far_velocity as far_velocity
 from meanfield.fields.head_series import HeadField
 from meanfield.fields.row_scale import RowScale, row_scale
 from meanfield.kernels import exponential

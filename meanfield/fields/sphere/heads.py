@@ -195,6 +195,13 @@ def velocity(fields: Sequence[HeadSeries], points: FloatArray) -> FloatArray:
     return np.ascontiguousarray(total.T)
 
 
+def far_velocity(
+    heads: Sequence[HeadMatrices], masses: Sequence[FloatArray], points: FloatArray
+) -> None:
+    """None: cells would be too many."""
+    return None
+
+
 def on_nodes(fields: Sequence[HeadSeries], grid: SphereGrid) -> FloatArray:
     """Velocity at the nodes of a grid, shape (2, n): components (theta, phi), Z floored."""
     return grid.project(_quotients(fields, grid.rings, Scratch()))
