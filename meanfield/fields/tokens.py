@@ -22,6 +22,8 @@ second a velocity."""
 
 # The rounding of Z is 1e-15; equal weights keep Z above 1/n.
 _SMALLEST_PARTITION = 1e-9
+# Pairs from which cells are faster, where there are any.
+_CELLS_PAY = 1_000_000
 # Share of the tolerance that the rounding of Z may be before pairs are summed.
 _LOST_EARLY = 1e-3
 
@@ -98,11 +100,13 @@ class TokenField:
         lost = np.flatnonzero(errors > _LOST_EARLY * self.tolerance)
         if not len(lost):
             return velocity
-        if len(lost) * len(points) <= MOST_PAIRED**2:
+        pairs = len(lost) * len(points)
+        by_cells = felt.far_velocity(points, self.weights) if pairs > _CELLS_PAY else None
+        if by_cells is not None:
+            return by_cells
+        if pairs <= MOST_PAIRED**2:
             velocity[lost] = self._pair_velocity(points, points[lost])
-            return velocity
-        by_cells = felt.far_velocity(points, self.weights)
-        return velocity if by_cells is None else by_cells
+        return velocity
 
     def lost_share(self, points: FloatArray) -> float:
         """Mean relative error of velocities by the rounding of Z; 0 where pairs are summed."""
