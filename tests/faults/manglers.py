@@ -74,6 +74,12 @@ VALID = {
         "points = [[0, 0, 1], [1.0, 0, 2], [-3, 1, 0]]\nweights = [0.5, 0.25, 0.25]\n"
         "[time]\nend = 1.0\n"
     ),
+    "heads": (
+        '[problem]\nmanifold = "circle"\nbeta = 2.0\nnormalization = "softmax"\n'
+        "[initial]\nmodes = [[2, 0.1, 0.0]]\n[time]\nend = 1.0\n"
+        "[[heads]]\nscore = [[0.9, -0.4], [0.7, 0.5]]\nvalue = [1.0, -0.5]\n"
+        "[[heads]]\nquery = 2.0\nkey = [[1, 0], [0, 1]]\nbeta = 0.5\n"
+    ),
     "sampled": (
         '[problem]\nmanifold = "circle"\nbeta = 5.0\n[initial]\nname = "sampled"\n'
         "tokens = 1000\nseed = 4\nmax_degree = 6\n[time]\nend = 1.0\n[output]\nobservables = []\n"
@@ -165,7 +171,8 @@ def tabled(change: Callable[[dict[str, Any], random.Random], None]) -> Mangler:
 
 def some_table(tables: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """The document or one of its sections."""
-    return rng.choice([tables, *(table for table in tables.values() if isinstance(table, dict))])
+    some = [each if isinstance(each, list) else [each] for each in tables.values()]
+    return rng.choice([tables, *(each for many in some for each in many if isinstance(each, dict))])
 
 
 def without(tables: dict[str, Any], rng: random.Random) -> None:
