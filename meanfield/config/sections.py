@@ -169,7 +169,7 @@ def normalization_of(
     Raises
     ------
     ConfigError
-        If they say different things.
+        If they say different things, or what is not known.
 
     Examples
     --------
@@ -179,7 +179,12 @@ def normalization_of(
     older: Normalization = "softmax" if normalized else "none"
     if normalization is None:
         return older
-    found = next(each for each in NORMALIZATIONS if each == normalization)
+    found: Normalization | None = None
+    for each in NORMALIZATIONS:
+        found = each if each == normalization else found
+    if found is None:
+        known = known_names(normalization, NORMALIZATIONS)
+        raise ConfigError(f"{section} normalization = {shown(normalization)} is not known. {known}")
     if normalized is not None and found != older:
         raise ConfigError(
             f'{section} normalized = {shown(normalized)} is normalization = "{older}", beside '

@@ -51,7 +51,8 @@ def equal_clusters(run: Run) -> dict[int, float]:
     """
     facts = run.attributes
     beta = float(facts.get("beta", 0.0))
-    if facts.get("kernel") != "exponential" or beta <= 0 or not run.growth_rates.max() > 0:
+    kernel = facts.get("kernel") == "exponential" and not facts.get("heads")
+    if not kernel or beta <= 0 or not run.growth_rates.max() > 0:
         return {}
     similarities = _SOLIDS
     if run.manifold.dimension == 1:

@@ -58,7 +58,10 @@ def test_difference_is_refused_unless_free(
             continues(config, stored)
 
 
-@pytest.mark.parametrize("stored", ["no TOML", "initial = 3", "time = 1"])
+@pytest.mark.parametrize(
+    "stored",
+    ["no TOML", "initial = 3", "time = 1", "heads = 3", "problem = {normalization = 'none yet'}"],
+)
 def test_stored_text_that_is_no_run_file_is_one_line(tmp_path: Path, stored: str) -> None:
     """A file that another program changed would be a traceback when it is resumed."""
     path = tmp_path / "run.toml"
