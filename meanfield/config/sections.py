@@ -179,9 +179,7 @@ def normalization_of(
     older: Normalization = "softmax" if normalized else "none"
     if normalization is None:
         return older
-    found: Normalization | None = None
-    for each in NORMALIZATIONS:
-        found = each if each == normalization else found
+    found = {str(each): each for each in NORMALIZATIONS}.get(normalization)
     if found is None:
         known = known_names(normalization, NORMALIZATIONS)
         raise ConfigError(f"{section} normalization = {shown(normalization)} is not known. {known}")
