@@ -19,7 +19,7 @@ from meanfield.commands.arguments import parser
 from meanfield.commands.info import provenance_report
 from meanfield.commands.main import main
 from meanfield.commands.predict import prediction_report
-from meanfield.commands.stability import analysis
+from meanfield.commands.stability import analysis, heads_of, spectrum
 from meanfield.commands.study_reports import comparison_report, ensemble_report
 from meanfield.config import config, heads, sections
 from meanfield.config.keys import REQUIRED, Key, keys_of
@@ -143,7 +143,10 @@ def json_keys(command: str) -> set[str]:
 def test_commands_page_has_the_keys_of_stability_json() -> None:
     """A script would look for a key that is not there."""
     problem = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0))
-    assert json_keys("stability") == set(analysis(problem, tokens=10))
+    turned = meanfield.Attention([meanfield.Head(value=[1.0, 2.0])], beta=2.0)
+    heads = heads_of(meanfield.Problem(meanfield.Circle(), turned))
+    promised = analysis(problem, tokens=10) | spectrum(problem, None) | heads
+    assert json_keys("stability") == set(promised)
 
 
 def test_commands_page_has_the_keys_of_compare_json() -> None:

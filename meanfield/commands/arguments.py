@@ -41,15 +41,23 @@ def _compile(command: argparse.ArgumentParser) -> None:
 
 
 def _stability(command: argparse.ArgumentParser) -> None:
-    _add_problem(command)
+    _add_problem(command, required=False)
+    _add_config(command, option=True)
     command.add_argument(
         "--max-degree",
         type=positive,
         metavar="L",
-        help="largest degree of the growth rates; default: as far as the kernel goes",
+        help="largest degree of perturbations; default: as far as the kernel goes",
     )
     command.add_argument("--tokens", type=positive, metavar="N", help="gives the onset time")
-    command.add_argument("--plot", metavar="FIG", help="dispersion relation as .png, .pdf or .svg")
+    command.add_argument(
+        "--modes", type=positive, metavar="N", help="eigenvalues to print; with --config"
+    )
+    command.add_argument(
+        "--plot",
+        metavar="FIG",
+        help="dispersion relation, of heads the complex spectrum, as .png, .pdf or .svg",
+    )
     _add_json(command)
 
 
@@ -127,9 +135,9 @@ def _info(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_manifold(command: argparse.ArgumentParser) -> None:
+def _add_manifold(command: argparse.ArgumentParser, *, required: bool = True) -> None:
     command.add_argument(
-        "--manifold", required=True, metavar="M", help="circle, sphere or sphere:D (in R^D)"
+        "--manifold", required=required, metavar="M", help="circle, sphere or sphere:D (in R^D)"
     )
 
 
@@ -141,11 +149,15 @@ def _add_kernel(command: argparse.ArgumentParser) -> None:
     command.add_argument("--normalized", action="store_true", help="softmax (SA) instead of USA")
 
 
-def _add_problem(command: argparse.ArgumentParser) -> None:
+def _add_problem(command: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Manifold, kernel and flow, for commands without a run file: see `problem_of`."""
-    _add_manifold(command)
+    _add_manifold(command, required=required)
     command.add_argument(
-        "--beta", required=True, type=finite, metavar="B", help="inverse temperature; 0 is Kuramoto"
+        "--beta",
+        required=required,
+        type=finite,
+        metavar="B",
+        help="inverse temperature; 0 is Kuramoto",
     )
     _add_kernel(command)
     command.add_argument(
@@ -165,10 +177,14 @@ def _check(command: argparse.ArgumentParser) -> None:
     _add_config(command, unasked="later")
 
 
-def _add_config(command: argparse.ArgumentParser, unasked: str = "inside") -> None:
+def _add_config(
+    command: argparse.ArgumentParser, unasked: str = "inside", *, option: bool = False
+) -> None:
     """Run file, and what may be said about it; whose Python is executed `unasked`."""
     command.add_argument(
-        "config", metavar="CONFIG.toml", help="a run file, such as `meanfield init` writes"
+        "--config" if option else "config",
+        metavar="CONFIG.toml",
+        help="a run file, such as `meanfield init` writes",
     )
     command.add_argument(
         "--set",
@@ -297,7 +313,7 @@ EXAMPLES = {
     "init": ("init", "init mine.toml"),
     "stability": (
         "stability --manifold circle --beta 9 --tokens 1000",
-        "stability --manifold sphere:768 --beta 3 --normalized --json",
+        "stability --config mine.toml --modes 20 --plot spectrum.png",
     ),
     "predict": (
         "predict --manifold circle --beta 9 --tokens 1000",

@@ -1,13 +1,21 @@
-"""`meanfield stability`: growth rates of the uniform state, dominant degree, thresholds."""
+"""`meanfield stability`: growth rates of the uniform state, dominant degree, thresholds.
+
+Of a run file, whose attention may have heads, also the eigenvalues of the linearised flow.
+"""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
+import numpy as np
+
 from meanfield.commands.problem_options import problem_of
 from meanfield.commands.report import Report, facts, table
+from meanfield.config import load_config
+from meanfield.manifolds import MANIFOLDS
 from meanfield.problem import Problem
+from meanfield.theory.linear_operator import LinearOperator, linear_operator
 from meanfield.theory.stability import (
     critical_diffusivity,
     dominant_degree,
@@ -21,20 +29,156 @@ from meanfield.theory.time_units import paper_time_factor
 _MOST_DEGREES = 1_000_000
 _SHOWN = 40
 _SHOWN_THRESHOLDS = 12
+_SHOWN_MODES = 12
+# Velocities below this are rounding.
+_AT_REST = 1e-9
 
 
 def execute(options: argparse.Namespace) -> int:
     """Print the analysis."""
     if options.max_degree is not None and options.max_degree > _MOST_DEGREES:
         raise ValueError(f"--max-degree must be at most {_MOST_DEGREES}.")
-    problem = problem_of(options)
-    data = analysis(problem, options.max_degree, options.tokens)
+    _check_source(options)
+    if options.config is None:
+        problem, operator = problem_of(options), None
+    else:
+        problem = load_config(options.config, options.set, code=options.code).problem
+        operator = _operator(problem, options.max_degree)
+    of_heads = problem.attention is not None
+    if of_heads and options.tokens is not None:
+        raise ValueError("--tokens gives the onset time of a kernel, and this problem has heads.")
+    data = heads_of(problem) if of_heads else analysis(problem, options.max_degree, options.tokens)
+    if options.config is not None:
+        data = spectrum(problem, operator, options.modes) | data
     if options.plot:
+        _draw(problem, operator, options)
+    blocks = [] if of_heads else _blocks(problem, data)
+    if options.config is not None:
+        blocks += _spectrum_blocks(problem, data, operator, options.modes or _SHOWN_MODES)
+    Report(blocks, data).show(options)
+    return 0
+
+
+def _check_source(options: argparse.Namespace) -> None:
+    """A run file, or options that say the problem: one of the two."""
+    given = {
+        "--manifold": options.manifold is not None,
+        "--beta": options.beta is not None,
+        "--kernel": options.kernel != "exponential",
+        "--normalized": options.normalized,
+        "--strength": options.strength != 1.0,
+        "--diffusivity": options.diffusivity != 0.0,
+    }
+    if options.config is not None:
+        for name, said in given.items():
+            if said:
+                key = name.removeprefix("--")
+                raise ValueError(
+                    f"{name} is in the run file: leave it out, or --set problem.{key}=..."
+                )
+        return
+    missing = [name for name in ("--manifold", "--beta") if not given[name]]
+    if missing:
+        raise ValueError(
+            f"the following arguments are required: {', '.join(missing)}; or a run file, "
+            "--config CONFIG.toml."
+        )
+    if options.set:
+        raise ValueError("--set changes keys of a run file: name one with --config CONFIG.toml.")
+    if options.modes is not None:
+        raise ValueError("--modes needs a run file: name one with --config CONFIG.toml.")
+
+
+def _operator(problem: Problem, max_degree: int | None) -> LinearOperator | None:
+    """The linearised flow; None in dimensions where only numbers as heads have known rates."""
+    if problem.manifold.name not in MANIFOLDS and problem.is_isotropic:
+        return None
+    return linear_operator(problem, max_degree)
+
+
+def spectrum(
+    problem: Problem, operator: LinearOperator | None, count: int | None = None
+) -> dict[str, Any]:
+    """What --json says of the linearised flow: all eigenvalues, or as many as asked for."""
+    largest: float | None
+    if operator is None:
+        # Each degree once: on spheres of high dimension it has very many harmonics.
+        degrees = max(problem.isotropic.degree, 1)
+        values = np.sort(problem.isotropic.growth_rates(degrees)[1:])[::-1].astype(complex)
+        stationary, drift, largest = True, 0.0, float(values[0].real)
+    else:
+        values, stationary, drift = operator.eigenvalues, operator.stationary, operator.drift
+        largest = operator.growth_rate_max
+    return {
+        "stationary": stationary,
+        "eigenvalues": np.column_stack([values.real, values.imag])[:count],
+        "growth_rate_max": largest,
+        "drift": drift,
+    }
+
+
+def heads_of(problem: Problem) -> dict[str, Any]:
+    """What the problem is, where it is no kernel's."""
+    attention = problem.attention
+    assert attention is not None
+    return {
+        "manifold": problem.manifold.name,
+        "kernel": "exponential",
+        "heads": len(attention.heads),
+        "normalization": attention.normalization,
+        "beta": problem.beta,
+        "diffusivity": attention.diffusivity,
+        "paper_time_factor": paper_time_factor(problem),
+    }
+
+
+def _draw(problem: Problem, operator: LinearOperator | None, options: argparse.Namespace) -> None:
+    """The dispersion relation of a kernel, the complex spectrum of heads."""
+    if problem.attention is None or operator is None:
         from meanfield.outputs.plots.dispersion import save_dispersion
 
         save_dispersion(problem, options.plot, options.max_degree)
-    Report(_blocks(problem, data), data).show(options)
-    return 0
+    else:
+        from meanfield.outputs.plots.spectrum import save_spectrum
+
+        save_spectrum(operator, options.plot)
+
+
+def _spectrum_blocks(
+    problem: Problem, data: dict[str, Any], operator: LinearOperator | None, count: int
+) -> list[str]:
+    """Whether uniform stays, and if so what becomes of small perturbations."""
+    pairs: list[tuple[str, Any]] = []
+    if "heads" in data:
+        pairs = [
+            ("problem", f"{data['manifold']}, {data['heads']} head{'s' * (data['heads'] > 1)}"),
+            ("normalization", data["normalization"]),
+            ("largest beta |B|", data["beta"]),
+            ("diffusivity", data["diffusivity"]),
+        ]
+    if not data["stationary"]:
+        pairs.append(("uniform", f"not stationary: |v| up to {data['drift']:.10g}"))
+        return [
+            facts(pairs),
+            "The attention moves uniform itself: growth rates about it mean nothing.",
+        ]
+    moved = f", carried by a rotation with |v| up to {data['drift']:.10g}"
+    pairs.append(("uniform", "stationary" + (moved if data["drift"] > _AT_REST else "")))
+    if "heads" in data:
+        pairs.append(("largest growth rate", data["growth_rate_max"]))
+        if data["paper_time_factor"] != 1.0:
+            pairs.append(("paper time", f"scaled time * {data['paper_time_factor']:.6g}"))
+    if operator is None:
+        return [facts(pairs)]
+    rows = [
+        [value.real, value.imag, operator.describe(i)]
+        for i, value in enumerate(operator.eigenvalues[:count])
+    ]
+    lines = table(["growth rate (scaled time)", "frequency (scaled time)", "perturbation"], rows)
+    left = len(operator.eigenvalues) - len(rows)
+    if left:
+        lines += f"\n... {left} more: --modes N prints N of them, --json all."
+    return [facts(pairs), lines]
 
 
 def analysis(

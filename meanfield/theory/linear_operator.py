@@ -33,6 +33,7 @@ import numpy.typing as npt
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.checks import at_least, checked
 from meanfield.compute.threads import one_blas_thread
+from meanfield.manifolds import MANIFOLDS
 from meanfield.manifolds.coordinates import Coordinates, coordinates
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
@@ -361,6 +362,11 @@ def linear_operator(
     >>> mf.linear_operator(mf.Problem(mf.Circle(), stretched))
     LinearOperator(not stationary: |v| up to 0.4318)
     """
+    if problem.manifold.name not in MANIFOLDS:
+        raise ValueError(
+            f"{problem.manifold.name}: the linearised flow is known on the circle and the sphere; "
+            "growth_rates knows kernels, and heads that are numbers, in every dimension."
+        )
     space = problem.space
     if about is not None and about.manifold.name != space.name:
         raise ValueError(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import ive
 
+import meanfield as mf
 from meanfield.commands.main import main
 
 
@@ -76,6 +78,9 @@ def test_extremes_are_printed_without_a_warning(
     ("line", "message"),
     [
         ("--manifold circle --beta 1e9", "beta must be 1e-300 to 1e+08"),
+        ("--manifold circle", "required: --beta; or a run file, --config"),
+        ("--manifold circle --beta 3 --modes 2", "--modes needs a run file"),
+        ("--manifold circle --beta 3 --set time.end=2", "--set changes keys of a run file"),
         ("--manifold circle --beta 3 --tokens 1", "tokens must be at least 2, got 1"),
         ("--manifold circle --beta 3 --max-degree 9999999", "--max-degree must be at most"),
         ("--manifold circle --beta 3 --strength 0", "strength must be finite and not 0"),
@@ -93,3 +98,74 @@ def test_mistake_is_one_line(
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1
     assert captured.out == ""
+
+
+RUN_FILE = """
+[problem]
+manifold = "circle"
+beta = 4.0
+normalized = true
+diffusivity = 0.02
+[time]
+end = 1.0
+"""
+
+
+def test_run_file_of_a_kernel_has_its_eigenvalues(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A program would have to know which run files have heads before it asks."""
+    path = tmp_path / "kernel.toml"
+    path.write_text(RUN_FILE, encoding="utf-8")
+    found = answer(capsys, f"--config {path} --set problem.beta=5")
+    rates = np.sort(np.repeat(found["growth_rates"][1:], 2))[::-1]
+    assert found["beta"] == 5.0 and found["stationary"] is True and found["drift"] < 1e-12
+    # Degrees above those listed decay by diffusion, faster than the first dozen of these.
+    values = np.array(found["eigenvalues"])
+    assert values[:20] == pytest.approx(np.column_stack([rates[:20], 0 * rates[:20]]), abs=1e-12)
+    assert found["growth_rate_max"] == pytest.approx(values[0, 0])
+    assert len(answer(capsys, f"--config {path} --modes 3")["eigenvalues"]) == 3
+
+
+def of_heads(monkeypatch: pytest.MonkeyPatch, *heads: mf.Head) -> None:
+    """Let every run file be one of these heads."""
+    config = SimpleNamespace(problem=mf.Problem(mf.Circle(), mf.Attention(heads, beta=4.0)))
+    monkeypatch.setattr("meanfield.commands.stability.load_config", lambda *_, **__: config)
+
+
+def test_heads_that_turn_are_rotating_waves(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Complex eigenvalues would be lost between the operator and its reader."""
+    of_heads(monkeypatch, mf.Head(value=[[0.8, -0.6], [0.6, 0.8]]))
+    found = answer(capsys, f"--config x.toml --plot {tmp_path / 'x.png'}")
+    (rate, frequency), (again, opposite) = found["eigenvalues"][:2]
+    assert rate == again == found["growth_rate_max"] > 0 and frequency == -opposite > 0
+    assert found["stationary"] is True and found["drift"] == pytest.approx(
+        0.6 * ive(1, 4.0) / ive(0, 4.0)
+    )
+    assert (tmp_path / "x.png").stat().st_size > 10_000
+    assert main(["stability", "--config", "x.toml", "--modes", "2"]) == 0
+    text = capsys.readouterr().out
+    assert "carried by a rotation with |v| up to 0.5181" in text
+    assert "grows, rotating wave, angular velocity " in text and "more: --modes N" in text
+
+
+def test_uniform_that_heads_move_has_no_rates(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers that mean nothing would be printed."""
+    of_heads(monkeypatch, mf.Head(value=[2.0, 1.0]))
+    found = answer(capsys, "--config x.toml")
+    assert found["stationary"] is False and found["eigenvalues"] == []
+    assert found["growth_rate_max"] is None
+    assert found["drift"] == pytest.approx(0.5 * ive(1, 4.0) / ive(0, 4.0), rel=1e-9)
+    assert main(["stability", "--config", "x.toml"]) == 0
+    assert "not stationary: |v| up to 0.4317" in capsys.readouterr().out
+    for line, message in (
+        ("--plot x.png", "the density is not stationary"),
+        ("--tokens 5", "this problem has heads"),
+        ("--beta 2", "--beta is in the run file: leave it out, or --set problem.beta="),
+    ):
+        assert main(["stability", "--config", "x.toml", *line.split()]) == 2
+        assert message in capsys.readouterr().err
