@@ -92,7 +92,8 @@ class LinearOperator:
     vectors : ndarray of complex, shape (size, n)
         Derived. Eigenvectors in real coordinates, of length 1.
     stationary : bool
-        Derived. Whether div(f v) = diffusivity Laplacian f, within the tolerance.
+        Derived. Whether div(f v) = diffusivity Laplacian f: whether no part of the flux
+        f v - diffusivity grad f but one without divergence is above the tolerance.
     drift : float
         Derived. Largest |v| of the density. A rigid rotation moves uniform and changes nothing: it
         is stationary with a drift.
@@ -157,7 +158,9 @@ class LinearOperator:
     @property
     def travelling(self) -> npt.NDArray[np.bool_]:
         """Which eigenvalues are not real, shape (n,): their perturbations rotate or oscillate."""
-        return np.asarray(np.abs(self.eigenvalues.imag) > self._largest * _NOISE)
+        # Pairs that are nearly one eigenvalue part by the root of rounding, which errors see.
+        least = np.maximum(self._largest * _NEUTRAL, self.errors)
+        return np.asarray(np.abs(self.eigenvalues.imag) > least)
 
     @property
     def _largest(self) -> float:
@@ -388,7 +391,7 @@ def _resolved(
     fixed = degree is not None
     now = _system(problem, density, _first_degree(problem, density) if degree is None else degree)
     while True:
-        if not now.residual <= tolerance * now.speed:
+        if not now.flux <= tolerance * now.speed:
             return now.result(problem, density, None)
         finer = _system(problem, density, _next_degree(problem, now.degree))
         found = now.spectrum(_eigenvalues(finer.matrix))
@@ -409,10 +412,11 @@ def _resolved(
 def _first_degree(problem: Problem, density: Density) -> int:
     """Degree that perturbations of leading rates should need."""
     heard, own = problem.moment_degree, density.max_degree
+    # Degrees near the end of the kernel neither grow nor matter, and may be many.
     if problem.space.dimension == 1:
-        return max(heard, min(2 * own, _LARGEST // 4))
-    # Degrees near the end of the kernel neither grow nor matter, and there are many of them.
-    return max(8, math.ceil(0.6 * heard), min(own, math.isqrt(_LARGEST) * 3 // 4))
+        return max(min(heard, max(300, 2 * heard // 5)), min(2 * own, _LARGEST // 4))
+    enough = min(0.6 * heard, max(27.0, 0.4 * heard))
+    return max(8, math.ceil(enough), min(own, math.isqrt(_LARGEST) * 3 // 4))
 
 
 def _next_degree(problem: Problem, degree: int) -> int:
@@ -437,14 +441,16 @@ class _Spectrum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _System:
-    """L up to a degree, d_t f of the density itself, its speed, and the speed that weights allow.
+    """L up to a degree, and what the density itself does.
 
-    The scale is the largest entry of L without diffusion.
+    The residual is the size of d_t f = -div j, that of j the flux; the drift is the largest speed,
+    `speed` what the weights allow, `scale` the largest entry of L without diffusion.
     """
 
     degree: int
     matrix: FloatArray
     residual: float
+    flux: float
     drift: float
     speed: float
     scale: float
@@ -629,7 +635,8 @@ def _system(problem: Problem, density: Density, degree: int) -> _System:
             moved += gradients[c, at].T @ (mass * velocity[c])
         speeds.append(np.linalg.norm(velocity, axis=0))
         allowed = max(allowed, float(bound.max()))
-    damping = diffusivity * laplacian_eigenvalues(dimension, degree)[of.vector_degrees]
+    squares = laplacian_eigenvalues(dimension, degree)[of.vector_degrees]
+    damping = diffusivity * squares
     scale = float(np.abs(matrix).max())
     matrix -= np.diag(damping)
     moved -= damping * of.to_vector(density.moments(degree))
@@ -644,8 +651,9 @@ def _system(problem: Problem, density: Density, degree: int) -> _System:
     fastest = float(speed.max())
     if fastest > _UNIFORM * allowed:
         fastest = _highest(speed_at, outside.points[int(speed.argmax())])
+    residual, flux = np.linalg.norm(moved), np.linalg.norm(moved / np.sqrt(squares))
     return _System(
-        degree, matrix, float(np.linalg.norm(moved)), fastest, allowed + diffusivity, scale
+        degree, matrix, float(residual), float(flux), fastest, allowed + diffusivity, scale
     )
 
 
