@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import ive
 
-import meanfield as mf
 from meanfield.commands.main import main
 
 
@@ -127,45 +125,48 @@ def test_run_file_of_a_kernel_has_its_eigenvalues(
     assert len(answer(capsys, f"--config {path} --modes 3")["eigenvalues"]) == 3
 
 
-def of_heads(monkeypatch: pytest.MonkeyPatch, *heads: mf.Head) -> None:
-    """Let every run file be one of these heads."""
-    config = SimpleNamespace(problem=mf.Problem(mf.Circle(), mf.Attention(heads, beta=4.0)))
-    monkeypatch.setattr("meanfield.commands.stability.load_config", lambda *_, **__: config)
+def of_heads(folder: Path, value: str) -> Path:
+    """Run file of one head with this value."""
+    path = folder / "heads.toml"
+    text = RUN_FILE.replace("diffusivity = 0.02", f"[[heads]]\nvalue = {value}")
+    path.write_text(text.replace("normalized = true", "normalization = 'softmax'"), "utf-8")
+    return path
 
 
 def test_heads_that_turn_are_rotating_waves(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Complex eigenvalues would be lost between the operator and its reader."""
-    of_heads(monkeypatch, mf.Head(value=[[0.8, -0.6], [0.6, 0.8]]))
-    found = answer(capsys, f"--config x.toml --plot {tmp_path / 'x.png'}")
+    path = of_heads(tmp_path, "[[0.8, -0.6], [0.6, 0.8]]")
+    found = answer(capsys, f"--config {path}")
     (rate, frequency), (again, opposite) = found["eigenvalues"][:2]
     assert rate == again == found["growth_rate_max"] > 0 and frequency == -opposite > 0
     assert found["stationary"] is True and found["drift"] == pytest.approx(
         0.6 * ive(1, 4.0) / ive(0, 4.0)
     )
-    assert (tmp_path / "x.png").stat().st_size > 10_000
-    assert main(["stability", "--config", "x.toml", "--modes", "2"]) == 0
+    figure = tmp_path / "x.png"
+    assert main(["stability", "--config", str(path), "--modes", "2", "--plot", str(figure)]) == 0
+    assert figure.stat().st_size > 10_000
     text = capsys.readouterr().out
     assert "carried by a rotation with |v| up to 0.5181" in text
     assert "grows, rotating wave, angular velocity " in text and "more: --modes N" in text
 
 
 def test_uniform_that_heads_move_has_no_rates(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Numbers that mean nothing would be printed."""
-    of_heads(monkeypatch, mf.Head(value=[2.0, 1.0]))
-    found = answer(capsys, "--config x.toml")
+    path = of_heads(tmp_path, "[2.0, 1.0]")
+    found = answer(capsys, f"--config {path}")
     assert found["stationary"] is False and found["eigenvalues"] == []
     assert found["growth_rate_max"] is None
     assert found["drift"] == pytest.approx(0.5 * ive(1, 4.0) / ive(0, 4.0), rel=1e-9)
-    assert main(["stability", "--config", "x.toml"]) == 0
+    assert main(["stability", "--config", str(path)]) == 0
     assert "not stationary: |v| up to 0.4317" in capsys.readouterr().out
     for line, message in (
         ("--plot x.png", "the density is not stationary"),
         ("--tokens 5", "this problem has heads"),
         ("--beta 2", "--beta is in the run file: leave it out, or --set problem.beta="),
     ):
-        assert main(["stability", "--config", "x.toml", *line.split()]) == 2
+        assert main(["stability", "--config", str(path), *line.split()]) == 2
         assert message in capsys.readouterr().err
