@@ -322,3 +322,21 @@ def test_mistakes_are_one_line() -> None:
         mf.linear_operator(attention(SPHERE, (1.0, V3), beta=0.0), 90)
     with pytest.raises(ValueError, match="there is no mode 40: the operator has 4"):
         mf.linear_operator(problem, 2).perturbed(40)
+
+
+def test_run_that_starts_from_a_mode_grows_and_beats_like_it() -> None:
+    """The operator would be that of another flow than the one that runs."""
+    score, value = [1.5, 0.75], [2 / 3, 4 / 3]
+    operator = mf.linear_operator(attention(CIRCLE, (score, value), beta=4.0))
+    start = mf.from_density(operator.perturbed(0, 1e-7).coefficients)
+    problem = mf.Problem(CIRCLE, operator.problem.kernel, initial=start)
+    run = mf.simulate(problem, until=8.0, save=3, representation="density")
+    mode, first = operator.vectors[:, 0], operator.eigenvalues[0]
+    last = run.measures[-1]
+    assert last is not None
+    # Amplitudes grow to 2e-6, and so does what linear theory leaves out.
+    given = operator.to_vector(operator.perturbed(0, 1e-7).coefficients)
+    size = np.linalg.norm(given) / np.linalg.norm(mode.real)
+    expected = size * (np.exp(first * 8.0) * mode).real
+    away = operator.to_vector(last.moments(operator.degree)) - expected
+    assert np.linalg.norm(away) < 5e-6 * np.linalg.norm(expected)
