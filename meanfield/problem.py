@@ -335,10 +335,15 @@ class Problem:
     @property
     def kernel_degree(self) -> int:
         """Largest degree that carries the kernel; of heads, that of the sharpest."""
+        return self.degree_felt()
+
+    def degree_felt(self, tolerance: float | None = None) -> int:
+        """Largest degree of moments that move tokens by more than a tolerance; None is rounding."""
+        limits = () if tolerance is None else (tolerance,)
         if isinstance(self.kernel, Attention):
             # Of the density a head hears degrees of e^{<z, y>} y, one more than those of its Z.
-            return _kernel(self.beta).degree(self.manifold.dimension) + 1
-        return self.zonal.degree
+            return _kernel(self.beta).degree(self.manifold.dimension, *limits) + 1
+        return self.kernel.degree(self.manifold.dimension, *limits)
 
     @property
     def moment_degree(self) -> int:

@@ -19,7 +19,7 @@ from meanfield.observables import observe
 from meanfield.pictures.saved_times import is_logarithmic
 from meanfield.problem import Problem
 from meanfield.representations import Representation, hand_over_rule, represent
-from meanfield.representations.automatic import hands_over, largest_degree
+from meanfield.representations.automatic import carriers, hands_over, largest_degree
 from meanfield.representations.effects import STATIONARY, is_stationary
 from meanfield.representations.options import usual_degree
 from meanfield.runs import NO_RATES, normalization
@@ -122,7 +122,8 @@ def _size(config: Config, representation: Representation) -> str:
     if isinstance(measure, Density):
         degree, largest = measure.max_degree, largest_degree(problem, options)
         grows = f" growing to {largest} as needed" if largest > degree else ""
-        then = ", then characteristics and atoms" if hands_over(problem, options) else ""
+        _, *others = carriers(problem, options)
+        then = f", then {' and '.join(others)}" if others else ""
         return f"degree {degree}{grows}{then}"
     what = {"characteristics": "nodes", "atoms": "atoms"}.get(representation.name, "tokens")
     return f"{len(measure.points)} {what}"

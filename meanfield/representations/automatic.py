@@ -28,7 +28,7 @@ from meanfield.representations.characteristics import (
     characteristics,
 )
 from meanfield.representations.density import DensityRepresentation
-from meanfield.representations.meeting import gathered, groups_of, narrow_groups, reach
+from meanfield.representations.meeting import gathered, groups_of, may_meet, narrow_groups, reach
 from meanfield.representations.options import Options, full_degree, usual_degree
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.representation import Representation
@@ -87,6 +87,8 @@ def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
         points = "atoms" if problem.initial.name == "atoms" else "particles"
         name = points if isinstance(problem.initial_measure(), Measure) else "density"
     followers = _FOLLOWERS.get(name, ()) if hands_over(problem, options) else ()
+    if not may_meet(problem):
+        followers = tuple(each for each in followers if each != "atoms")
     return (name, *followers)
 
 
@@ -98,6 +100,8 @@ def hand_over_rule(problem: Problem, options: Options) -> HandOver:
     def rule(here: Representation, time: float, state: State, failed: bool) -> Successor | None:
         if isinstance(here, DensityRepresentation):
             return _from_density(options, here, time, state, failed)
+        if not may_meet(problem):
+            return None
         if isinstance(here, CharacteristicsRepresentation):
             return _from_characteristics(options, here, state)
         if isinstance(here, ParticleRepresentation):

@@ -269,7 +269,7 @@ def felt_degree(problem: Problem, tolerance: float) -> int:
     """
     if problem.space.dimension == 1 or not tolerance or problem.attention or sees_far(problem):
         return problem.kernel_degree
-    return min(problem.kernel_degree, problem.zonal.kernel.degree(2, tolerance**2))
+    return min(problem.kernel_degree, problem.degree_felt(tolerance**2))
 
 
 def characteristics(

@@ -345,11 +345,7 @@ def clusters_of_run(
         Of the time steps, and of what is felt.
     """
     # Where Z may be small, next to nothing is felt.
-    felt = (
-        None
-        if sees_far(problem)
-        else problem.zonal.kernel.degree(problem.space.dimension, tolerance)
-    )
+    felt = None if sees_far(problem) else problem.degree_felt(tolerance)
     carried = ParticleRepresentation(
         problem, start.points.ravel(), start.weights, felt, tolerance=tolerance
     )
@@ -371,10 +367,7 @@ def _nodes(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
     ValueError
         If that density is negative at a node.
     """
-    space, degree = (
-        problem.space,
-        problem.zonal.kernel.degree(problem.manifold.dimension, tolerance),
-    )
+    space, degree = problem.space, problem.degree_felt(tolerance)
     density = Density(space, space.moments(points, None, degree))
     fineness = math.ceil(_GRID_DEGREES[space.dimension] * problem.kernel_degree)
     grid = space.grid(max(fineness, _LEAST_GRID_DEGREE[space.dimension]))
