@@ -206,7 +206,9 @@ def _estimated_time(config: Config, representation: Representation) -> str:
         return f"about {total:.2g} s"
     if hands_over(config.problem, config.options):
         # Atoms take long steps to a far end: the pace of a density says nothing of them.
-        pace = max(stepping, 0.0) / reached
+        if stepping <= 0.0:
+            return f"about {saving:.2g} s a saved time as it begins, beside which steps are cheap"
+        pace = stepping / reached
         return f"about {pace:.2g} s a unit of time as it begins; what takes over has its own pace"
     return (
         f"about {total:.2g} s at the pace of the first {100 * share:.2g} %; more where the "
