@@ -178,6 +178,12 @@ def _spectrum_blocks(
     left = len(operator.eigenvalues) - len(rows)
     if left:
         lines += f"\n... {left} more: --modes N prints N of them, --json all."
+    lost = len(operator.matrix) - len(operator.eigenvalues)
+    if lost:
+        lines += (
+            f"\n{lost} that have not converged at degree {operator.degree} are left out, also "
+            "between these: --max-degree L has all of a degree."
+        )
     return [facts(pairs), lines]
 
 

@@ -33,6 +33,7 @@ import numpy.typing as npt
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.checks import at_least, checked
 from meanfield.compute.threads import one_blas_thread
+from meanfield.kernels import exponential, linear
 from meanfield.manifolds import MANIFOLDS
 from meanfield.manifolds.coordinates import Coordinates, coordinates
 from meanfield.manifolds.grid import Grid
@@ -51,10 +52,14 @@ _AGREEMENT = 1e-8
 _NOISE, _NEUTRAL = 1e-12, 1e-9
 # A mode is of one order if the others hold less than this of its square.
 _ALONE = 1e-12
+# So many leading eigenvalues shall have converged; beyond half the largest size, the first.
+_LEADING = 6
 # All eigenvalues of a matrix of this size take 15 s.
 _LARGEST = 1800
 # Bytes of the tables of basis functions.
 _MEMORY = 2e9
+# Relative size of what the sphere leaves out of the weights: grids of rounding take twice as long.
+_HEARD = 1e-12
 # Weights between two grids are made so many at a time.
 _BLOCK = 4_000_000
 # Sweeps of Sinkhorn before Newton, and Newton's steps.
@@ -314,8 +319,9 @@ def linear_operator(
         On the circle or the sphere; its initial measure is not used.
     degree : int, optional
         Take perturbations up to this degree and keep all eigenvalues, converged or not. By default
-        the degree follows from the sharpest head, rises until the leading eigenvalue has
-        converged, and eigenvalues that have not are left out.
+        the degree follows from the sharpest head, rises until the six leading eigenvalues have
+        converged (the first of them, where that would take long), and those that have not are
+        left out.
     about : Density, optional
         Default uniform.
     tolerance : float
@@ -398,9 +404,10 @@ def _resolved(
         wanted = found.errors <= _AGREEMENT * now.scale
         if fixed:
             return now.result(problem, density, found)
-        if wanted[0]:
+        size = _size(problem, _next_degree(problem, finer.degree))
+        if wanted[:_LEADING].all() or (wanted[0] and size > _LARGEST // 2):
             return now.result(problem, density, found.those(wanted))
-        if _size(problem, _next_degree(problem, finer.degree)) > _LARGEST:
+        if size > _LARGEST:
             raise RuntimeError(
                 f"the leading eigenvalue still changes by {found.errors[0]:.1e} at degree "
                 f"{now.degree}: without diffusion it need not converge. Give a degree to take what "
@@ -409,9 +416,20 @@ def _resolved(
         now = finer
 
 
+def _heard(problem: Problem) -> int:
+    """Degree of the weights as functions of either point, to rounding; on the sphere to 1e-12."""
+    dimension, attention = problem.space.dimension, problem.attention
+    if attention is None:
+        kernel, more = problem.zonal.kernel, 0
+    else:
+        # Those of the sharpest head, times y.
+        kernel, more = exponential(problem.beta) if problem.beta else linear(), 1
+    return max(8, kernel.degree(dimension, 1e-16 if dimension == 1 else _HEARD) + more)
+
+
 def _first_degree(problem: Problem, density: Density) -> int:
     """Degree that perturbations of leading rates should need."""
-    heard, own = problem.moment_degree, density.max_degree
+    heard, own = _heard(problem), density.max_degree
     # Degrees near the end of the kernel neither grow nor matter, and may be many.
     if problem.space.dimension == 1:
         return max(min(heard, max(300, 2 * heard // 5)), min(2 * own, _LARGEST // 4))
@@ -589,13 +607,13 @@ def _system(problem: Problem, density: Density, degree: int) -> _System:
     """L for perturbations up to a degree, tested against fields up to it."""
     space, (heads, normalization, diffusivity) = problem.space, _heads(problem)
     of = coordinates(space.dimension, degree)
-    heard, own = problem.moment_degree, density.max_degree
+    heard, own = _heard(problem), density.max_degree
     quotient = normalization != "none"
     # Quotients and scalings have no last degree: half as much again, which the errors judge.
-    more = heard // 2
+    more = heard // 2 if own else heard // 4
     inner = max(degree, own) + heard + (more if normalization == "sinkhorn" else 0)
     outer = degree + max(degree, own) + heard + (more if own and quotient else 0)
-    _check_memory(space, degree, of.size, inner, outer)
+    _check_memory(space, degree, of.size, (inner, outer), normalization == "sinkhorn")
     inside, outside = (_on_nodes(space, l, density, of) for l in (inner, outer))
     gradients, frames = _gradients(outside, of), _frames(outside.points)
     # What is seen of the density, and of each perturbation, by each head.
@@ -691,10 +709,14 @@ def _highest(function: Callable[[FloatArray], float], start: FloatArray) -> floa
     return -float(found.fun)
 
 
-def _check_memory(space: Manifold, degree: int, size: int, inner: int, outer: int) -> None:
-    """Refuse what takes too long or does not fit."""
-    nodes = [l if space.dimension == 1 else l * l // 2 for l in (inner, outer)]
-    tables = 8.0 * size * (2 * nodes[0] + (1 + space.dimension) * nodes[1])
+def _check_memory(
+    space: Manifold, degree: int, size: int, exact: tuple[int, int], scaled: bool
+) -> None:
+    """Refuse what takes too long or does not fit: grids exact to two degrees, and scalings."""
+    inside, outside = (l if space.dimension == 1 else l * l // 2 for l in exact)
+    tables = 8.0 * size * (2 * inside + (1 + space.dimension) * outside)
+    # Weights between all nodes, their product and its factors.
+    tables += 8.0 * 4 * inside**2 if scaled else 0.0
     if size > 2 * _LARGEST or tables > _MEMORY:
         raise ValueError(
             f"perturbations up to degree {degree} on the {space.name} make a matrix of {size} rows "
