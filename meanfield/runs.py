@@ -161,6 +161,9 @@ class Run:
     def _length_of(self, unit: str) -> float:
         facts = self.attributes
         factor, rate = (float(facts.get(k, 1.0)) for k in ("paper_time_factor", "growth_rate_max"))
+        if unit == "growth" and math.isnan(rate):
+            # Of heads with matrices nobody has asked for it yet.
+            rate = growth_rate_max(self.problem)
         return unit_length(unit, factor, rate, float(facts.get("beta", 0.0)))
 
     @property

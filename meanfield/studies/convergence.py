@@ -9,6 +9,7 @@ fast as perturbations grow, about uniform like e^{lambda_max t}.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -239,13 +240,14 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
 
     def results(self, table: FloatArray) -> ConvergenceStudy:
         """Study of the distances measured so far."""
+        known, tokens = self.problem.is_isotropic, self.options.tokens
         return ConvergenceStudy(
             self.reference.times,
             np.array(self.options.tokens),
             table[..., 0].copy(),
             self.options.metric,
-            growth_rate_max(self.problem),
-            np.array([onset_time(self.problem, n) for n in self.options.tokens]),
+            growth_rate_max(self.problem) if known else math.nan,
+            np.array([onset_time(self.problem, n) if known else math.nan for n in tokens]),
             self.reference.note,
             problem_attributes(self.problem) | {"seed": self.options.seed},
             widths=table[..., 1].copy(),

@@ -295,9 +295,8 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
     onset = np.array([onset_time(problem, n) for n in options.tokens])
     if not np.all(np.isfinite(onset)):
         raise ValueError("nothing grows: uniform is stable, there is no onset time.")
-    predicted = [
-        mean_clusters(problem, n) if law.max_degree == 0 else np.nan for n in options.tokens
-    ]
+    known = law.max_degree == 0 and problem.attention is None
+    predicted = [mean_clusters(problem, n) if known else np.nan for n in options.tokens]
     return EnsemblePlan(problem, options, tolerance, onset, np.array(predicted))
 
 

@@ -12,17 +12,19 @@ doubly stochastic; summed over heads, if those are numbers. Valid for every d, s
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.attention import Normalization
+from meanfield.attention import Attention, Normalization
 from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
 from meanfield.kernels.kernel import LARGEST_DEGREE
-from meanfield.manifolds.manifold import Space
+from meanfield.manifolds.manifold import Manifold, Space
 from meanfield.problem import IsotropicHeads, Problem, ZonalProblem
+from meanfield.theory.linear_operator import linear_operator
 
 # Multipliers that differ by rounding of a quadrature are equal.
 TIE = 1e-12
@@ -112,8 +114,39 @@ def dominant_degree(problem: Problem) -> int | None:
 
 @checked
 def growth_rate_max(problem: Problem) -> float:
-    """Largest growth rate over all degrees l >= 1, in scaled time; may be negative."""
+    """Largest growth rate about uniform, in scaled time; may be negative.
+
+    Over all degrees l >= 1, or of the modes of heads with matrices (`linear_operator`).
+
+    Raises
+    ------
+    ValueError
+        If heads move uniform itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanfield as mf
+    >>> B = np.diag([1.5, 0.75])
+    >>> heads = mf.Attention([mf.Head(score=B, value=np.linalg.inv(B))], beta=4.0)
+    >>> round(mf.growth_rate_max(mf.Problem(mf.Circle(), heads)), 9)
+    0.373904362
+    """
+    of = problem.attention
+    if of is not None and not problem.is_isotropic:
+        return _rate_of_heads(problem.space, of)
     return float(growth_rates(problem, max(problem.isotropic.degree, 1))[1:].max())
+
+
+@lru_cache(maxsize=16)
+def _rate_of_heads(space: Manifold, of: Attention) -> float:
+    operator = linear_operator(Problem(space, of))
+    if operator.growth_rate_max is None:
+        raise ValueError(
+            f"heads move uniform itself, |v| up to {operator.drift:.3g}: there is no growth rate, "
+            "and no time in its unit."
+        )
+    return operator.growth_rate_max
 
 
 @checked

@@ -57,9 +57,7 @@ def time_unit(problem: Problem, unit: str) -> float:
     >>> float(time_unit(mf.Problem(mf.Circle(), mf.exponential(2.0)), "paper").__round__(6))
     7.389056
     """
-    rate = 0.0
-    if unit == "growth":
-        rate = growth_rate_max(problem) if problem.is_isotropic else float("nan")
+    rate = growth_rate_max(problem) if unit == "growth" else 0.0
     return unit_length(unit, paper_time_factor(problem), rate, problem.beta)
 
 
