@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.attention import HeadMatrices
+from meanfield.fields.row_scale import RowScale
 
 
 class HeadField(NamedTuple):
@@ -30,6 +31,10 @@ class HeadTable(Protocol):
     @property
     def degree(self) -> int:
         """Degree of the moments that are felt."""
+
+    @property
+    def scale(self) -> RowScale:
+        """Scale c(x) of the series."""
 
     def fields(self, moments: ModalArray) -> tuple[tuple[ModalArray, ...], ModalArray | None]:
         """Numerators, and partition function unless nothing is divided."""

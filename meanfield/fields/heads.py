@@ -27,7 +27,6 @@ from meanfield.fields import head_pairs
 from meanfield.fields.balanced import Side, density_scaling, point_scaling
 from meanfield.fields.head_series import HeadEngine, HeadField, HeadTable
 from meanfield.fields.mean_field import floored
-from meanfield.fields.row_scale import row_scale
 from meanfield.kernels import exponential
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold, of_space
@@ -277,8 +276,7 @@ class HeadsInteraction:
 def side(space: Manifold, score: FloatArray) -> Side:
     """Sums of a kernel e^{x^T S y} as series, as doubly stochastic weights are found from them."""
     table = head_table(space, HeadMatrices(score, np.eye(len(score))), True, 0.0)
-    scale = row_scale(np.asarray(np.linalg.svd(score, compute_uv=False)))
-    return Side(table.degree, table.partition, scale.at)
+    return Side(table.degree, table.partition, table.scale.at)
 
 
 def _tilted(masses: FloatArray, log_weights: FloatArray) -> FloatArray:

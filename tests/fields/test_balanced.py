@@ -12,7 +12,7 @@ from meanfield.arrays import FloatArray
 from meanfield.attention import HeadMatrices
 from meanfield.fields import balanced
 from meanfield.fields.balanced import Side, density_scaling, point_scaling
-from meanfield.fields.heads import head_table, row_scale
+from meanfield.fields.heads import head_table
 from meanfield.fields.sinkhorn import pair_scaling
 
 
@@ -22,7 +22,7 @@ def side(space: mf.Circle | mf.Sphere, score: FloatArray) -> Callable[[], Side]:
 
     def made() -> Side:
         table = head_table(space, head, True, 0.0)
-        return Side(table.degree, table.partition, row_scale(head, True, 0.0).at)
+        return Side(table.degree, table.partition, table.scale.at)
 
     return made
 

@@ -38,12 +38,15 @@ class CircleHead:
         Derived. Of the moments that are felt.
     normalized : bool
         Given. Whether numerators will be divided by partition functions.
+    scale : RowScale
+        Derived. c(x) in the series.
     matrix : ndarray, shape (2, 2 (out_degree + 1), 2 (degree + 1))
         Derived. Takes moments as pairs of real numbers to those of numerator and partition.
     """
 
     degree: int
     normalized: bool
+    scale: RowScale
     matrix: FloatArray
 
     def fields(self, moments: ComplexArray) -> tuple[tuple[ComplexArray, ...], ComplexArray | None]:
@@ -117,7 +120,7 @@ def _head_table(score: bytes, value: bytes, normalized: bool, log_scale: float) 
     head = HeadMatrices(*(np.frombuffer(each).reshape(2, 2) for each in (score, value)))
     sharpness = head.sharpness
     degree = exponential(sharpness).degree(1) + 1 if sharpness else 1
-    scale = RowScale(log_scale, 0.0)
+    scale = RowScale((log_scale,))
     if normalized:
         scale = row_scale(np.asarray(np.linalg.svd(head.score, compute_uv=False)))
     reach = degree + 8
@@ -128,7 +131,8 @@ def _head_table(score: bytes, value: bytes, normalized: bool, log_scale: float) 
         if last < reach:
             break
         reach *= 2
-    return CircleHead(degree, normalized, np.array([_real(each[: last + 1]) for each in series]))
+    matrix = np.array([_real(each[: last + 1]) for each in series])
+    return CircleHead(degree, normalized, scale, matrix)
 
 
 def _double_series(

@@ -22,48 +22,17 @@ import ducc0
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.manifolds.sphere.coefficients import index
+from meanfield.fields.row_scale import RowScale
 
-# Singular values that differ by more get a scale that follows |S^T x|: e^1 costs no digit.
-_LEVEL = 1.0
-# What is cut, of the largest entry and of the largest value of the kernel: its rounding is seen.
+# What is cut: of the largest entry, and of the kernel's largest value, which rounds as much.
 _CUT, _ROUNDING = 1e-15, 1e-16
-# How much more the last degrees that were computed may have.
+# How much more than that the last two degrees may have that were computed.
 _SEEN = 10.0
+# Targets, and directions of sources, along the great circle that tells the degree.
 _CIRCLE_NODES = 8192
 _CIRCLE_SOURCES = 33
-
-
-@dataclass(frozen=True)
-class RowScale:
-    """Scale c(x) = constant + slope |S^T x|^2 of a head's series.
-
-    Z is e^{|z|} times a number, z = S^T x, for a measure that is spread out. As c = |z| where that
-    is largest and where it is smallest, no direction of x sinks into the rounding of the others;
-    between, e^{|z| - c} <= e^{(r_1 - r_0)^2 / (4 (r_0 + r_1))} for singular values in [r_0, r_1].
-
-    Attributes
-    ----------
-    constant, slope : float
-        Derived.
-    """
-
-    constant: float
-    slope: float
-
-
-def row_scale(values: FloatArray) -> RowScale:
-    """Scale for a score with these singular values, where series are divided by each other.
-
-    Examples
-    --------
-    >>> row_scale(np.array([9.0, 4.0, 1.0]))
-    RowScale(constant=0.9, slope=0.1)
-    """
-    least, largest = float(np.abs(values).min()), float(np.abs(values).max())
-    if largest - least <= _LEVEL:
-        return RowScale(largest, 0.0)
-    return RowScale(least * largest / (least + largest), 1.0 / (least + largest))
+# Exponent from which its rounding shows in the transform along that circle.
+_ROUNDED = 20.0
 
 
 def decomposed(score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -109,33 +78,36 @@ def blocks(values: FloatArray, scale: RowScale, degree: int) -> tuple[int, list[
 
     What is cut is below 1e-15 of the largest.
     """
+    singular = np.abs(values)
+    largest = float(singular.max())
+    peak = np.exp(scale.log_peak(float(singular.min()), largest))
+    # Integrals are about 1 / (1 + 2 |z|) of the largest value, and round as that does.
+    negligible = peak * (_CUT / (1.0 + 2.0 * largest) + _ROUNDING)
     reach = target_degree(values, scale)
     while True:
-        found = [
-            _Parity(parity, values, scale, degree, reach) for parity in product((0, 1), repeat=3)
-        ]
-        tables = [each.table() for each in found]
-        largest = max((np.abs(table).max(initial=0.0) for table in tables), default=0.0)
-        negligible = _CUT * largest + _ROUNDING * np.exp(_peak(values, scale))
-        sizes = np.zeros(reach + 1)
-        for each, table in zip(found, tables, strict=True):
-            np.maximum.at(sizes, each.rows.degrees, np.abs(table).max(axis=0, initial=0.0))
+        found, sizes = [], np.zeros(reach + 1)
+        for parity in product((0, 1), repeat=3):
+            columns, rows = _Octant(parity, degree), _Octant(parity, reach)
+            table = _table(parity, values, scale, columns, rows)
+            of_rows = np.maximum(table.max(axis=0, initial=0.0), -table.min(axis=0, initial=0.0))
+            np.maximum.at(sizes, rows.degrees, of_rows)
+            kept_rows = np.flatnonzero(of_rows > 0.1 * negligible)
+            table = table[:, kept_rows]
+            kept_columns = np.flatnonzero(np.abs(table).max(axis=1, initial=0.0) > 0.1 * negligible)
+            found.append((columns, kept_columns, rows, kept_rows, table[kept_columns]))
         # Parities take turns: two degrees have all of them.
         if sizes[-2:].max() <= _SEEN * negligible:
             break
         reach += 2 + reach // 8
-    kept = int(np.flatnonzero(sizes > negligible)[-1])
-    cut = (
-        each.block(table, kept, 0.1 * negligible) for each, table in zip(found, tables, strict=True)
-    )
-    return kept, [block for block in cut if block is not None]
-
-
-def _peak(values: FloatArray, scale: RowScale) -> float:
-    """Logarithm of the largest e^{|z| - c}, for |z| between the smallest and the largest |s|."""
-    least, largest = float(np.abs(values).min()), float(np.abs(values).max())
-    sizes = np.array([least, 0.5 * (least + largest), largest])
-    return float((sizes - scale.constant - scale.slope * sizes**2).max())
+    last = int(max(np.flatnonzero(sizes > negligible), default=0))
+    cut = []
+    for columns, kept_columns, rows, kept_rows, table in found:
+        within = rows.degrees[kept_rows] <= last
+        sources = columns.positions(degree)[kept_columns]
+        targets = rows.positions(last)[kept_rows[within]]
+        if len(sources) and len(targets):
+            cut.append(Block(sources, targets, np.ascontiguousarray(table[:, within])))
+    return last, cut
 
 
 def target_degree(values: FloatArray, scale: RowScale) -> int:
@@ -149,64 +121,42 @@ def target_degree(values: FloatArray, scale: RowScale) -> int:
     x = np.array([least * np.cos(t), largest * np.sin(t)])
     a = np.linspace(0.0, 0.5 * np.pi, _CIRCLE_SOURCES)
     y = np.column_stack([np.cos(a), np.sin(a)])
-    exponent = y @ x - scale.constant - scale.slope * (x**2).sum(axis=0)
-    # Of the largest value: this transform has a noise of its own, above what is to be cut.
+    # Only differences of c: a constant would only round.
+    exponent = y @ x - (scale.of_squares((x**2).sum(axis=0)) - scale.of_squares(largest**2))
+    # Of the largest: exponents as large as `largest` are rounded, and the transform rounds too.
+    seen = _CUT * (1.0 + largest / _ROUNDED)
     sizes = np.abs(np.fft.rfft(np.exp(exponent - exponent.max()))).max(axis=0)
-    seen = int(np.flatnonzero(sizes > _CUT * sizes.max())[-1])
-    return seen + 3 + seen // 16
+    degree = int(np.flatnonzero(sizes > seen * sizes.max())[-1])
+    # What is left decays faster than a geometric series.
+    return degree + 3 + degree // 16
 
 
-class _Parity:
-    """One block: harmonics of one parity in each of x, y and z, seen on one octant."""
-
-    def __init__(
-        self,
-        parity: tuple[int, ...],
-        values: FloatArray,
-        scale: RowScale,
-        degree: int,
-        reach: int,
-    ) -> None:
-        self.parity, self.values, self.scale = parity, values, scale
-        self.columns = _Octant(parity, degree)
-        self.rows = _Octant(parity, reach)
-
-    def table(self) -> FloatArray:
-        """Entries (sources, targets), for coefficients as pairs of real numbers."""
-        columns, rows = self.columns, self.rows
-        sources = columns.directions  # (3, rings, longitudes)
-        parts = np.empty((rows.rings, len(rows.orders), len(columns.degrees)))
-        for ring in range(rows.rings):
-            x = rows.directions[:, ring, :]
-            squares = (self.values[:, None] * x) ** 2
-            shift = self.scale.constant + self.scale.slope * squares.sum(axis=0)
-            kernel = np.ones((x.shape[1], *sources.shape[1:]))
-            exponent = -shift[:, None, None]
-            for s, odd, along, y in zip(self.values, self.parity, x, sources, strict=True):
-                a = 2.0 * abs(s) * along[:, None, None] * y
-                exponent = exponent + 0.5 * a
-                kernel *= 0.5 * (-np.expm1(-a) * np.sign(s) if odd else 1.0 + np.exp(-a))
-            kernel *= np.exp(exponent)
-            parts[ring] = rows.cosines.T @ columns.analysis(kernel)
-        table = np.empty((len(columns.degrees), len(rows.degrees)))
-        for i, (start, stop) in enumerate(rows.ranges):
-            table[:, start:stop] = parts[:, i].T @ rows.legendre[i]
-        # Pairs of real numbers stand for orders m and -m: those of moments count twice.
-        return np.asarray(np.where(columns.order > 0, 2.0, 1.0)[:, None] * table)
-
-    def block(self, table: FloatArray, reach: int, negligible: float) -> Block | None:
-        """Block up to a degree in x, without rows and columns that are negligible."""
-        sizes = np.abs(table)
-        rows = (self.rows.degrees <= reach) & (sizes.max(axis=0, initial=0.0) > negligible)
-        columns = sizes.max(axis=1, initial=0.0) > negligible
-        if not (rows.any() and columns.any()):
-            return None
-        kept = np.ascontiguousarray(table[np.ix_(columns, rows)])
-        return Block(
-            self.columns.positions(self.columns.degree)[columns],
-            self.rows.positions(reach)[rows],
-            kept,
-        )
+def _table(
+    parity: tuple[int, ...],
+    values: FloatArray,
+    scale: RowScale,
+    columns: _Octant,
+    rows: _Octant,
+) -> FloatArray:
+    """Entries (sources, targets) of one parity, for coefficients as pairs of real numbers."""
+    parts = np.empty((rows.rings, len(rows.orders), len(columns.degrees)))
+    sources = columns.directions  # (3, rings, longitudes)
+    for ring in range(rows.rings):
+        x = rows.directions[:, ring, :]
+        exponents = -scale.of_squares(((values[:, None] * x) ** 2).sum(axis=0))[:, None, None]
+        kernel = np.ones((x.shape[1], *sources.shape[1:]))
+        for s, odd, along, y in zip(values, parity, x, sources, strict=True):
+            a = abs(s) * along[:, None, None] * y
+            exponents = exponents + a
+            kernel *= 0.5 * (-np.expm1(-2.0 * a) * np.sign(s) if odd else 1.0 + np.exp(-2.0 * a))
+        kernel *= np.exp(exponents)
+        parts[ring] = rows.cosines.T @ columns.analysis(kernel)
+    table = np.empty((len(columns.degrees), len(rows.degrees)))
+    for i, (start, stop) in enumerate(rows.ranges):
+        table[:, start:stop] = parts[:, i].T @ rows.legendre[i]
+    # Pairs of real numbers stand for orders m and -m: those of moments count twice.
+    table *= np.where(columns.order > 0, 2.0, 1.0)[:, None]
+    return table
 
 
 class _Octant:
@@ -218,7 +168,6 @@ class _Octant:
 
     def __init__(self, parity: tuple[int, ...], degree: int) -> None:
         px, py, pz = parity
-        self.degree = degree
         # cos m phi is even in y, sin m phi odd; (-1)^m that in x, and (-1)^(l + m) in z.
         self.sine = py
         first = (px + py) % 2
@@ -229,7 +178,7 @@ class _Octant:
         stops = np.cumsum([0, *(len(l) for l in found)])
         self.ranges = list(zip(stops[:-1].tolist(), stops[1:].tolist(), strict=True))
         # Exact to degree 2 degree + 1 on the whole sphere.
-        self.rings = degree // 2 + 1
+        self.degree, self.rings = degree, degree // 2 + 1
         longitudes = (degree + 2) // 2
         theta = np.asarray(ducc0.misc.GL_thetas(2 * self.rings))[: self.rings]
         weights = np.asarray(ducc0.misc.GL_weights(2 * self.rings, 1))[: self.rings]
@@ -284,5 +233,5 @@ class _Octant:
 
     def positions(self, degree: int) -> IntArray:
         """Positions among coefficients up to a degree, as pairs of real numbers."""
-        starts = index(0, 0, degree) + self.order * (2 * degree + 1 - self.order) // 2
+        starts = self.order * (2 * degree + 1 - self.order) // 2
         return np.asarray(2 * (starts + self.degrees) + self.sine)

@@ -7,9 +7,10 @@ for heads with score S (beta included) and value V. Both are fields of few degre
 moments of mu, and made as coefficients of e^{-c(x)} G and e^{-c(x)} V m (`head_tables`). Their
 quotient is no field of few degrees: it is taken at tokens, or at the nodes of a grid.
 
-An absolute error of rounding is left in G, e^{(r_1 - r_0)^2 / (4 (r_0 + r_1))} eps of e^{c}, for
-singular values of S in [r_0, r_1]. Where a token sees next to nothing but a mass that is opposite
-to z, G is as small as e^{-2|z|} times the largest: digits are lost as there are in that ratio.
+Rounding leaves an absolute error in e^{-c} G, whatever the size of that: `SphereHead.rounding`. For
+measures that are spread out G is about e^{|z|}, and c(x) follows |z|. Where a token sees no mass in
+the direction of z, G is e^{-2|z|} times that at worst, for a Dirac on the other side, and digits
+are lost in this ratio: all of them from |z| = 17 on. Sums over pairs lose none.
 """
 
 from __future__ import annotations
@@ -22,15 +23,10 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.attention import HeadMatrices
-from meanfield.fields.mean_field import floored
-from meanfield.fields.sphere.head_tables import (
-    Block,
-    RowScale,
-    blocks,
-    decomposed,
-    row_scale,
-    target_degree,
-)
+from meanfield.compute.threads import one_blas_thread
+from meanfield.fields.mean_field import PARTITION_FLOOR, floored
+from meanfield.fields.row_scale import RowScale, row_scale
+from meanfield.fields.sphere.head_tables import Block, blocks, decomposed, target_degree
 from meanfield.kernels import exponential
 from meanfield.manifolds.sphere.coefficients import count_of, degree_of, resize
 from meanfield.manifolds.sphere.grid import SphereGrid
@@ -62,6 +58,8 @@ class SphereHead:
         Given. Whether numerators will be divided by partition functions.
     scale : RowScale
         Derived. c(x) in e^{-c} G and e^{-c} V m.
+    rounding : float
+        Derived. About the error of the values of both, for a measure of mass 1.
     inwards, outwards : ndarray, shape (3, 3)
         Derived. Rotations Q^T and P, S = P diag(s) Q^T.
     mixing : ndarray, shape (3, 3)
@@ -74,6 +72,7 @@ class SphereHead:
     out_degree: int
     normalized: bool
     scale: RowScale
+    rounding: float
     inwards: FloatArray
     outwards: FloatArray
     mixing: FloatArray
@@ -146,12 +145,11 @@ def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> Sphere
     return _head_table(*matrices, bool(normalized), 0.0 if normalized else float(log_scale))
 
 
-# Of a dozen heads, with both scales.
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _head_table(score: bytes, value: bytes, normalized: bool, log_scale: float) -> SphereHead:
     matrix, along = (np.frombuffer(each).reshape(3, 3) for each in (score, value))
     outwards, values, right = decomposed(matrix)
-    scale = row_scale(values) if normalized else RowScale(log_scale, 0.0)
+    scale = row_scale(values) if normalized else RowScale((log_scale,))
     sharpness = float(np.abs(values).max())
     degree = exponential(sharpness).degree(2) if sharpness else 0
     size = (degree + 1.0) ** 2 * (target_degree(values, scale) + 1.0) ** 2
@@ -161,16 +159,19 @@ def _head_table(score: bytes, value: bytes, normalized: bool, log_scale: float) 
             "the sphere, more than 1 GiB: take a smaller beta, or tokens that are summed over "
             "pairs."
         )
-    out_degree, found = blocks(values, scale, degree)
+    with one_blas_thread():
+        out_degree, found = blocks(values, scale, degree)
+    peak = np.exp(scale.log_peak(float(np.abs(values).min()), sharpness))
     return SphereHead(
-        degree + 1,
-        out_degree,
-        normalized,
-        scale,
-        right.T.copy(),
-        outwards,
-        along @ right,
-        tuple(found),
+        degree=degree + 1,
+        out_degree=out_degree,
+        normalized=normalized,
+        scale=scale,
+        rounding=PARTITION_FLOOR * float(peak),
+        inwards=right.T.copy(),
+        outwards=outwards,
+        mixing=along @ right,
+        blocks=tuple(found),
     )
 
 
@@ -180,18 +181,19 @@ def velocity(fields: Sequence[HeadSeries], points: FloatArray) -> FloatArray:
     Series without a partition function are added as they are, before they are evaluated.
     """
     undivided, divided = _sorted(fields)
-    stacks = [*undivided, *(np.array([*above, below]) for above, below in divided)]
     total = np.zeros((3, len(points)))
-    for stack in stacks:
-        values = evaluate_several(stack, points)
-        if len(values) == 4:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                values[:3] /= values[3]
-        total += values[:3]
-    directions = points / np.sqrt((points**2).sum(axis=1))[:, None]
-    # Once leaves the rounding of the normal part, which may exceed all that is tangential.
-    for _ in range(2):
-        total -= (directions.T * total).sum(axis=0) * directions.T
+    # Points without a direction have no velocity, and neither have those without any mass in sight.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for stack in undivided:
+            total += evaluate_several(stack, points)
+        for above, below in divided:
+            values = evaluate_several(np.array([*above, below]), points)
+            values[:3] /= values[3]
+            total += values[:3]
+        directions = (points / np.sqrt((points**2).sum(axis=1))[:, None]).T
+        # Once leaves the rounding of the normal part, which may exceed all that is tangential.
+        for _ in range(2):
+            total -= (directions * total).sum(axis=0) * directions
     return np.ascontiguousarray(total.T)
 
 
