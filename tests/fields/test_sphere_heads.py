@@ -1,0 +1,209 @@
+"""Heads on the sphere against direct sums over tokens, which never see a harmonic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.attention import HeadMatrices
+from meanfield.compute.threads import set_threads, threads
+from meanfield.fields import engines
+from meanfield.fields.mean_field import interaction
+from meanfield.fields.row_scale import row_scale
+from meanfield.fields.sphere.heads import head_table, on_nodes, transport, velocity
+from meanfield.manifolds.sphere import coefficients as packing
+
+SPHERE = mf.Sphere()
+SCORE = np.array([[0.8, -0.3, 0.1], [0.4, 0.6, -0.2], [0.0, 0.5, -0.7]])
+VALUE = np.array([[0.9, 0.2, -0.1], [-0.5, 1.1, 0.3], [0.2, -0.4, 0.6]])
+
+
+def direct(
+    heads: list[HeadMatrices],
+    normalized: bool,
+    targets: np.ndarray,
+    points: np.ndarray,
+    weights: np.ndarray,
+    log_scale: float = 0.0,
+) -> np.ndarray:
+    """P_x sum_h V_h sum_j w_j e^{x S_h y_j} y_j / G_h by loops over tokens."""
+    total = np.zeros_like(targets)
+    for score, value in heads:
+        exponents = targets @ score @ points.T
+        shift = exponents.max(axis=1, keepdims=True) if normalized else log_scale
+        terms = weights * np.exp(exponents - shift)
+        sums = terms @ points @ value.T
+        total += sums / terms.sum(axis=1, keepdims=True) if normalized else sums
+    return total - (total * targets).sum(axis=1)[:, None] * targets
+
+
+def by_series(
+    heads: list[HeadMatrices],
+    normalized: bool,
+    targets: np.ndarray,
+    points: np.ndarray,
+    weights: np.ndarray | None,
+    log_scale: float = 0.0,
+) -> np.ndarray:
+    """The same through moments."""
+    tables = [head_table(head, normalized, log_scale) for head in heads]
+    moments = SPHERE.moments(points, weights, max(table.degree for table in tables))
+    return velocity([table.fields(moments) for table in tables], targets)
+
+
+def of_rank(*values: float, seed: int = 0) -> np.ndarray:
+    """Matrix with these singular values."""
+    left, _, right = np.linalg.svd(np.random.default_rng(seed).normal(size=(3, 3)))
+    return left @ np.diag(values) @ right
+
+
+@pytest.mark.parametrize(
+    ("normalized", "expected"),
+    [
+        (
+            True,
+            "-0.0740331222631 0.0399585605559 0.0249101228406 0.1298467349063 0.2699139293673 "
+            "-0.4923014184668 -0.0975880714027 -0.0022415084720 0.0648361978242 -0.2462208248698 "
+            "-0.3090546328196 0.3352736089642",
+        ),
+        (
+            False,
+            "-0.0707906854281 0.0382084910646 0.0238191314384 0.2686344791089 0.5584136395277 "
+            "-1.0185018145416 -0.1262470572126 -0.0028997790840 0.0838768412830 -0.5202665033713 "
+            "-0.6530348245431 0.7084357235044",
+        ),
+    ],
+)
+def test_velocity_is_that_of_four_tokens(normalized: bool, expected: str) -> None:
+    """B^T for B, V from the wrong side, or y_a of the wrong harmonic would give other numbers."""
+    polar, azimuth = np.array([[0.4, 0.3], [1.2, 2.0], [2.3, 4.1], [1.7, 5.5]]).T
+    across = np.sin(polar)
+    tokens = np.column_stack([across * np.cos(azimuth), across * np.sin(azimuth), np.cos(polar)])
+    weights = np.array([0.1, 0.4, 0.3, 0.2])
+    head = HeadMatrices(3.0 * SCORE, VALUE)
+    found = by_series([head], normalized, tokens, tokens, weights)
+    known = np.array(expected.split(), dtype=float).reshape(4, 3)
+    # Rounding of the known digits.
+    assert np.abs(found - known).max() < 1e-12
+    assert np.abs(found - direct([head], normalized, tokens, tokens, weights)).max() < 3e-14
+
+
+@pytest.mark.parametrize(
+    ("score", "normalized", "tolerance"),
+    [
+        (of_rank(1.0, 0.5, 0.1), True, 1e-14),
+        (of_rank(10.0, 4.0, 0.3), True, 1e-12),
+        (of_rank(10.0, 4.0, 0.3), False, 1e-13),
+        # Of Z's digits e^6 is lost where |S^T x| lies between the singular values.
+        (of_rank(50.0, 30.0, 2.0), True, 2e-11),
+        (np.outer([1.0, 2.0, 2.0], [2.0, -1.0, 2.0]), True, 1e-13),
+        (np.diag([10.0, 0.0, 0.0]), False, 1e-13),
+        (-4.0 * np.eye(3), True, 1e-13),
+        (np.zeros((3, 3)), True, 1e-14),
+    ],
+)
+def test_velocity_is_the_sum_over_tokens(
+    score: np.ndarray, normalized: bool, tolerance: float
+) -> None:
+    """A parity, a singular value's sign, or degrees cut too early would show in some score."""
+    points = SPHERE.random_points(200, np.random.default_rng(1))
+    weights = np.full(200, 1.0 / 200)
+    heads = [HeadMatrices(score, VALUE), HeadMatrices(0.5 * score.T, SCORE)]
+    scale = heads[0].sharpness
+    found = by_series(heads, normalized, points[:50], points, None, scale)
+    expected = direct(heads, normalized, points[:50], points, weights, scale)
+    assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
+
+
+def test_quotient_is_taken_at_the_token() -> None:
+    """Between two clusters v has many more degrees than its numerator: 1e-9 would be 1e-1."""
+    clusters = np.array([[0.0, 0.6, 0.8], [0.0, -0.6, -0.8]])
+    targets = SPHERE.random_points(40, np.random.default_rng(2))
+    head = HeadMatrices(20.0 * np.eye(3), VALUE)
+    weights = np.array([0.5, 0.5])
+    near = np.abs(targets @ clusters[0]) > 0.3
+    found = by_series([head], True, targets[near], clusters, weights)
+    expected = direct([head], True, targets[near], clusters, weights)
+    # Rounding 1e-14 over the least Z, e^{20 (0.3 - 1)}.
+    assert np.abs(found - expected).max() < 1e-7
+    assert np.median(np.abs(found - expected)) < 1e-9
+
+
+@pytest.mark.parametrize("flow", [mf.SA, mf.USA])
+def test_identity_head_is_the_zonal_kernel(flow: mf.Flow) -> None:
+    """Heads and kernels would be two theories."""
+    felt = interaction(mf.Problem(SPHERE, mf.exponential(10.0), flow))
+    head = HeadMatrices(10.0 * np.eye(3), np.eye(3))
+    table = head_table(head, flow.normalized, 10.0)
+    points = SPHERE.random_points(2000, np.random.default_rng(3))
+    expected = engines.velocity(felt, points, None)
+    found = by_series([head], flow.normalized, points, points, None, 10.0)
+    assert np.abs(found - expected).max() < 1e-13
+    density = packing.from_modes([[1, 0, 0.3], [2, 1, 0.2], [5, -3, 0.1]])
+    density = packing.resize(density, 24)
+    change = transport([table], 24)(density)
+    assert change[0] == 0.0
+    assert np.abs(change - engines.transport(felt, 24)(density, False)).max() < 1e-13
+
+
+def test_nodes_have_the_velocity_of_points_there() -> None:
+    """Components along theta and phi would be turned, or heads divided by each other's Z."""
+    grid = SPHERE.grid(12)
+    heads = [HeadMatrices(3.0 * SCORE, VALUE), HeadMatrices(-2.0 * SCORE.T, SCORE)]
+    points = SPHERE.random_points(50, np.random.default_rng(4))
+    tables = [head_table(head, True, 0.0) for head in heads]
+    moments = SPHERE.moments(points, None, max(table.degree for table in tables))
+    found = on_nodes([table.fields(moments) for table in tables], grid)
+    expected = direct(heads, True, grid.points, points, np.full(50, 0.02))
+    x, y, z = grid.points.T
+    across = np.hypot(x, y)
+    east = (-y * expected[:, 0] + x * expected[:, 1]) / across
+    assert np.abs(found[1] - east).max() < 1e-12
+    assert np.abs(found[0] + expected[:, 2] / across).max() < 1e-12
+
+
+def test_right_hand_side_of_polynomials_is_free_of_aliasing() -> None:
+    """What products have above the degree would come back into it, on too few rings."""
+    table = head_table(HeadMatrices(3.0 * SCORE, VALUE), False, 3.0)
+    density = packing.from_modes([[1, 0, 0.3], [2, 1, 0.2], [4, -3, 0.1]])
+    coarse, fine = transport([table], 4)(density), transport([table], 30)(density)
+    assert coarse[0] == 0.0
+    assert np.abs(coarse - packing.resize(fine, 4)).max() < 1e-14
+
+
+def test_row_scale_keeps_digits_where_the_score_is_small() -> None:
+    """Scaled by e^{-r_1}, all digits of a direction with |S^T x| = 0 would be rounding."""
+    points = SPHERE.random_points(100, np.random.default_rng(5))
+    head = HeadMatrices(np.diag([40.0, 1.0, 1.0]), VALUE)
+    targets = np.array([[0.0, 0.6, 0.8], [1.0, 0.0, 0.0], [0.5, 0.0, np.sqrt(0.75)]])
+    found = by_series([head], True, targets, points, None)
+    expected = direct([head], True, targets, points, np.full(100, 0.01))
+    assert np.abs(found - expected).max() < 1e-10
+    table, values = head_table(head, True, 0.0), np.array([1.0, 40.0])
+    assert table.scale == row_scale(values)
+    moments = SPHERE.moments(points, None, table.degree)
+    partition = SPHERE.evaluate(table.partition(moments), targets)
+    z = targets @ head.score
+    sums = np.exp(z @ points.T - table.scale.at(z)[:, None]).mean(axis=1)
+    assert np.abs(partition - sums).max() < table.rounding
+
+
+def test_threads_do_not_change_a_bit() -> None:
+    """Runs would not repeat on another machine."""
+    points = SPHERE.random_points(40_000, np.random.default_rng(6))
+    heads = [HeadMatrices(30.0 * SCORE, VALUE)]
+    before = threads()
+    try:
+        set_threads(1)
+        alone = by_series(heads, True, points, points, None)
+        set_threads(2)
+        assert np.array_equal(by_series(heads, True, points, points, None), alone)
+    finally:
+        set_threads(before)
+
+
+def test_tables_beyond_memory_are_refused() -> None:
+    """A run would end without a word when memory does."""
+    with pytest.raises(ValueError, match=r"beta \|B\| = 1000 needs a table of .* GiB"):
+        head_table(HeadMatrices(np.diag([1000.0, 900.0, 500.0]), VALUE), True, 0.0)
