@@ -397,25 +397,6 @@ def normalization(problem: Problem) -> Normalization:
     return "softmax" if problem.flow.normalized else "none"
 
 
-def attention_words(facts: Mapping[str, Any]) -> tuple[str, str]:
-    """What makes the weights and how they are normalised, of `problem_attributes`, in words.
-
-    Examples
-    --------
-    >>> attention_words({"kernel": "exponential", "normalized": True})
-    ('exponential kernel', 'SA')
-    >>> attention_words({"heads": 2, "normalization": "sinkhorn"})
-    ('2 heads', 'Sinkhorn')
-    """
-    heads = int(facts.get("heads", 0))
-    made = f"{facts.get('kernel', '')} kernel"
-    if heads:
-        made = f"{heads} head{'s' if heads > 1 else ''}"
-    if facts.get("normalization") == "sinkhorn":
-        return made, "Sinkhorn"
-    return made, "SA" if facts.get("normalized") else "USA"
-
-
 def known_rates(problem: Problem) -> FloatArray:
     """Growth rates that a run stores: by degree, or degree 0 alone where degrees are coupled."""
     return growth_rates(problem) if problem.is_isotropic else np.zeros(1)

@@ -382,7 +382,8 @@ def _difference(
     before: dict[str, Any], after: dict[str, Any], free: Mapping[str, tuple[str, ...] | None]
 ) -> str | None:
     """First "[section] key" in which two documents differ and may not."""
-    for section in sorted({*before, *after} - {"title"}):
+    # Heads last: they inherit keys of [problem].
+    for section in [*sorted({*before, *after} - {"title", "heads"}), "heads"]:
         keys = free.get(section, ())
         if keys is None:
             continue

@@ -16,11 +16,11 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.events import successor
 from meanfield.observables import OBSERVABLES
+from meanfield.outputs.words import attention_words
 from meanfield.problem import Problem
 from meanfield.runs import (
     NO_RATES,
     Run,
-    attention_words,
     normalization,
     problem_attributes,
 )

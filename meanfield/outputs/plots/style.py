@@ -14,8 +14,8 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.style import context
 from matplotlib.textpath import TextPath
 
+from meanfield.outputs.words import attention_words
 from meanfield.pictures.saved_times import Frame
-from meanfield.runs import attention_words
 
 INK = "#22262b"
 MUTED = "#7a828c"

@@ -57,8 +57,8 @@ def rooms_entered(rooms: set[str]) -> Iterator[None]:
 
 
 def computing(rooms: set[str]) -> set[str]:
-    """Those that know more than how to draw: geometry, and what trees tell of themselves."""
-    harmless = {"observables/cluster_tree.py", "pictures/projections.py"}
+    """Those that know more than how to draw: geometry, words, what trees tell of themselves."""
+    harmless = {"observables/cluster_tree.py", "outputs/words.py", "pictures/projections.py"}
     return {room for room in rooms - harmless if not room.startswith(("outputs/plots/", "files/"))}
 
 
