@@ -24,7 +24,7 @@ strength = 1.0                # -1.0 repels
 # key = [[0.9, 0.7], [-0.4, 0.5]]
 # value = [[0.8, 0.3], [-0.6, 1.1]]
 # beta = 2.0                  # this head's own; default: that of [problem]
-#                             # [time] unit = "growth" is for heads of numbers alone
+#                             # [time] unit = "growth" only where they leave uniform alone
 
 [initial]
 name = "perturbed_uniform"    # "uniform" | "von_mises_fisher" | "mixture" | "sampled" |

@@ -78,7 +78,7 @@ def unit_length(unit: str, paper_time_factor: float, growth_rate_max: float, bet
     Raises
     ------
     ValueError
-        If the unit is not known, nothing grows or no rates are known (growth), or it overflows
+        If the unit is not known, nothing grows or no rate is known (growth), or it overflows
         (paper).
     """
     if unit == "scaled":
@@ -88,12 +88,7 @@ def unit_length(unit: str, paper_time_factor: float, growth_rate_max: float, bet
             raise ValueError(f"paper time overflows at beta = {beta:g}: use 'scaled' or 'growth'.")
         return 1.0 / paper_time_factor
     if unit == "growth":
-        if np.isnan(growth_rate_max):
-            raise ValueError(
-                "growth time needs growth rates, and uniform has none in closed form where a head "
-                "prefers a direction: use 'scaled'."
-            )
-        if growth_rate_max <= 0:
+        if not growth_rate_max > 0:
             raise ValueError("growth time needs a growing degree and none grows: use 'scaled'.")
         return 1.0 / growth_rate_max
     raise ValueError(f"unit {unit!r} is not known. {known_names(unit, TIME_UNITS)}")

@@ -67,7 +67,7 @@ def test_run_of_heads_is_told_as_what_it_is(
     told = lines(capsys, "check", heads)
     assert told["attention"].startswith("2 heads; normalization softmax; beta 3, the largest")
     assert told["dominant degree"].startswith("no rates: ") and told["end"] == "t = 0.5 scaled"
-    assert "growth time needs growth rates" in refusal(
+    assert "[time] heads move uniform itself" in refusal(
         capsys, "check", heads, "--set", "time.unit=growth"
     )
     asked = load_config(heads).problem

@@ -243,7 +243,7 @@ def test_mistake_in_a_head_has_its_line(path: Path, text: str, message: str) -> 
         ("problem.normalization=usa", '[problem] normalization = "usa" is not known. Known: none,'),
         ("heads.value=3", '"heads.value=3": [[heads]] are set as a whole, as --set \'heads=[{val'),
         ("output.path=score.npy", 'path = "score.npy" is read by this run'),
-        ("time.unit=growth", "[time] growth time needs growth rates, and uniform has none in clo"),
+        ("time.unit=growth", "[time] heads move uniform itself, |v| up to "),
     ],
 )
 def test_mistake_beside_heads_has_its_line(path: Path, override: str, message: str) -> None:

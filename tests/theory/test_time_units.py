@@ -70,7 +70,7 @@ def test_paper_time_of_heads_undoes_their_common_scale() -> None:
     )
     softmax = mf.Problem(mf.Circle(), mf.Attention([first, second], beta=2.0))
     assert time_unit(softmax, "paper") == 1.0
-    with pytest.raises(ValueError, match="uniform has none in closed form where a head prefers"):
+    with pytest.raises(ValueError, match="heads move uniform itself"):
         time_unit(softmax, "growth")
     numbers = mf.Problem(mf.Circle(), mf.Attention([mf.Head(), mf.Head(query=2.0)], beta=2.0))
     assert time_unit(numbers, "growth") * growth_rate_max(numbers) == pytest.approx(1, rel=1e-15)
