@@ -34,6 +34,8 @@ MOST_SWEEPS = 2_000
 _DEPTH = 12
 # Residuals below which it is asked how much of them is rounding.
 _NEAR = 1e-6
+# Combinations of sweeps whose squared change is this share of the largest are rounding.
+_DEPENDENT = 1e-14
 # How much more than its smallest a residual may become: modes that sweeps hardly change, of
 # clusters far apart, are corrected in one go, which disturbs the others first.
 _SLACK = 4.0
@@ -219,7 +221,9 @@ def _mixed(
     # Normal equations: their digits are enough for a step that the next rest will judge.
     products /= lengths[:, None] * lengths
     wanted = (seen @ (rests[-1][heavy] * roots)) / lengths
-    shares = np.linalg.lstsq(products, wanted, rcond=1e-14)[0] / lengths
+    values, vectors = np.linalg.eigh(products)
+    kept = values > _DEPENDENT * values[-1]
+    shares = vectors[:, kept] @ ((wanted @ vectors[:, kept]) / values[kept]) / lengths
     return np.asarray(plain * rests[-1] - shares @ (steps + plain * changes))
 
 

@@ -28,7 +28,7 @@ GROWN = 100.0
 Moments, or an energy, that are further from what can be end the run.
 """
 
-MOST_FELT = {"circle": 2000, "sphere": 100}
+MOST_FELT = {"circle": 700, "sphere": 130}
 """Degrees that heads may feel: their tables have the square of as many entries as moments."""
 
 NOISY = 'Use representation "density" or "particles".'

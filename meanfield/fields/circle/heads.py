@@ -24,7 +24,7 @@ from meanfield.kernels import exponential
 from meanfield.manifolds.circle import points as circle_points
 from meanfield.manifolds.circle.circle import Circle
 
-# What is cut off of the degrees in x, of the largest: rounding.
+# What is cut off of the degrees in x, of the largest, at sharpness 0: rounding.
 _CUT = 1e-15
 
 
@@ -123,11 +123,13 @@ def _head_table(score: bytes, value: bytes, normalized: bool, log_scale: float) 
     scale = RowScale((log_scale,))
     if normalized:
         scale = row_scale(np.asarray(np.linalg.svd(head.score, compute_uv=False)))
-    reach = degree + 8
+    reach = 3 * degree // 2 + 8
+    # Exponents as large as the sharpness have as much rounding, which is noise at all degrees.
+    cut = _CUT * (1.0 + 0.01 * sharpness)
     while True:
         series = np.array([_double_series(head, scale, degree, reach, n) for n in (True, False)])
         sizes = np.abs(series).max(axis=(0, 2))
-        last = int(np.flatnonzero(sizes >= _CUT * sizes.max())[-1])
+        last = int(np.flatnonzero(sizes >= cut * sizes.max())[-1])
         if last < reach:
             break
         reach *= 2
