@@ -91,7 +91,11 @@ class TokenField:
         return velocity
 
     def _velocity_by_heads(self, felt: HeadsInteraction, points: FloatArray) -> FloatArray:
-        """By moments, but for tokens whose Z is lost in rounding: those by pairs, or by cells."""
+        """By moments, but for tokens whose Z is lost in rounding: those by cells, or by pairs.
+
+        Where cells are none and masses equal only if they are few enough: of more `lost_share`, a
+        mean over the mass, speaks. It is deaf to tokens of next to no mass.
+        """
         field = self.field(points)
         velocity = field.velocity(points)
         if not felt.normalized or not (self.far or self.weights is not None):
@@ -104,7 +108,7 @@ class TokenField:
         by_cells = felt.far_velocity(points, self.weights) if pairs > _CELLS_PAY else None
         if by_cells is not None:
             return by_cells
-        if pairs <= MOST_PAIRED**2:
+        if pairs <= MOST_PAIRED**2 or self.weights is not None:
             velocity[lost] = self._pair_velocity(points, points[lost])
         return velocity
 

@@ -1,0 +1,273 @@
+"""Velocities of heads: every evaluator against sums over pairs written down in the tests.
+
+Sums over pairs, series of moments evaluated at points, and fields at the nodes of grids. Where Z is
+as small as rounding leaves it, the way that tokens take must still be right.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from head_oracle import (
+    B1,
+    B2,
+    B3,
+    MASSES,
+    MASSES_3,
+    TOKENS,
+    TOKENS_3,
+    V1,
+    V2,
+    V3,
+    components,
+    turn,
+    vectors,
+    velocity,
+)
+
+import meanfield as mf
+from meanfield.fields.felt import felt_by
+from meanfield.fields.heads import HeadsInteraction, heads_interaction
+from meanfield.fields.tokens import TokenField
+
+CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
+ONE, BOTH = [(B1, V1)], [(B1, V1), (B2, V2)]
+# Rates at five tokens, beta = 2, in papers' time.
+PRINTED = {
+    ("one", "none"): (
+        "-0.1215881031284 -0.90719825682142 -1.31670330079865 -1.74496384778932 -0.80941735143232"
+    ),
+    ("one", "softmax"): (
+        "-0.08313550355916 -0.39248603931514 -0.62374026556002 -0.79771868749527 -0.45075210312308"
+    ),
+    ("both", "none"): (
+        "-0.71475229659822 -1.10400611802652 -0.93188550602873 -1.49385669256377 -0.91338437263721"
+    ),
+    ("both", "softmax"): (
+        "-0.48106592296827 -0.49018595754463 -0.3918290678782 -0.5679420182814 -0.54106245753512"
+    ),
+}
+# At four tokens of the sphere, beta = 3.
+PRINTED_3 = {
+    "softmax": "-0.0740331222631 0.0399585605559 0.0249101228406 0.1298467349063 0.2699139293673 "
+    "-0.4923014184668 -0.0975880714027 -0.0022415084720 0.0648361978242 -0.2462208248698 "
+    "-0.3090546328196 0.3352736089642",
+    "none": "-0.0707906854281 0.0382084910646 0.0238191314384 0.2686344791089 0.5584136395277 "
+    "-1.0185018145416 -0.1262470572126 -0.0028997790840 0.0838768412830 -0.5202665033713 "
+    "-0.6530348245431 0.7084357235044",
+}
+
+
+def interaction(
+    space: mf.Circle | mf.Sphere, heads: list, beta: float, normalization: str
+) -> tuple[mf.Problem, HeadsInteraction]:
+    """Problem and interaction of heads (B, V)."""
+    listed = [mf.Head(score=score, value=value) for score, value in heads]
+    problem = mf.Problem(space, mf.Attention(listed, normalization, beta=beta))
+    return problem, heads_interaction(problem)
+
+
+def evaluators(felt: HeadsInteraction, points: np.ndarray, masses: np.ndarray) -> list[np.ndarray]:
+    """Velocity of weighted points by pairs, by pairs with a divergence, and by moments, twice."""
+    field = felt.of_points(points, masses)
+    return [
+        felt.pair_velocity(points, masses),
+        felt.pair_velocity_and_divergence(points, masses)[0],
+        field.velocity(points),
+        field.velocity_and_divergence(points)[0],
+    ]
+
+
+@pytest.mark.parametrize("heads, normalization", PRINTED)
+def test_printed_velocities_on_the_circle(
+    heads: str, normalization: str, verified: Callable
+) -> None:
+    """B^T for B, V^T for V, or one Z for all heads would show in the first digit."""
+    given = ONE if heads == "one" else BOTH
+    problem, felt = interaction(CIRCLE, given, 2.0, normalization)
+    wanted = np.array([float(x) for x in PRINTED[heads, normalization].split()])
+    for found in evaluators(felt, TOKENS, MASSES):
+        error = found * np.exp(problem.log_scale) - wanted
+        verified("exact solutions", "printed velocities of heads, circle", error, 1e-13)
+
+
+@pytest.mark.parametrize("normalization", PRINTED_3)
+def test_printed_velocities_on_the_sphere(normalization: str, verified: Callable) -> None:
+    """The same mistakes on the sphere, and those of rotating moments to the axes of a score."""
+    problem, felt = interaction(SPHERE, [(B3, V3)], 3.0, normalization)
+    wanted = np.array([float(x) for x in PRINTED_3[normalization].split()]).reshape(4, 3)
+    for found in evaluators(felt, TOKENS_3, MASSES_3):
+        error = found * np.exp(problem.log_scale) - wanted
+        verified("exact solutions", "printed velocities of heads, sphere", error, 2e-13)
+
+
+@pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
+@pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
+def test_only_the_product_of_query_and_key_counts(
+    space: mf.Circle | mf.Sphere, normalization: str
+) -> None:
+    """(Q, K) -> (R Q, R^-T K) would change velocities if matrices met anything but each other."""
+    rng = np.random.default_rng(7)
+    d = space.dimension + 1
+    query, key, value = rng.normal(size=(3, d, d))
+    mixed = rng.normal(size=(d, d)) + 2 * np.eye(d)
+    points, masses = (TOKENS, MASSES) if d == 2 else (TOKENS_3, MASSES_3)
+    found = []
+    for q, k in [(query, key), (mixed @ query, np.linalg.inv(mixed).T @ key)]:
+        head = mf.Head(query=q, key=k, value=value)
+        problem = mf.Problem(space, mf.Attention([head], normalization, beta=1.5))
+        found.append(evaluators(heads_interaction(problem), points, masses))
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-13 * np.linalg.norm(value))
+    heads = [(1.5 * query.T @ key, value)]
+    truth = velocity(vectors(points), vectors(points), masses, heads, normalization)
+    scaled = components(points, truth) * np.exp(-problem.log_scale)
+    np.testing.assert_allclose(found[0], [scaled] * 4, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
+@pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
+def test_grid_and_points_of_a_density_see_the_same_field(
+    space: mf.Circle | mf.Sphere, normalization: str
+) -> None:
+    """The velocity that moves a density would not be that of tokens dense enough to be it."""
+    modes = [[1, 0.2, 0.1], [2, -0.1, 0.1]] if space is CIRCLE else [[1, 0, 0.2], [2, -1, 0.1]]
+    heads = BOTH if space is CIRCLE else [(B3, V3), (B3.T - V3, V3.T)]
+    beta = 2.0 if space is CIRCLE else 1.0
+    problem, felt = interaction(space, heads, beta, normalization)
+    degree = 60 if space is CIRCLE else 20
+    grid = space.grid(degree)
+    density = space.resize(space.from_modes(modes), degree)
+    masses = grid.weights * grid.to_nodal(density)
+    at_nodes = felt.of_density(density).on_nodes(grid)[0]
+    x = space.vectors(grid.points)
+    truth = velocity(x, x, masses, [(beta * b, v) for b, v in heads], normalization)
+    wanted = (
+        grid.project(np.exp(-problem.log_scale) * truth.T)
+        if x.shape[1] == 3
+        else (components(grid.points, truth) * np.exp(-problem.log_scale))
+    )
+    np.testing.assert_allclose(at_nodes.reshape(wanted.shape), wanted, rtol=0, atol=2e-13)
+
+
+def moved(
+    space: mf.Circle | mf.Sphere,
+    heads: list,
+    beta: float,
+    points: np.ndarray,
+    masses: np.ndarray | None,
+    normalization: str = "softmax",
+) -> float:
+    """Largest error of the velocities of tokens, at 300 of them, as a run would find them."""
+    problem, _ = interaction(space, heads, beta, normalization)
+    moving = TokenField(problem, felt_by(problem), masses, 1e-10)
+    some = np.linspace(0, len(points) - 1, 300).astype(int)
+    all_masses = np.full(len(points), 1.0 / len(points)) if masses is None else masses
+    scaled = [(beta * b, v) for b, v in heads]
+    truth = velocity(vectors(points[some]), vectors(points), all_masses, scaled, normalization)
+    truth = components(points[some], truth) * np.exp(-problem.log_scale)
+    return float(np.abs(moving.velocity(points)[some] - truth).max())
+
+
+def two_clusters(space: mf.Circle | mf.Sphere, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two opposite tokens with all mass but 1e-30 each of the others, which are anywhere."""
+    rng = np.random.default_rng(3)
+    points = rng.uniform(0, 2 * np.pi, count)
+    points[:2] = 0.0, np.pi
+    if space.dimension == 2:
+        points = rng.normal(size=(count, 3))
+        points[:2] = [0, 0, 1], [0, 0, -1]
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    masses = np.full(count, 1e-30)
+    masses[:2] = 0.5
+    return points, masses
+
+
+@pytest.mark.parametrize(
+    "space, count",
+    [
+        (CIRCLE, 300),
+        (CIRCLE, 3000),
+        pytest.param(CIRCLE, 20_000, marks=pytest.mark.slow),
+        (SPHERE, 300),
+        (SPHERE, 3000),
+    ],
+)
+def test_tokens_between_two_opposite_clusters(
+    space: mf.Circle | mf.Sphere, count: int, verified: Callable
+) -> None:
+    """Z of e^-20 between them is lost as a series: such tokens fly off, and change no moment."""
+    points, masses = two_clusters(space, count)
+    value = V1 if space is CIRCLE else V3
+    error = moved(space, [(np.eye(len(value)), value)], 20.0, points, masses)
+    what = f"tokens between two opposite clusters, {space.name}"
+    verified("independent methods", what, error, 2e-12)
+
+
+@pytest.mark.slow
+def test_many_light_tokens_opposite_a_cluster(verified: Callable) -> None:
+    """Where Z is 1e-22 of the largest, 20,000 tokens of no mass were moved by rounding: 50."""
+    points, masses = two_clusters(CIRCLE, 20_000)
+    masses[:2] = 1.0, 1e-30
+    error = moved(CIRCLE, [(np.eye(2), V1)], 25.0, points, masses)
+    verified("independent methods", "light tokens opposite a cluster, circle", error, 2e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
+def test_cluster_that_looks_away_from_itself(
+    space: mf.Circle | mf.Sphere, weighted: bool, verified: Callable
+) -> None:
+    """B = -1 at beta = 25: Z is e^-25 at all tokens, below the rounding of its series."""
+    rng = np.random.default_rng(5)
+    points, value = 0.05 * rng.normal(size=3000), V1
+    if space is SPHERE:
+        value = V3
+        points = np.column_stack([0.05 * rng.normal(size=(3000, 2)), np.ones(3000)])
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    masses = rng.dirichlet(np.ones(3000)) if weighted else None
+    error = moved(space, [(-np.eye(len(value)), value)], 25.0, points, masses)
+    what = f"cluster that looks away from itself, {space.name}"
+    verified("independent methods", what, error, 1e-14)
+
+
+SHAPES = {
+    "flat": np.diag([1.0, 0.01, 0.01]),
+    "half": np.diag([1.0, 0.5, 0.2]),
+    "rank one": np.outer([0.6, 0.8, 0.0], [0.0, 0.6, 0.8]),
+    "turned": turn(0.4, 3) @ np.diag([1.0, 0.9, 0.3]),
+}
+
+
+@pytest.mark.parametrize("normalization", ["none", "softmax"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sharp_scores_that_prefer_directions(
+    shape: str, normalization: str, verified: Callable
+) -> None:
+    """At beta |B| = 100: series whose scale differs by e^100 between directions."""
+    rng = np.random.default_rng(9)
+    score = SHAPES[shape][:2, :2]
+    score = score / np.linalg.norm(score, 2)
+    for spread in (None, 0.1):
+        points = (
+            rng.uniform(0, 2 * np.pi, 3000) if spread is None else spread * rng.normal(size=3000)
+        )
+        error = moved(CIRCLE, [(score, V1)], 100.0, points, None, normalization)
+        verified("independent methods", "sharp anisotropic heads, circle", error, 2e-12)
+
+
+def test_sharp_scores_that_prefer_directions_of_the_sphere(verified: Callable) -> None:
+    """The same on the sphere at beta |B| = 30: a table of rank one, the worst of them."""
+    points = np.random.default_rng(9).normal(size=(1000, 3))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    error = moved(SPHERE, [(SHAPES["rank one"], V3)], 30.0, points, None)
+    verified("independent methods", "sharp anisotropic heads, sphere", error, 4e-12)
+
+
+def test_too_many_tokens_without_z_are_refused() -> None:
+    """20,000 tokens that all lose Z would fly off; their run ends with the reason."""
+    rng = np.random.default_rng(5)
+    angles = 0.05 * rng.normal(size=20_000)
+    away = mf.Attention([mf.Head(score=-1.0, value=V1)], beta=25.0)
+    problem = mf.Problem(CIRCLE, away, initial=mf.from_points(angles))
+    with pytest.raises(mf.SimulationError, match="digits of Z are lost.*at most 10000 tokens"):
+        mf.simulate(problem, 0.1, save=2, representation="particles")
