@@ -32,6 +32,9 @@ from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold, of_space
 from meanfield.problem import Problem
 
+# Of the normal part that P_x takes away: ten times what was measured on the sphere.
+_ROUNDING = 1e-15
+
 
 @dataclass(frozen=True, eq=False)
 class HeadsField:
@@ -175,6 +178,11 @@ class HeadsInteraction:
     def degree(self) -> int:
         """Degree of the moments that are felt."""
         return max(felt_degree(self.manifold, head) for head in self.heads)
+
+    @property
+    def rounding(self) -> float:
+        """Speed that rounding may leave where P_x V m vanishes: of sum_h |V_h|_2."""
+        return _ROUNDING * sum(float(np.linalg.norm(head.value, 2)) for head in self.heads)
 
     def field(self, moments: ModalArray | Sequence[ModalArray]) -> HeadsField:
         """Field of a measure with these moments; of one measure a head, if they are several."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields.felt import Felt, felt_by
+from meanfield.fields.heads import HeadsInteraction
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density, Measure
@@ -91,8 +92,10 @@ def watch(felt: Felt, grid: Grid, coefficients: ModalArray) -> Resolution:
             velocity *= values
             beyond = grid.divergence(velocity, degree + (degree + 1) // 2)
             discarded = space.sizes_by_degree(beyond)[degree + 1 :]
-            rates = fastest * np.arange(degree + 1, degree + 1 + len(discarded))
-            tail = float(np.max(discarded / rates, initial=tail))
+            speeds = discarded / np.arange(degree + 1, degree + 1 + len(discarded))
+            # A kernel's uniform has no velocity; that of heads is a difference, near it rounding.
+            noise = felt.rounding if isinstance(felt, HeadsInteraction) else 0.0
+            tail = float(np.max((speeds - noise) / fastest, initial=tail))
     return Resolution(tail, fastest, float(values.min()), sizes)
 
 
