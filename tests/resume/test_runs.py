@@ -39,6 +39,16 @@ VECTORS = "initial={name='atoms', points=[[0, 0, 1], [0, 0.3, 1], [1, 0, 0], [0,
 CONCENTRATED = "initial={name='von_mises_fisher', concentration=1.0}"
 
 
+HEADS = (
+    "heads=[{score=[[0.9, -0.4], [0.7, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]]}, "
+    "{query=[1.0, 0.5], value=-0.5, beta=2.0}]"
+)
+SPHERE_HEADS = (
+    "heads=[{score=[[0.8, -0.3, 0.1], [0.4, 0.6, -0.2], [0, 0.5, -0.7]], value=[1.0, 0.5, -0.2]}]"
+)
+SINKHORN = "problem.normalization=sinkhorn"
+
+
 def particles(count: int, **more: Any) -> list[str]:
     """Overrides for tokens."""
     keys = {"name": "'particles'", "tokens": count, "seed": 3, **more}
@@ -87,6 +97,23 @@ CASES: dict[str, tuple[str, list[str]]] = {
             "initial={name='atoms', angles=[0, 0.4, 1.0, 2.5, 3.0]}",
             "time={end=1e130, save=[0.0, 10.0, 1e20, 1e100, 1e130]}",
         ],
+    ),
+    "heads": (CIRCLE, [HEADS, "representation.name=density", "time.end=4"]),
+    "characteristics of doubly stochastic heads": (
+        CIRCLE,
+        [HEADS, SINKHORN, "representation.name=characteristics", "time.end=1"],
+    ),
+    "particles of doubly stochastic heads": (
+        CIRCLE,
+        [HEADS, SINKHORN, *particles(2500), "time.end=0.5"],
+    ),
+    "noisy particles of heads": (CIRCLE, [HEADS, NOISE, *particles(200), "time.step=0.25"]),
+    "auto of heads": (CIRCLE, [HEADS, SA, "time.end=6"]),
+    "atoms of heads": (CIRCLE, [HEADS, SA, ATOMS, "time.end=20"]),
+    "heads on the sphere": (SPHERE, [SPHERE_HEADS, "time.end=2"]),
+    "particles of heads on the sphere": (
+        SPHERE,
+        [SPHERE_HEADS, SA, *particles(3000), "time.end=1"],
     ),
     # Characteristics from t = 4.9 to 28.5.
     "auto on the sphere": (
