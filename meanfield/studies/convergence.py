@@ -240,14 +240,17 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
 
     def results(self, table: FloatArray) -> ConvergenceStudy:
         """Study of the distances measured so far."""
-        known, tokens = self.problem.is_isotropic, self.options.tokens
+        # About uniform heads with matrices have no rates of degrees.
+        known = self.problem.is_isotropic
         return ConvergenceStudy(
             self.reference.times,
             np.array(self.options.tokens),
             table[..., 0].copy(),
             self.options.metric,
             growth_rate_max(self.problem) if known else math.nan,
-            np.array([onset_time(self.problem, n) if known else math.nan for n in tokens]),
+            np.array(
+                [onset_time(self.problem, n) if known else math.inf for n in self.options.tokens]
+            ),
             self.reference.note,
             problem_attributes(self.problem) | {"seed": self.options.seed},
             widths=table[..., 1].copy(),

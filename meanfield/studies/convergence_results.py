@@ -41,9 +41,9 @@ class ConvergenceStudy:
     metric : str
         Given. "W1", "W2" or "sobolev".
     growth_rate_max : float
-        Given. lambda_max, the largest growth rate of uniform.
+        Given. lambda_max, the largest growth rate of uniform; NaN for heads with matrices.
     onset_times : ndarray, shape (n_sizes,)
-        Given. ln n / (2 lambda_max); infinite where nothing grows.
+        Given. ln n / (2 lambda_max); infinite where nothing grows, or no rate is known.
     note : str
         Given. What fell short, if anything.
     attributes : dict

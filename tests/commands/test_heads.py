@@ -132,3 +132,15 @@ def test_heads_of_init_work_once_they_are_no_comments(heads: Path) -> None:
     heads.write_text(uncommented.replace('unit = "growth"', 'unit = "scaled"'))
     (head,) = load_config(heads).problem.attention.heads
     assert head == mf.Head(1.0, [[0.9, 0.7], [-0.4, 0.5]], [[0.8, 0.3], [-0.6, 1.1]], beta=2.0)
+
+
+def test_compare_and_ensemble(heads: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tokens are compared with a density of any heads; clusters are counted on a known clock."""
+    text = heads.read_text() + "[compare]\ntokens = [5, 20]\nrepetitions = 2\n"
+    heads.write_text(text)
+    assert main(["compare", str(heads), "--workers", "1", "--quiet", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["growth_rate_max"] is None and told["onset_times"] == [None, None]
+    assert np.all(np.array(told["mean_distance"]) > 0)
+    assert main(["plot", told["output"]]) == 0
+    assert "the attention has heads" in refusal(capsys, "ensemble", heads, "--workers", "1")
