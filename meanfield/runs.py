@@ -296,16 +296,17 @@ class Run:
         Parameters
         ----------
         kind : str
-            "overview", "density", "energy", "order_parameter", "spectrum", "clusters",
-            "resolution", "staircase", "tree"; on the sphere also "map" and "globe". Or an
-            observable of the run, also one of your own: against time, arrays as several curves.
+            "overview", "density", "velocity", "energy", "order_parameter", "spectrum",
+            "clusters", "resolution", "staircase", "tree"; on the sphere also "map" and "globe".
+            Or an observable of the run, also one of your own: against time, arrays as several
+            curves.
         ax : matplotlib.axes.Axes, optional
             Empty axes to draw on instead of a figure of its own; of every kind but "overview".
         title : str, optional
             Instead of the run's own.
         times : sequence of float, optional
-            In the run's `unit`: first and last time that are shown; of "map" and "globe" the saved
-            times themselves.
+            In the run's `unit`: first and last time that are shown; of "map", "globe" and
+            "velocity" the saved times themselves.
         limits : (float, float), optional
             Densities at the ends of the colours ("density", "map", "globe"), or the ends of the
             vertical axis.

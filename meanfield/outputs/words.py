@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_OF_HEADS = {"none": "not normalised", "softmax": "softmax", "sinkhorn": "Sinkhorn"}
+
 
 def attention_words(facts: Mapping[str, Any]) -> tuple[str, str]:
     """What makes the weights and how they are normalised, of `problem_attributes`, in words.
@@ -15,11 +17,11 @@ def attention_words(facts: Mapping[str, Any]) -> tuple[str, str]:
     ('exponential kernel', 'SA')
     >>> attention_words({"heads": 2, "normalization": "sinkhorn"})
     ('2 heads', 'Sinkhorn')
+    >>> attention_words({"heads": 1, "normalization": "none"})
+    ('1 head', 'not normalised')
     """
     heads = int(facts.get("heads", 0))
-    made = f"{facts.get('kernel', '')} kernel"
     if heads:
-        made = f"{heads} head{'s' if heads > 1 else ''}"
-    if facts.get("normalization") == "sinkhorn":
-        return made, "Sinkhorn"
-    return made, "SA" if facts.get("normalized") else "USA"
+        normalized = str(facts.get("normalization", "softmax"))
+        return f"{heads} head{'s' if heads > 1 else ''}", _OF_HEADS[normalized]
+    return f"{facts.get('kernel', '')} kernel", "SA" if facts.get("normalized") else "USA"

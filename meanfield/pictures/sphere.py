@@ -110,24 +110,31 @@ def densest_place(run: Run, index: int) -> FloatArray:
 def chosen_times(run: Run, count: int) -> NDArray[np.int64]:
     """Indices of up to `count` saved times with a state, first and last among them.
 
-    Even in the mean of two clocks that run from 0 to 1, time and the change of the energy: a
-    measure that rests is not drawn six times.
+    Even in the mean of two clocks that run from 0 to 1, time and the change of the energy, or of
+    the moments where there is none: a measure that rests is not drawn six times.
     """
     kept = np.array([i for i, measure in enumerate(run.measures) if measure is not None])
-    if len(kept) == 1:
+    if len(kept) <= count:
         return kept
     clock = 0.5 * _clock(run.time[kept])
     if is_logarithmic(run.time):
         clock = 0.5 * _clock(np.log(np.maximum(run.time[kept], run.time[run.time > 0][0])))
-    clock += 0.5 * _clock(np.nan_to_num(run.observables["energy"][kept]))
+    clock += 0.5 * _clock(_changing(run)[kept])
     targets = np.linspace(0.0, clock[-1], count) if count > 1 else clock[-1:]
     nearest = np.abs(clock - targets[:, None]).argmin(axis=1)
     return np.asarray(kept[np.unique(np.append(nearest[:-1], len(kept) - 1))])
 
 
+def _changing(run: Run) -> FloatArray:
+    """Energy at the saved times, or the sizes of the moments, whose change is that of the shape."""
+    energy = run.observables.get("energy", np.full(len(run.time), np.nan))
+    return energy if np.isfinite(energy).all() else run.sizes_by_degree()
+
+
 def _clock(values: FloatArray) -> FloatArray:
     """Path that values have covered, as a share of the whole."""
-    covered = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(values)))])
+    steps = np.diff(values, axis=0).reshape(len(values) - 1, -1)
+    covered = np.concatenate([[0.0], np.cumsum(np.sqrt((steps * steps).sum(axis=1)))])
     return covered / covered[-1] if covered[-1] > 0 else covered
 
 

@@ -38,7 +38,7 @@ _LIMITS_OF_AXES = ("energy", "order_parameter", "resolution", "staircase")
 # Height of a figure of so many maps, which stand in one row.
 _ROW_OF_MAPS = {2: 3.1, 3: 2.4}
 # How many saved times those have that show some of them.
-_PANELS = {"map": 6, "globe": 1}
+_PANELS = {"map": 6, "globe": 1, "velocity": 3}
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,10 @@ PLOTS: dict[str, PlotKind] = {
         (
             "density", "overview", "overview", 4.6, BOTH,
             "density in space and time, with tokens; on the sphere, maps",
+        ),
+        (
+            "velocity", "velocity", "velocity", 4.4, BOTH,
+            "velocity at a few times over the density; heads one by one on the circle",
         ),
         ("energy", "series", "over_time", 4.0, BOTH, "interaction energy and number of clusters"),
         ("order_parameter", "series", "over_time", 4.0, BOTH, "length of the mean vector"),
@@ -217,7 +221,8 @@ def plot(
 def _size(kind: PlotKind, picture: Any) -> tuple[float, float]:
     """Width and height in inches: maps in one row are not as high as in two."""
     width, height = kind.size
-    if kind.name == "map":
+    maps = kind.name == "map" or (kind.name == "velocity" and not picture.frame.on_circle)
+    if maps:
         height = _ROW_OF_MAPS.get(len(picture.panels), height)
     return width, height
 

@@ -42,7 +42,7 @@ def maps_on_axes(picture: SpherePicture, axes: Axes) -> None:
     norm = LogNorm(*picture.colours)
     for panel, place in zip(panels, _places(len(panels), columns), strict=True):
         inset = axes.inset_axes(place)
-        image = _draw_panel(inset, panel, norm, columns)
+        image = draw_panel(inset, panel, norm, columns)
         inset.annotate(
             time_label(panel.time, picture.frame), (0.5, 0.0), xycoords="axes fraction",
             xytext=(0, -3), textcoords="offset points", ha="center", va="top", fontsize=8.5,
@@ -62,7 +62,7 @@ def draw_globe(picture: SpherePicture, axes: Axes) -> None:
     norm = LogNorm(*picture.colours)
     for k, (name, panel) in enumerate(zip(("front", "back"), picture.panels, strict=True)):
         inset = axes.inset_axes((0.51 * k, 0.07, 0.49, 0.93))
-        image = _draw_panel(inset, panel, norm, 1, 120.0)
+        image = draw_panel(inset, panel, norm, 1, 120.0)
         _label_masses(inset, panel.clusters, panel.cluster_masses)
         assert isinstance(panel.projection, Orthographic)
         inset.annotate(
@@ -78,7 +78,7 @@ def draw_globe(picture: SpherePicture, axes: Axes) -> None:
     add_colour_bar(axes, image, values, picture.colours, place=place, label=colours_label(last))
 
 
-def _draw_panel(
+def draw_panel(
     axes: Axes, panel: SpherePanel, norm: LogNorm, scale: int, size: float = 46.0
 ) -> AxesImage:
     """Density, graticule, tokens and clusters."""

@@ -152,12 +152,19 @@ def facts_title(facts: Mapping[str, Any]) -> str:
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.Flow(strength=-1.0))
     >>> facts_title(problem_attributes(problem))
     'circle,  exponential kernel,  $\\beta = 9$,  USA,  strength $-1$'
+    >>> turned = mf.Attention([mf.Head(value=[[0, -1], [1, 0]])], beta=4.25)
+    >>> facts_title(problem_attributes(mf.Problem(mf.Circle(), turned)))
+    'circle,  1 head,  softmax,  $\\beta |B| = 4.25$'
     """
     made, flow = attention_words(facts)
+    beta = float(facts.get("beta", 0.0))
     parts = [str(facts.get("manifold", "")), made]
-    if facts.get("kernel") != "linear":
-        parts.append(rf"$\beta = {float(facts.get('beta', 0.0)):g}$")
-    parts.append(flow)
+    if facts.get("heads"):
+        # The largest score of two tokens: heads have matrices, and beta alone says little.
+        parts += [flow, rf"$\beta |B| = {beta:.3g}$"]
+    else:
+        parts += [] if facts.get("kernel") == "linear" else [rf"$\beta = {beta:g}$"]
+        parts.append(flow)
     if float(facts.get("strength", 1.0)) != 1.0:
         parts.append(f"strength ${float(facts['strength']):g}$")
     if float(facts.get("diffusivity", 0.0)):
