@@ -46,7 +46,8 @@ def cell_means(measure: Density | Measure, count: int) -> FloatArray:
     if isinstance(measure, Measure) and measure.cell_order:
         images = measure.cells
         assert isinstance(images, PanelImages)  # on the circle
-        return np.asarray(np.diff(images.mass_below(cell_edges(count))) * count)
+        if _folded(images) < 2.0 * np.pi / count:
+            return np.asarray(np.diff(images.mass_below(cell_edges(count))) * count)
     if isinstance(measure, Measure):
         cell = np.floor((measure.points / (2 * np.pi) + 0.5) * count).astype(np.int64) % count
         return np.asarray(np.bincount(cell, measure.mass, minlength=count) * count)
@@ -57,6 +58,16 @@ def cell_means(measure: Density | Measure, count: int) -> FloatArray:
     refinement = 2 * (measure.max_degree + 1) // count + 1
     nodal = scipy.fft.irfft(means, refinement * count, norm="forward")
     return np.asarray(nodal[::refinement])
+
+
+def _folded(images: PanelImages) -> float:
+    """How far nodes stand behind ones that are before them.
+
+    Nodes of next to no mass may do so between clusters, and would shift those: each cell then has
+    the nodes that are in it.
+    """
+    places = images.curve[0].ravel()
+    return float((np.maximum.accumulate(places) - places).max())
 
 
 def quantiles(measure: Density | Measure, count: int) -> FloatArray:
@@ -73,14 +84,15 @@ def quantiles(measure: Density | Measure, count: int) -> FloatArray:
     """
     levels = (np.arange(count) + 0.5) / count
     if isinstance(measure, Measure):
-        wrapped = _wrapped(measure.points)
-        order = np.argsort(wrapped, kind="stable")
+        seen = wrapped(measure.points)
+        order = np.argsort(seen, kind="stable")
         mass = np.cumsum(measure.mass[order])
-        return wrapped[order][np.minimum(np.searchsorted(mass, levels), len(order) - 1)]
+        return seen[order][np.minimum(np.searchsorted(mass, levels), len(order) - 1)]
     cells = max(4096, 8 * measure.max_degree)
     mass = np.concatenate([[0.0], np.cumsum(cell_means(measure, cells))]) / cells
     return np.asarray(np.interp(levels, mass, cell_edges(cells)))
 
 
-def _wrapped(angles: FloatArray) -> FloatArray:
+def wrapped(angles: FloatArray) -> FloatArray:
+    """Angles in [-pi, pi]."""
     return np.asarray((angles + np.pi) % (2 * np.pi) - np.pi)
