@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.measures import Measure
-from meanfield.pictures.circle import cell_means
+from meanfield.pictures.circle import cell_edges, cell_means
 from meanfield.pictures.colours import Limits, colour_range
 from meanfield.pictures.saved_times import (
     ATOMS,
@@ -31,6 +31,7 @@ from meanfield.pictures.saved_times import (
 )
 from meanfield.pictures.series import OverTime, over_time
 from meanfield.pictures.tokens import token_paths
+from meanfield.pictures.waves import Wave, predicted_wave
 from meanfield.runs import KEEP_STATES, Run
 
 _CELLS = 720
@@ -43,6 +44,10 @@ _MOST_MARKS = 200
 # Columns that the picture is interpolated to, and saved times that it takes at most.
 _COLUMNS, _MOST_COLUMNS = 900, 1500
 _PATHS, _PATH_POINTS = 40, 4
+# Mass that is spread evenly over the circle, as a share, where mass moves between two columns.
+_LITTLE = 1e-9
+_LEVELS = 2000
+_EMPTY, _NEAR = 1e-3, 5e-3  # density of a gap, and mass within which it is the same one
 _PLACES, _DIGITS = 2, 9  # of an angle and a mass that stay
 # Of a film.
 _RING_CELLS, _FEW_RING_CELLS, _RING_TOKENS = 720, 180, 60
@@ -72,6 +77,10 @@ class DensityPicture:
         Given. One dash for each atom that rests.
     masses : ndarray
         Given. Of each dash.
+    crest : list of ndarray, shape (n, 2)
+        Given. Times and angles of a crest that linear theory predicts, once a turn.
+    wave : Wave or None
+        Given. What turns there.
     """
 
     frame: Frame
@@ -83,6 +92,8 @@ class DensityPicture:
     dots: FloatArray
     atoms: list[list[tuple[float, float]]]
     masses: FloatArray
+    crest: list[FloatArray]
+    wave: Wave | None
 
 
 def missing(run: Run) -> str | None:
@@ -110,6 +121,8 @@ def circle_picture(run: Run, limits: Limits = None) -> DensityPicture:
     kept = kept[spread_evenly(run.time[kept], _MOST_COLUMNS, logarithmic)]
     count = cell_count(run, kept)
     edges = edges_between(run.time[kept], logarithmic)
+    times, angles = token_paths(run, _PATHS, _PATH_POINTS)
+    times = times / run.unit_length
     table = np.array([column(run, i, count, marked=False) for i in kept]).T
     atoms, masses = _dashes(run, kept, edges)
     colours, values = limits or (0.0, 1.0), np.clip(table, 0.0, 1.0)
@@ -118,17 +131,33 @@ def circle_picture(run: Run, limits: Limits = None) -> DensityPicture:
         values = np.clip(table, *colours)
         smooth = np.array([is_smooth(run, i) for i in kept])
         if smooth.any():
-            edges, values = _interpolated(run.time[kept], values, smooth, logarithmic)
-    paths, dots = _paths(run)
-    return DensityPicture(frame(run), table, colours, edges, values, paths, dots, atoms, masses)
+            carried = None
+            if run.attributes.get("heads") and angles.size:
+                carried = _carried(run.time[kept], times, angles, smooth)
+            edges, values = _interpolated(
+                run.time[kept], values, smooth, logarithmic, table, carried
+            )
+    paths, dots = _paths(times, angles, run)
+    wave = predicted_wave(run)
+    crest = [] if wave is None else _copies(wave.times, wave.angles)
+    return DensityPicture(
+        frame(run), table, colours, edges, values, paths, dots, atoms, masses, crest, wave
+    )
 
 
 def _interpolated(
-    times: FloatArray, table: FloatArray, smooth: NDArray[np.bool_], logarithmic: bool
+    times: FloatArray,
+    table: FloatArray,
+    smooth: NDArray[np.bool_],
+    logarithmic: bool,
+    means: FloatArray,
+    carried: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Edges and values of columns that are narrow on the time axis.
 
-    Between two densities log f is interpolated, elsewhere the nearer column is taken.
+    Between two densities log f is interpolated, elsewhere the nearer column is taken. What heads
+    carry around the circle would fade and appear again: there the mass moves instead, see
+    `_moved`, from one token to itself, whose angles are in `carried`, NaN where they are not known.
     """
     places = places_on_axis(times, logarithmic)
     edges = np.linspace(places[0], places[-1], _COLUMNS + 1)
@@ -138,25 +167,107 @@ def _interpolated(
     share = np.where(smooth[right] & smooth[right - 1], share, np.round(share))
     columns = np.log(table)
     values = np.exp((1 - share) * columns[:, right - 1] + share * columns[:, right])
+    if carried is not None:
+        for i in range(1, len(times)):
+            chosen = np.flatnonzero(right == i)
+            if np.isfinite(carried[i - 1 : i + 1]).all() and len(chosen):
+                pair, ends = means[:, i - 1 : i + 1].T, carried[i - 1 : i + 1]
+                values[:, chosen] = _moved(pair, ends, share[chosen])
+        values = np.clip(values, table.min(), table.max())
     return np.exp(edges) if logarithmic else edges, values
 
 
-def _paths(run: Run) -> tuple[list[FloatArray], FloatArray]:
+def _carried(
+    shown: FloatArray, times: FloatArray, angles: FloatArray, smooth: NDArray[np.bool_]
+) -> FloatArray:
+    """Unwrapped angle of one token at the times that are shown; NaN where its path has ended."""
+    place = np.interp(shown, times, angles[:, 0])
+    return np.where(smooth & (shown <= times[-1] * (1.0 + 1e-12)), place, np.nan)
+
+
+def _moved(pair: FloatArray, ends: FloatArray, shares: FloatArray) -> FloatArray:
+    """Mean densities in the cells between two times, where each bit of mass moves evenly.
+
+    With Q(m) the angle up to which there is a mass m, from one token on, Q = (1 - s) Q_0 + s Q_1.
+
+    Parameters
+    ----------
+    pair : ndarray, shape (2, cells)
+        Mean densities at both times.
+    ends : ndarray, shape (2,)
+        Unwrapped angle of the token at both.
+    shares : ndarray, shape (n,)
+        s, from 0 to 1.
+
+    Returns
+    -------
+    ndarray, shape (cells, n)
+    """
+    count = pair.shape[1]
+    edges, turn = cell_edges(count), 2.0 * np.pi
+    known = []
+    for density, end in zip(pair, ends, strict=True):
+        # So little everywhere else that angles are known where there is nothing.
+        below = np.concatenate([[0.0], np.cumsum(np.maximum(density, 0.0) + _LITTLE)])
+        below /= below[-1]
+        first = np.floor((end + np.pi) / turn)
+        around = np.concatenate([edges[:-1], edges[:-1] + turn, edges + 2.0 * turn])
+        around += (first - 1.0) * turn
+        mass = np.concatenate([below[:-1], below[:-1] + 1.0, below + 2.0])
+        mass -= np.interp(end, around, mass)
+        known.append((mass, around))
+    known[1] = (known[1][0] - _slip(known, ends[1] - ends[0]), known[1][1])
+    masses = np.unique(np.concatenate([mass for mass, _ in known]))
+    masses = masses[(masses >= -1.0) & (masses <= 2.0)]
+    quantiles = [np.interp(masses, mass, around) for mass, around in known]
+    found = []
+    for share in shares:
+        angles = (1.0 - share) * quantiles[0] + share * quantiles[1]
+        # A turn that lies within what is known: one from half a turn before the token on.
+        middle = (1.0 - share) * ends[0] + share * ends[1]
+        turns = np.floor((edges - middle) / turn + 0.5)
+        found.append(np.diff(np.interp(edges - turns * turn, angles, masses) + turns) * count)
+    return np.array(found).T
+
+
+def _slip(known: list[tuple[FloatArray, FloatArray]], moved: float) -> float:
+    """Mass by which a token seems to slip where cells do not tell where in its cluster it is.
+
+    What brings the mass closest to a rotation by as much as the token moved, in mean square.
+    """
+    from scipy.optimize import minimize_scalar
+
+    (first, before), (second, after) = known
+    count = (len(first) - 1) // 3
+    masses = (np.arange(_LEVELS) + 0.5) / _LEVELS
+    start = np.interp(masses, first, before) + moved
+
+    def cost(slip: float) -> float:
+        return float(np.sum((np.interp(masses + slip, second, after) - start) ** 2))
+
+    found = minimize_scalar(cost, bounds=(-0.5, 0.5), method="bounded", options={"xatol": 1e-7})
+    # Gaps between clusters tell it to all digits.
+    gaps, others = (mass[1:][np.diff(mass) < _EMPTY / count] for mass in (first, second))
+    if len(gaps) and len(others):
+        near = others[np.abs(others - gaps[0] - found.x).argmin()] - gaps[0]
+        if abs(near - found.x) < _NEAR:
+            return float(near)
+    return float(found.x)
+
+
+def _paths(times: FloatArray, angles: FloatArray, run: Run) -> tuple[list[FloatArray], FloatArray]:
     """Paths, or dots where nobody knows where noisy tokens went between two saves."""
-    times, angles = token_paths(run, _PATHS, _PATH_POINTS)
-    times = times / run.unit_length
     if float(run.attributes.get("diffusivity", 0.0)):
         seen = (angles + np.pi) % (2 * np.pi) - np.pi
         return [], np.stack([np.repeat(times, seen.shape[1]), seen.ravel()], axis=-1)
-    paths = []
-    for path in angles.T:
-        # The axes cut each copy at the seam.
-        first = int(np.floor((path.min() + np.pi) / (2 * np.pi)))
-        last = int(np.floor((path.max() + np.pi) / (2 * np.pi)))
-        paths += [
-            np.column_stack([times, path - 2 * np.pi * turn]) for turn in range(first, last + 1)
-        ]
-    return paths, np.zeros((0, 2))
+    return [copy for path in angles.T for copy in _copies(times, path)], np.zeros((0, 2))
+
+
+def _copies(times: FloatArray, path: FloatArray) -> list[FloatArray]:
+    """A path, (n, 2), once for each turn in which it is: the axes cut each copy at the seam."""
+    first = int(np.floor((path.min() + np.pi) / (2 * np.pi)))
+    last = int(np.floor((path.max() + np.pi) / (2 * np.pi)))
+    return [np.column_stack([times, path - 2 * np.pi * turn]) for turn in range(first, last + 1)]
 
 
 def _dashes(

@@ -14,10 +14,12 @@ from meanfield.outputs.plots.axes import (
     mark_hand_overs,
     set_time_axis,
 )
+from meanfield.outputs.plots.sphere import HALO
 from meanfield.outputs.plots.style import DENSITY_COLOURS, FAINT, set_title
 from meanfield.pictures.circle import cell_edges
 from meanfield.pictures.density import DensityPicture
 
+_WAVE = "#8fe3ff"
 # Of atoms, in points: one that holds all the mass, and the lightest.
 _ATOM_WIDTH, _THINNEST = 8.0, 0.7
 
@@ -48,12 +50,28 @@ def on_axes(picture: DensityPicture, axes: Axes) -> None:
         axes.plot(*dots, ".", color="white", markersize=2.0, alpha=0.55, scaley=False)
     lines = LineCollection(picture.paths, colors="white", linewidths=0.6, alpha=0.55)
     axes.add_collection(lines, autolim=False)
+    _crest(picture, axes)
     if picture.atoms:
         widths = np.maximum(_ATOM_WIDTH * picture.masses, _THINNEST)
         dashes = LineCollection(
             picture.atoms, colors=[colours(1.0)], linewidths=widths, capstyle="butt", zorder=2.5
         )
         axes.add_collection(dashes, autolim=False)
+
+
+def _crest(picture: DensityPicture, axes: Axes) -> None:
+    """Crest of the wave that linear theory predicts, with its name below."""
+    if picture.wave is None:
+        return
+    lines = LineCollection(
+        picture.crest, colors=[_WAVE], linewidths=1.3, linestyles=[(0, (5, 3))], zorder=2.4
+    )
+    axes.add_collection(lines, autolim=False)
+    axes.annotate(
+        rf"linear theory: mode $k = {picture.wave.order}$ turns at ${picture.wave.velocity:.3g}$",
+        (0.0, 0.0), xycoords="axes fraction", xytext=(5, 5), textcoords="offset points",
+        fontsize=7.5, color=_WAVE, zorder=6, path_effects=HALO,
+    )  # fmt: skip
 
 
 def set_angle_axis(axes: Axes) -> None:
