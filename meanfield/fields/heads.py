@@ -197,7 +197,7 @@ class HeadsInteraction:
     def of_density(self, density: ModalArray) -> HeadsField:
         """Field of a density."""
         if self.normalization == "sinkhorn":
-            return self.field([self._balanced_moments(head, density) for head in self.heads])
+            return self.field(self.balanced_moments(density))
         return self.field(density)
 
     def of_points(self, points: FloatArray, weights: FloatArray | None) -> HeadsField:
@@ -267,6 +267,10 @@ class HeadsInteraction:
             )
             for head in self.heads
         )
+
+    def balanced_moments(self, density: ModalArray) -> list[ModalArray]:
+        """Moments of w mu for a density, one array a head, each up to a factor."""
+        return [self._balanced_moments(head, density) for head in self.heads]
 
     def _balanced_moments(self, head: HeadMatrices, density: ModalArray) -> ModalArray:
         """Moments of w mu for a density, up to a factor."""

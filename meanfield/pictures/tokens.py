@@ -1,8 +1,8 @@
 """Tokens on pictures of a run: those of a particle run, or some that follow a density; atoms.
 
 Tokens of a density, and of characteristics, start at equal masses and follow the velocity that the
-stored moments give, dx / dt = v(x, t), the moments interpolated by cubic splines in time. Paths end
-where atoms take over.
+stored moments give, of Sinkhorn those of its weighted measures, dx / dt = v(x, t), the moments
+interpolated by cubic splines in time. Paths end where atoms take over.
 
 On the circle they start at quantiles. On the sphere z_i is the quantile (i + 1/2) / n of the
 marginal in z, and the longitude the quantile frac(i / golden ratio) given z, a Fibonacci lattice
@@ -12,11 +12,15 @@ they are stored.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeGuard
+
 import numpy as np
 from numpy.typing import NDArray
 
-from meanfield.arrays import FloatArray
-from meanfield.fields.felt import Felt, felt_by
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields.felt import Felt, Field, felt_by
+from meanfield.fields.heads import HeadsInteraction
 from meanfield.measures import Density, Measure
 from meanfield.pictures.circle import quantiles
 from meanfield.pictures.projections import directions
@@ -30,6 +34,8 @@ from meanfield.runs import Run
 _PATH_TOLERANCE = 1e-8
 MOST_DRAWN = 2000
 _FOLLOWED = 300
+# Saved times at which weights of Sinkhorn are found again.
+_MOST_BALANCED = 400
 _ROWS = 400
 # Far below what a picture shows.
 _TOLERANCE = 1e-6
@@ -77,12 +83,10 @@ def paths_from_moments(run: Run, felt: Felt, start: FloatArray, times: FloatArra
         If the velocity of these moments cannot be followed.
     """
     from scipy.integrate import solve_ivp
-    from scipy.interpolate import CubicSpline
 
-    covered = run.scaled_time <= times[-1]
-    moments = CubicSpline(run.scaled_time[covered], run.moments[covered, : felt.degree + 1])
+    field = _field_over_time(run, felt, int(np.sum(run.scaled_time <= times[-1])))
     solution = solve_ivp(
-        lambda t, angles: felt.field(moments(t)).velocity(angles),
+        lambda t, angles: field(t).velocity(angles),
         (times[0], times[-1]),
         start,
         method="DOP853",
@@ -98,15 +102,53 @@ def paths_from_moments(run: Run, felt: Felt, start: FloatArray, times: FloatArra
 def run_interaction(run: Run) -> Felt | None:
     """What a run's tokens feel; None where its file does not tell, a kernel of the user's own.
 
-    None also with diffusion: noisy tokens have no paths that a density knows; and with Sinkhorn:
-    its weights follow from the measure, not from moments of the degree that is stored.
+    None also with diffusion: noisy tokens have no paths that a density knows; and with Sinkhorn if
+    states were not kept or are very many: its weights follow from measures, not from the moments
+    that are stored.
     """
     try:
         problem = run.problem
     except ValueError:
         return None
-    doubly = problem.attention is not None and problem.attention.normalization == "sinkhorn"
-    return None if problem.flow.diffusivity > 0 or doubly else felt_by(problem)
+    if problem.flow.diffusivity > 0:
+        return None
+    felt = felt_by(problem)
+    if is_doubly_stochastic(felt):
+        measures = run.measures[: saves_with_a_density(run)]
+        if len(measures) > _MOST_BALANCED or any(measure is None for measure in measures):
+            return None
+    return felt
+
+
+def is_doubly_stochastic(felt: Felt) -> TypeGuard[HeadsInteraction]:
+    """Whether weights follow from the measure by Sinkhorn's scaling."""
+    return isinstance(felt, HeadsInteraction) and felt.normalization == "sinkhorn"
+
+
+def _field_over_time(run: Run, felt: Felt, count: int) -> Callable[[float], Field]:
+    """Field at any time between the first saved times, whose moments are interpolated."""
+    from scipy.interpolate import CubicSpline
+
+    space, times = run.manifold, run.scaled_time[:count]
+    if is_doubly_stochastic(felt):
+        each = CubicSpline(times, [_balanced(felt, measure) for measure in run.measures[:count]])
+        return lambda time: felt.field(list(each(time)))
+    packed = [space.resize(moments, felt.degree) for moments in run.packed_moments()[:count]]
+    moments = CubicSpline(times, np.array(packed))
+    return lambda time: felt.field(moments(time))
+
+
+def _balanced(felt: HeadsInteraction, measure: Density | Measure | None) -> ModalArray:
+    """Moments (heads, n) of the measures w mu that Sinkhorn's weights leave, each of mass 1."""
+    assert measure is not None
+    space = felt.manifold
+    if isinstance(measure, Density):
+        found = felt.balanced_moments(measure.coefficients)
+    else:
+        masses = felt.masses(measure.points, measure.mass)
+        found = [space.moments(measure.points, mass, felt.degree) for mass in masses]
+    # Factors that differ from one time to the next would bend what lies between.
+    return np.array([space.resize(each, felt.degree) / each.flat[0].real for each in found])
 
 
 def quantiles_at_start(measure: Density | Measure, count: int) -> FloatArray:
@@ -183,16 +225,14 @@ def followed(run: Run, felt: Felt, start: FloatArray, count: int | None = None) 
     What the interpolation of the moments in time costs comes on top.
     """
     from scipy.integrate import solve_ivp
-    from scipy.interpolate import CubicSpline
 
     space = run.manifold
     times = run.scaled_time[:count]
-    packed = [space.resize(moments, felt.degree) for moments in run.packed_moments()[:count]]
-    moments = CubicSpline(times, np.array(packed))
+    field = _field_over_time(run, felt, len(times))
 
     def velocity(time: float, flat: FloatArray) -> FloatArray:
         points = space.retract(space.unflattened(flat))[0]
-        return felt.field(moments(time)).velocity(points).ravel()
+        return field(time).velocity(points).ravel()
 
     solution = solve_ivp(
         velocity,

@@ -46,6 +46,7 @@ _TOP = 0.9
 # Rows of text at the top that names of lines may take.
 BELOW_LEVELS = 2
 _LEAST_TAIL = 1e-18
+_LEAST_TOP = 1e-3  # of energy and order, beside 1 of a single cluster
 # About that of the axes, in inches.
 _STAIRCASE_WIDTH = 7.8
 _SIZE = 7.5
@@ -158,6 +159,11 @@ def energy_and_order(picture: OverTime, axes: Axes, height: float = 1.3) -> None
     ends = [(float(order.order[-1]), "order $R$", ORDER)]
     if np.isfinite(energy.energy).any():
         ends.insert(0, (float(energy.energy[-1]), "energy $E$", ENERGY))
+    else:
+        axes.annotate(
+            "no energy", (1.0, 1.0), xycoords="axes fraction", xytext=(-6, -2), va="top",
+            textcoords="offset points", ha="right", fontsize=7.5, color=MUTED,
+        )  # fmt: skip
     axes.set_ylabel("energy, order" if energy.repulsive else "relative to\none cluster")
     label_ends(axes, ends, height=height)
 
@@ -193,6 +199,8 @@ def level_lines(picture: EnergyPicture, axes: Axes) -> None:
     curves = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
     # An energy that there is not is NaN at all times.
     top = max(float(np.nanmax(curve)) for curve in curves if np.isfinite(curve).any())
+    # Rounding that fills the axes would look like growth.
+    top = max(top, _LEAST_TOP)
     levels = picture.levels
     above = [level for level in levels.values() if top <= level <= 1.35 * top]
     top = 1.06 * max([top, *above])
