@@ -58,8 +58,8 @@ class CirclePanel:
         Given, in the unit of the run.
     density : ndarray, shape (cells,)
         Given. Mean density in equal cells from -pi on.
-    tokens : ndarray, shape (n,)
-        Given. Angles of tokens where they are few.
+    tokens, masses : ndarray, shape (n,)
+        Given. Angles and masses of tokens where they are few: these are drawn, no density.
     angles : ndarray, shape (n,)
         Given. Increasing, within [-pi, pi].
     velocity : ndarray, shape (n,)
@@ -77,6 +77,7 @@ class CirclePanel:
     time: float
     density: FloatArray
     tokens: FloatArray
+    masses: FloatArray
     angles: FloatArray
     velocity: FloatArray
     heads: FloatArray
@@ -249,16 +250,17 @@ def _circle_panel(run: Run, problem: Problem, index: int) -> CirclePanel:
         heads, total = 0.0 * heads, 0.0 * total
     else:
         zeros, stable = _zeros(problem, measure, angles, total)
-    tokens, cells = np.zeros(0), _CELLS
+    tokens, masses, cells = np.zeros(0), np.zeros(0), _CELLS
     if isinstance(measure, Measure) and not is_smooth(run, index):
-        few = len(measure.points) <= _FEW_TOKENS
-        tokens = wrapped(measure.points) if few else tokens
+        if len(measure.points) <= _FEW_TOKENS:
+            tokens, masses = wrapped(measure.points), measure.mass
         of_one = len(measure.points) / _TOKENS_PER_CELL
         cells = 2 * int(np.clip(of_one, _FEWEST_CELLS, _CELLS) // 2)
     return CirclePanel(
         float(run.time[index]),
         np.maximum(cell_means(measure, cells), 0.0),
         tokens,
+        masses,
         angles,
         total,
         heads if len(heads) > 1 else heads[:0],

@@ -160,10 +160,7 @@ def energy_and_order(picture: OverTime, axes: Axes, height: float = 1.3) -> None
     if np.isfinite(energy.energy).any():
         ends.insert(0, (float(energy.energy[-1]), "energy $E$", ENERGY))
     else:
-        axes.annotate(
-            "no energy", (1.0, 1.0), xycoords="axes fraction", xytext=(-6, -2), va="top",
-            textcoords="offset points", ha="right", fontsize=7.5, color=MUTED,
-        )  # fmt: skip
+        ends.append((0.0, "no energy", MUTED))
     axes.set_ylabel("energy, order" if energy.repulsive else "relative to\none cluster")
     label_ends(axes, ends, height=height)
 

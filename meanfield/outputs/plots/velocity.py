@@ -49,10 +49,11 @@ def draw_velocity(picture: VelocityPicture, axes: Axes) -> None:
 
 def _draw_circles(picture: VelocityPicture, axes: Axes) -> None:
     panels = [panel for panel in picture.panels if isinstance(panel, CirclePanel)]
-    several = any(len(panel.heads) for panel in panels)
-    zeros = any(len(panel.zeros) for panel in panels)
     notes = [picture.note] if picture.note else []
-    if zeros:
+    count = len(panels[0].heads)
+    if count > _NAMED:
+        notes.append(f"grey: each of {count} heads")
+    if any(len(panel.zeros) for panel in panels):
         notes.append("zeros: filled stable, open unstable")
     set_note(axes, picture.frame, ",  ".join(notes))
 
@@ -63,7 +64,7 @@ def _draw_circles(picture: VelocityPicture, axes: Axes) -> None:
         _density(above, panel, label=k == 0)
         _arrows(axes.inset_axes((left, _ARROWS[0], wide, _ARROWS[1])), panel)
         below = axes.inset_axes((left, _VELOCITY[0], wide, _VELOCITY[1]))
-        _curves(below, panel, names=several and k == len(panels) - 1)
+        _curves(below, panel, names=k == len(panels) - 1)
         if k == 0:
             below.set_ylabel(r"velocity $\dot\theta$")
         below.set_xlabel(r"angle $\theta$ (rad)")
@@ -77,18 +78,18 @@ def _draw_circles(picture: VelocityPicture, axes: Axes) -> None:
 
 
 def _density(axes: Axes, panel: CirclePanel, *, label: bool) -> None:
-    edges = cell_edges(len(panel.density))
-    axes.stairs(panel.density, edges, color=MUTED, alpha=0.25, fill=True)
-    axes.stairs(panel.density, edges, color=MUTED, linewidth=0.9)
-    axes.plot(
-        panel.tokens, np.zeros(len(panel.tokens)), "o", color=INK, markersize=3.0, clip_on=False,
-        zorder=4,
-    )  # fmt: skip
+    few = len(panel.tokens) > 0
+    if few:
+        axes.vlines(panel.tokens, 0.0, panel.masses, color=MUTED, linewidth=2.0, clip_on=False)
+    else:
+        edges = cell_edges(len(panel.density))
+        axes.stairs(panel.density, edges, color=MUTED, alpha=0.25, fill=True)
+        axes.stairs(panel.density, edges, color=MUTED, linewidth=0.9)
     _angles(axes, labels=False)
-    axes.set_ylim(0.0, 1.08 * float(panel.density.max()))
+    axes.set_ylim(0.0, 1.08 * float((panel.masses if few else panel.density).max()))
     axes.locator_params(axis="y", nbins=3)
     if label:
-        axes.set_ylabel("density $f$")
+        axes.set_ylabel("mass" if few else "density $f$")
 
 
 def _arrows(axes: Axes, panel: CirclePanel) -> None:
