@@ -143,4 +143,4 @@ def test_compare_and_ensemble(heads: Path, capsys: pytest.CaptureFixture[str]) -
     assert told["growth_rate_max"] is None and told["onset_times"] == [None, None]
     assert np.all(np.array(told["mean_distance"]) > 0)
     assert main(["plot", told["output"]]) == 0
-    assert "the attention has heads" in refusal(capsys, "ensemble", heads, "--workers", "1")
+    assert "heads move uniform itself" in refusal(capsys, "ensemble", heads, "--workers", "1")

@@ -79,6 +79,8 @@ def test_heads_that_are_not_known_are_told() -> None:
     with pytest.raises(ValueError, match="no transition: .* with these heads"):
         critical_degree(repelled)
     turned = doubly_stochastic(1, 9.0, mf.Head(score=[1.0, -1.0]))
-    for asked in (mf.switching_thresholds, mf.dominant_degree, mf.growth_rate_max):
+    with pytest.raises(ValueError, match="heads move uniform itself"):
+        mf.growth_rate_max(turned)
+    for asked in (mf.switching_thresholds, mf.dominant_degree):
         with pytest.raises(ValueError, match=r"the attention has heads: mf.linear_operator"):
             asked(turned)

@@ -189,8 +189,8 @@ MUTATIONS = [
     Mutation(
         "paper time is scaled the wrong way",
         "theory/time_units.py",
-        "np.exp(-zonal.kernel.log_scale)",
-        "np.exp(zonal.kernel.log_scale)",
+        "np.exp(-problem.log_scale)",
+        "np.exp(problem.log_scale)",
         HERE + "test_reference_trajectories.py::test_asymmetric_run_equals_the_table",
     ),
 ]
