@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.pictures.circle import cell_edges, cell_means
 from meanfield.pictures.projections import Mollweide
 from meanfield.pictures.velocity import LONGEST, velocities, velocity_picture
 from meanfield.runs import Run
@@ -115,3 +116,25 @@ def test_figure_names_heads_and_their_score() -> None:
     assert axes.get_title(loc="left") == r"circle,  2 heads,  softmax,  $\beta |B| = 4.2$"
     texts = {text.get_text() for inset in axes.child_axes for text in inset.texts}
     assert {"head 1", "head 2", "sum"} <= texts
+
+
+def test_very_many_points_move_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond what pairs can sum, series of moments say what each head does."""
+    heads = [mf.Head(score=[1.0, -0.5], value=[[0.3, -1.0], [1.0, 0.3]]), mf.Head(beta=1.0)]
+    law = mf.perturbed_uniform([[1, 0.2, 0.1], [2, 0.0, 0.1]])
+    problem = mf.Problem(CIRCLE, mf.Attention(heads, beta=2.0), initial=law)
+    places = np.linspace(-3.0, 3.0, 7)
+    pairs = velocities(problem, law.build(CIRCLE), places)
+    monkeypatch.setattr("meanfield.pictures.velocity._MOST_PAIRS", 0)
+    assert velocities(problem, law.build(CIRCLE), places) == pytest.approx(pairs, abs=1e-13)
+
+
+def test_nodes_that_fold_leave_clusters_where_they_are() -> None:
+    """Nodes of no mass that overtook a cluster at 2 would take its image with them."""
+    points = np.repeat([0.0, 0.0, 2.0, 2.0 * np.pi], 16)
+    mass = np.where(np.repeat([True, False, True, False], 16), 1.0, 1e-14)
+    points[16:32] = np.linspace(0.0, 2.3, 16)
+    measure = mf.Measure(CIRCLE, points, mass / mass.sum(), cell_order=16)
+    means = cell_means(measure, 720)
+    shares = [means[np.abs(cell_edges(720)[:-1] - angle) < 0.05].sum() / 720 for angle in (0, 2)]
+    assert shares == pytest.approx([0.5, 0.5], abs=1e-12)
