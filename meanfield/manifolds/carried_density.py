@@ -30,6 +30,8 @@ _NEWTON = 8
 _FINE = 64
 # Points at which polynomials are evaluated together: 100 coefficients each on the sphere.
 _BLOCK = 20_000
+# Least weight of a panel, of the heaviest, where panels are put in order.
+_NO_MASS = 1e-12
 # Nearest nodes whose cells are looked at for a point, and how far beyond its edge a cell may be
 # asked: images of neighbours leave gaps of the size of what they do not resolve.
 _NEAREST, _BEYOND = 24, 1e-3
@@ -88,7 +90,8 @@ class PanelImages:
         places, below = self.curve.reshape(2, -1)
         inside, turns = self._inside(angles)
         # The gap between the last panel and the first is one of rounding.
-        places = np.append(np.maximum.accumulate(places), places[0] + _FULL_TURN)
+        weights = np.repeat(self.heights[:, 0], self.curve.shape[2])
+        places = np.append(_unfolded(places, weights), places[0] + _FULL_TURN)
         return np.asarray(turns + np.interp(inside, places, np.append(below, 1.0)))
 
     def _inside(self, angles: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -99,7 +102,7 @@ class PanelImages:
     def _found(self, angles: FloatArray) -> tuple[IntArray, FloatArray]:
         """Panel of each angle, and where in it: Newton's method between bounds that close in."""
         inside, _ = self._inside(angles)
-        starts = np.maximum.accumulate(self.curve[0, :, 0])
+        starts = _unfolded(self.curve[0, :, 0], self.heights[:, 0])
         panel = np.maximum(np.searchsorted(starts, inside, side="right") - 1, 0)
         curve = self.curve[0, panel]
         at = np.clip((curve < inside[:, None]).sum(axis=1) - 1, 0, _FINE - 1)
@@ -231,6 +234,19 @@ def _integrals(coefficients: FloatArray) -> FloatArray:
 def _polynomials(places: FloatArray, count: int) -> FloatArray:
     """P_0 ... P_{count - 1} at places, (m, count)."""
     return np.asarray(np.polynomial.legendre.legvander(places, count - 1))
+
+
+def _unfolded(angles: FloatArray, masses: FloatArray) -> FloatArray:
+    """Angles that increase, nearest to given ones where mass is.
+
+    Where next to no mass is, errors may have folded them; heavy panels stay where they are.
+    """
+    if np.all(np.diff(angles) >= 0.0):
+        return angles
+    from scipy.optimize import isotonic_regression
+
+    weights = np.maximum(masses, _NO_MASS * masses.max())
+    return np.asarray(isotonic_regression(angles, weights=weights).x)
 
 
 def _quotient(height: FloatArray, stretch: FloatArray) -> FloatArray:

@@ -46,8 +46,7 @@ def cell_means(measure: Density | Measure, count: int) -> FloatArray:
     if isinstance(measure, Measure) and measure.cell_order:
         images = measure.cells
         assert isinstance(images, PanelImages)  # on the circle
-        if _folded(images) < 2.0 * np.pi / count:
-            return np.asarray(np.diff(images.mass_below(cell_edges(count))) * count)
+        return np.asarray(np.diff(images.mass_below(cell_edges(count))) * count)
     if isinstance(measure, Measure):
         cell = np.floor((measure.points / (2 * np.pi) + 0.5) * count).astype(np.int64) % count
         return np.asarray(np.bincount(cell, measure.mass, minlength=count) * count)
@@ -58,16 +57,6 @@ def cell_means(measure: Density | Measure, count: int) -> FloatArray:
     refinement = 2 * (measure.max_degree + 1) // count + 1
     nodal = scipy.fft.irfft(means, refinement * count, norm="forward")
     return np.asarray(nodal[::refinement])
-
-
-def _folded(images: PanelImages) -> float:
-    """How far nodes stand behind ones that are before them.
-
-    Nodes of next to no mass may do so between clusters, and would shift those: each cell then has
-    the nodes that are in it.
-    """
-    places = images.curve[0].ravel()
-    return float((np.maximum.accumulate(places) - places).max())
 
 
 def quantiles(measure: Density | Measure, count: int) -> FloatArray:

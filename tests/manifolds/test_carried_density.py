@@ -7,7 +7,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.manifolds.carried_density import images_of_cells
+from meanfield.manifolds.carried_density import PanelImages, images_of_cells
 from meanfield.manifolds.label_cells import label_cells
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
@@ -71,3 +71,15 @@ def test_characteristics_have_the_density_of_the_density(
     )
     at = space.random_points(300, np.random.default_rng(1))
     assert nodes(at) == pytest.approx(modes(at), abs=tolerance)
+
+
+def test_light_panels_that_fold_leave_heavy_ones_where_they_are() -> None:
+    """A cluster would stand where nodes of no mass have gone past it."""
+    order = 8
+    x, weights = np.polynomial.legendre.leggauss(order)
+    middles, masses = np.array([0.0, 2.2, 1.6, 4.0]), np.array([0.5, 1e-14, 0.5, 1e-14])
+    angles = (middles[:, None] + 0.1 * x).ravel()
+    images = PanelImages(angles, (masses[:, None] * weights / 2).ravel() / masses.sum(), order)
+    edges = np.array([-0.2, 0.2, 1.4, 1.8, 5.5])
+    assert np.allclose(np.diff(images.mass_below(edges)), [0.5, 0.0, 0.5, 0.0], atol=1e-12)
+    assert np.allclose(images.density(np.array([0.0, 1.6])), 0.5 * np.pi / 0.1, rtol=1e-9)
