@@ -39,9 +39,9 @@ def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
     """One matrix for the series of all heads, and one compiled call."""
     if felt.normalization == "sinkhorn":
         return _balanced_transport(felt, max_degree)
-    sizes, normalized = product_sizes(max_degree), felt.normalized
     degree, matrix = heads.stacked(cast(Sequence[heads.CircleHead], felt.tables))
     shape, rows = matrix.shape[:2], matrix.reshape(-1, matrix.shape[-1])
+    sizes, normalized = product_sizes(max_degree, matrix.shape[2] // 2 - 1), felt.normalized
 
     def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
         density = np.asarray(density, complex)
@@ -56,7 +56,8 @@ def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
 
 def _balanced_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
     """Doubly stochastic heads: each has moments of its own."""
-    sizes = product_sizes(max_degree)
+    tables = cast(Sequence[heads.CircleHead], felt.tables)
+    sizes = product_sizes(max_degree, max(table.out_degree for table in tables))
 
     def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
         density = np.asarray(density, complex)
@@ -96,9 +97,15 @@ def few_points(degree: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def product_sizes(max_degree: int) -> npt.NDArray[np.int64]:
-    """Sizes free of aliasing for velocities of degree 64, 128, ..., at least max_degree."""
+def product_sizes(max_degree: int, reach: int = 0) -> npt.NDArray[np.int64]:
+    """Sizes free of aliasing for velocities of degree 64, 128, ..., at least max_degree.
+
+    The last also holds series up to degree `reach`, as those of heads may be longer.
+    """
     degrees = [_LEAST_VELOCITY_DEGREE]
     while degrees[-1] < max_degree:
         degrees.append(2 * degrees[-1])
-    return np.array([alias_free_size(max_degree, degree) for degree in degrees])
+    sizes = [alias_free_size(max_degree, degree) for degree in degrees]
+    if reach > degrees[-1]:
+        sizes.append(alias_free_size(reach, reach))
+    return np.array(sizes)
