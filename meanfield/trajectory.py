@@ -284,7 +284,9 @@ class _Evolution:
         return len(events)
 
     def _moves(self, step: float) -> bool:
-        return step * contraction_rate(self._problem) > _VANISHED
+        rate = contraction_rate(self._problem)
+        # Without a velocity, of heads without value, steps are those of noise alone.
+        return rate == 0.0 or step * rate > _VANISHED
 
     def _watched(self, rhs: RightHandSide) -> RightHandSide:
         """Right-hand side on the stepper's clock, of one in time."""

@@ -206,7 +206,9 @@ def _from_particles(
         return None
     # Tokens still on their way to a cluster are no clusters yet, unless they hardly move.
     if groups.mass[groups.met].sum() < 0.5:
-        moved = here.largest_step(time, state) * np.abs(here.rhs(time, state)).max()
+        fastest = np.abs(here.rhs(time, state)).max()
+        # Where nothing moves steps have no bound.
+        moved = here.largest_step(time, state) * fastest if fastest else 0.0
         if moved > _AT_REST * cluster_radius(problem.beta):
             return None
     points, weights, _ = gathered(measure, groups)

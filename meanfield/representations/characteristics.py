@@ -36,6 +36,7 @@ from meanfield.representations.step_limits import (
     check_no_diffusion,
     contraction_rate,
     linear_rate,
+    longest,
     lost_digits,
 )
 
@@ -149,11 +150,11 @@ class CharacteristicsRepresentation:
 
     def largest_step(self, time: float, state: State) -> float:
         """Stability limit of nodes that have met; near uniform, a share of the growth time."""
-        stable = STABLE / self.contraction
+        stable = longest(STABLE, self.contraction)
         sizes = self.problem.space.sizes_by_degree(self.moments(state, self.interaction.degree))
         if sizes[1:].max() > _NEAR_UNIFORM:
             return stable
-        return min(stable, LINEAR / self.linear_rate)
+        return min(stable, longest(LINEAR, self.linear_rate))
 
     def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
         """Cells split where they begin to be too coarse; joined where nothing is left in them."""

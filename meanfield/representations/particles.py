@@ -30,6 +30,7 @@ from meanfield.representations.step_limits import (
     check_movable,
     check_step,
     contraction_rate,
+    longest,
     lost_digits,
 )
 from meanfield.sampling import sample_tokens
@@ -125,7 +126,7 @@ class ParticleRepresentation:
         Without it the error control rides on that limit, and lets them drift apart by a
         multiple of the tolerance.
         """
-        return STABLE / self.contraction
+        return longest(STABLE, self.contraction)
 
     def adapt(self, time: float, state: State) -> None:
         """Tokens stay tokens."""

@@ -75,6 +75,19 @@ def linear_rate(problem: Problem) -> float:
     return float(np.abs(growth_rates(problem, problem.kernel_degree)).max())
 
 
+def longest(share: float, rate: float) -> float:
+    """Time in which a share of something happens at a rate; infinite where nothing does.
+
+    Heads without value move nothing.
+
+    Examples
+    --------
+    >>> longest(5.0, 2.0), longest(5.0, 0.0)
+    (2.5, inf)
+    """
+    return share / rate if rate > 0.0 else np.inf
+
+
 def check_movable(problem: Problem) -> None:
     """Refuse problems whose measures nothing here can move.
 
@@ -145,9 +158,9 @@ def check_step(problem: Problem, step: float | None) -> None:
         raise ValueError(
             f"step = {step:g} is for particles with noise; without, they choose their own steps."
         )
-    if step is not None and step > (longest := _MIDPOINT / contraction_rate(problem)):
+    if step is not None and step > (most := longest(_MIDPOINT, contraction_rate(problem))):
         raise ValueError(
-            f"step = {step:g} in scaled time is too long for the drift: take at most {longest:g}."
+            f"step = {step:g} in scaled time is too long for the drift: take at most {most:g}."
         )
 
 
