@@ -264,14 +264,12 @@ def test_sharp_scores_that_prefer_directions_of_the_sphere(verified: Callable) -
     verified("independent methods", "sharp anisotropic heads, sphere", error, 4e-12)
 
 
-def test_too_many_tokens_without_z_are_refused() -> None:
-    """20,000 tokens that all lose Z would fly off; their run ends with the reason."""
-    rng = np.random.default_rng(5)
-    angles = 0.05 * rng.normal(size=20_000)
-    away = mf.Attention([mf.Head(score=-1.0, value=V1)], beta=25.0)
-    problem = mf.Problem(CIRCLE, away, initial=mf.from_points(angles))
-    with pytest.raises(mf.SimulationError, match="digits of Z are lost.*at most 10000 tokens"):
-        mf.simulate(problem, 0.1, save=2, representation="particles")
+@pytest.mark.slow
+def test_many_tokens_that_look_away(verified: Callable) -> None:
+    """Of 20,000 tokens all lose Z: neither series nor all pairs move them."""
+    points = 0.05 * np.random.default_rng(5).normal(size=20_000)
+    error = moved(CIRCLE, [(-np.eye(2), V1)], 25.0, points, None)
+    verified("independent methods", "many tokens that look away, circle", error, 1e-10)
 
 
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
@@ -294,10 +292,4 @@ def test_series_longer_than_a_density(normalization: str, verified: Callable) ->
 def test_tables_end_where_rounding_begins(normalization: str) -> None:
     """At beta |B| = 300 rounding was kept up to degree 2,601, of 143 that there are."""
     _, felt = interaction(CIRCLE, [(B1 / np.linalg.norm(B1, 2), V1)], 300.0, normalization)
-    assert felt.tables[0].fields(CIRCLE.from_modes([]))[0][0].size < 200
-
-
-def test_scores_beyond_numbers_are_refused() -> None:
-    """Series that overflow would be not a number, and no token know why."""
-    with pytest.raises(ValueError, match="from 30 to 3000 is too sharp for series"):
-        interaction(CIRCLE, [(np.diag([1.0, 0.01]), V1)], 3000.0, "softmax")[1].tables
+    assert felt.tables[0].fields(CIRCLE.from_modes([]))[0][0].size < 300

@@ -85,10 +85,10 @@ def test_many_heads_add_up(space: mf.Circle | mf.Sphere) -> None:
 
 
 def test_sharp_heads_of_few_tokens() -> None:
-    """At beta |B| = 1e4 every token sees one other: v = P_x V y, y the best seen."""
+    """At beta |B| = 5e3 every token sees one other: v = P_x V y, y the best seen."""
     space = CIRCLE
     score, value = MATRICES[space.name]
-    of = mf.Attention([mf.Head(score=score, value=value)], beta=1e4)
+    of = mf.Attention([mf.Head(score=score, value=value)], beta=5e3)
     law = mf.from_points(POINTS[space.name])
     problem = mf.Problem(space, of, initial=law)
     told = mf.simulate(problem, 1e-5, save=2, representation="particles")

@@ -49,6 +49,11 @@ class CircleHead:
     scale: RowScale
     matrix: FloatArray
 
+    @property
+    def out_degree(self) -> int:
+        """Of the series."""
+        return int(self.matrix.shape[1] // 2 - 1)
+
     def fields(self, moments: ComplexArray) -> tuple[tuple[ComplexArray, ...], ComplexArray | None]:
         """Coefficients of e^{-c} N, and of e^{-c} G where it divides."""
         felt = resized(moments, self.degree).view(np.float64)
