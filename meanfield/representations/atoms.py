@@ -255,7 +255,7 @@ def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> 
             "representation 'atoms' needs points, got an initial density. Use 'auto', which turns "
             "it into atoms once clusters have formed."
         )
-    check_movable(problem)
+    check_movable(problem, measure)
     groups = groups_of(problem, measure, SAME)
     points, weights, _ = gathered(measure, groups)
     notes = [

@@ -10,7 +10,7 @@ from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.automatic import carriers
 from meanfield.representations.options import Options
-from meanfield.representations.step_limits import contraction_rate
+from meanfield.representations.step_limits import check_movable, contraction_rate
 
 # Rounding of div v of uniform, by the size of v: degrees of the tables times that of doubles.
 _STILL = 1e-12
@@ -71,6 +71,8 @@ def uniform_is_stationary(problem: Problem) -> bool:
     """
     if problem.attention is None:
         return True
+    # Before tables are made that would be too large.
+    check_movable(problem)
     space, degree = problem.space, problem.kernel_degree
     uniform = space.resize(space.from_modes([]), degree)
     change = transport(felt_by(problem), degree)(uniform, False)

@@ -180,7 +180,7 @@ def particles(
         If a density comes without a number of tokens, noise without a step or a step without
         noise, or the problem is not movable.
     """
-    check_movable(problem)
+    check_movable(problem, measure)
     if isinstance(measure, Measure):
         points, weights = measure.points, measure.weights
         return ParticleRepresentation(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanfield.fields.engines import few_points
 from meanfield.fields.positive_sums import MOST_PAIRED_NODES
 from meanfield.flows import Flow
+from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.theory.stability import growth_rates
 
@@ -88,8 +90,10 @@ def longest(share: float, rate: float) -> float:
     return share / rate if rate > 0.0 else np.inf
 
 
-def check_movable(problem: Problem) -> None:
+def check_movable(problem: Problem, measure: Density | Measure | None = None) -> None:
     """Refuse problems whose measures nothing here can move.
+
+    Few given points need no tables of heads, which would be too large: they are summed over pairs.
 
     Raises
     ------
@@ -98,7 +102,9 @@ def check_movable(problem: Problem) -> None:
     """
     check_range(problem.flow)
     largest = problem.space.largest_degree
-    if problem.attention is not None:
+    few = few_points(problem.space, problem.kernel_degree)
+    paired = isinstance(measure, Measure) and len(measure.points) < few
+    if problem.attention is not None and not paired:
         largest = min(largest, MOST_FELT[problem.space.name])
     if problem.kernel_degree > largest:
         raise ValueError(
