@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.attention import Attention
+from meanfield.attention import Attention, HeadMatrices, Normalization
 from meanfield.checks import checked, made
 from meanfield.flows import SA, USA, Flow
 from meanfield.initial import InitialLaw, Sampled, uniform
@@ -249,6 +249,39 @@ class Problem:
     def attention(self) -> Attention | None:
         """Its attention where that has matrices, None where it is a kernel."""
         return self.kernel if isinstance(self.kernel, Attention) else None
+
+    @property
+    def heads(self) -> tuple[HeadMatrices, ...] | None:
+        """Heads of its attention; of the built-in kernels the one that they are, None of others.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> (head,) = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(strength=-1.0)).heads
+        >>> head.multiples
+        (3.0, -1.0)
+        """
+        if isinstance(self.kernel, Attention):
+            return self.kernel.matrices(self._d)
+        beta = self.kernel.log_slope
+        if beta is None:
+            return None
+        one = np.eye(self._d)
+        return (HeadMatrices(beta * one, self.flow.strength * one),)
+
+    @property
+    def normalization(self) -> Normalization:
+        """How weights are normalised, whether a kernel or heads make them.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> mf.Problem(mf.Circle(), mf.linear(), mf.SA).normalization
+        'softmax'
+        """
+        if isinstance(self.kernel, Attention):
+            return self.kernel.normalization
+        return "softmax" if self.flow.normalized else "none"
 
     @property
     def zonal(self) -> ZonalProblem:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.attention import Normalization
 from meanfield.checks import checked
 from meanfield.events import Event
 from meanfield.manifolds import MANIFOLDS, Manifold
@@ -373,7 +372,7 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "manifold": problem.manifold.name,
         "kernel": "exponential" if of else problem.zonal.kernel.name,
         "heads": len(of.heads) if of else 0,
-        "normalization": normalization(problem),
+        "normalization": problem.normalization,
         "beta": problem.beta,
         "normalized": problem.flow.normalized,
         "strength": problem.flow.strength,
@@ -382,20 +381,6 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "growth_rate_max": growth_rate_max(problem) if problem.is_isotropic else math.nan,
         "initial": problem.initial.name,
     }
-
-
-def normalization(problem: Problem) -> Normalization:
-    """How a problem normalises weights, whether a kernel or heads make them.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> normalization(mf.Problem(mf.Circle(), mf.linear(), mf.SA))
-    'softmax'
-    """
-    if problem.attention is not None:
-        return problem.attention.normalization
-    return "softmax" if problem.flow.normalized else "none"
 
 
 def known_rates(problem: Problem) -> FloatArray:

@@ -22,7 +22,7 @@ from meanfield.representations import Representation, hand_over_rule, represent
 from meanfield.representations.automatic import carriers, hands_over, largest_degree
 from meanfield.representations.effects import STATIONARY, is_stationary
 from meanfield.representations.options import usual_degree
-from meanfield.runs import NO_RATES, normalization
+from meanfield.runs import NO_RATES
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 from meanfield.trajectory import trajectory
 
@@ -102,7 +102,7 @@ def _memory(config: Config, representation: Representation) -> str:
 
 def _attention(problem: Problem) -> str:
     """What the weights are: how many heads, how normalised, how sharp."""
-    how, of = normalization(problem), problem.attention
+    how, of = problem.normalization, problem.attention
     if of is None:
         return f"one head of numbers, a kernel; normalization {how}"
     heads = "1 head" if len(of.heads) == 1 else f"{len(of.heads)} heads"

@@ -21,7 +21,6 @@ from meanfield.problem import Problem
 from meanfield.runs import (
     NO_RATES,
     Run,
-    normalization,
     problem_attributes,
 )
 from meanfield.stationary.states import StationaryState
@@ -98,7 +97,7 @@ def _problem(problem: Problem) -> Pairs:
         if len(of.heads) > _MOST_HEADS:
             yield "heads", f"{len(of.heads)} in all"
         yield "beta", f"{problem.beta:g}, the largest beta |B|_2 of the heads"
-    yield "flow", _FLOWS[normalization(problem)]
+    yield "flow", _FLOWS[problem.normalization]
     if flow.strength != 1.0:
         yield "strength", flow.strength
     yield "diffusivity", f"{flow.diffusivity:g} (scaled time)" if flow.diffusivity else "0"

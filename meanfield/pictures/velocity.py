@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
-from meanfield.attention import HeadMatrices
 from meanfield.fields.felt import felt_by
-from meanfield.fields.head_pairs import pair_velocity
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.measures import Density, Measure
 from meanfield.pictures.circle import cell_means, wrapped
@@ -166,44 +164,18 @@ def velocity_picture(run: Run) -> VelocityPicture:
     return VelocityPicture(frame(run), maps, colours, note)
 
 
-def matrices(problem: Problem) -> tuple[HeadMatrices, ...] | None:
-    """Heads of a problem; of the built-in kernels the one that they are. None of others.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> (head,) = matrices(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(strength=-1.0)))
-    >>> head.multiples
-    (3.0, -1.0)
-    """
-    d = problem.space.dimension + 1
-    if problem.attention is not None:
-        return problem.attention.matrices(d)
-    beta = problem.zonal.kernel.log_slope
-    if beta is None:
-        return None
-    return (HeadMatrices(beta * np.eye(d), problem.flow.strength * np.eye(d)),)
-
-
 def velocities(problem: Problem, measure: Density | Measure, places: FloatArray) -> FloatArray:
     """Velocity of each head at places, in the field of a measure: (heads, n), or (heads, n, 3).
 
     Of a kernel of the user's own, and of very many points, by the series of the moments.
     """
-    heads, space = matrices(problem), problem.space
+    heads = problem.heads
     points, masses = _points(measure, problem.moment_degree)
     if heads is None or len(points) * len(places) > _MOST_PAIRS:
         return _series(problem, measure, places)
-    each = (masses,) * len(heads)
-    if problem.attention is not None:
-        each = heads_interaction(problem).masses(points, masses)
-    scale = None if problem.flow.normalized else problem.log_scale
-    return np.array(
-        [
-            pair_velocity(space, (head,), (own,), points, scale, places)
-            for head, own in zip(heads, each, strict=True)
-        ]
-    )
+    felt = heads_interaction(problem)
+    each = [replace(felt, heads=(head,)) for head in heads]
+    return np.array([one.pair_velocity(points, masses, places) for one in each])
 
 
 def _series(problem: Problem, measure: Density | Measure, places: FloatArray) -> FloatArray:
@@ -234,7 +206,7 @@ def _points(measure: Density | Measure, degree: int) -> tuple[FloatArray, FloatA
 
 def _at_rest(problem: Problem, total: FloatArray) -> bool:
     """Whether nothing moves but by rounding."""
-    heads = matrices(problem)
+    heads = problem.heads
     allowed = 1.0 if heads is None else sum(np.linalg.norm(head.value, 2) for head in heads)
     return bool(np.abs(total).max() <= _AT_REST * allowed)
 

@@ -20,7 +20,12 @@ from meanfield.events import Event
 from meanfield.fields.felt import Felt, Field, felt_by
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.lost_digits import lost_share_at, sees_far
-from meanfield.fields.positive_sums import mean_velocity, noise_share, sums_pairs, velocity
+from meanfield.fields.positive_sums import (
+    noise_share,
+    sums_pairs,
+    velocity,
+    velocity_and_divergence,
+)
 from meanfield.fields.tokens import dissipation
 from meanfield.integrators import Stepper
 from meanfield.manifolds.label_cells import LabelCells, cells_of
@@ -118,14 +123,9 @@ class CharacteristicsRepresentation:
         On the sphere d x/dt = |x| v(x / |x|), as for particles.
         """
         points, lengths = self._retracted(state)
-        felt = self.interaction
-        if sums_pairs(self.problem, len(points)):
-            if isinstance(felt, HeadsInteraction):
-                velocity, divergence = felt.pair_velocity_and_divergence(points, self.masses)
-            else:
-                velocity, divergence = mean_velocity(self.problem, points, self.masses)
-        else:
-            velocity, divergence = self._field(points).velocity_and_divergence(points)
+        velocity, divergence = velocity_and_divergence(
+            self.problem, self.interaction, points, self.masses
+        )
         velocity *= self.problem.space.per_point(lengths)
         divergence *= self.scale
         return np.concatenate([velocity.ravel(), divergence])
