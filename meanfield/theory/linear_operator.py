@@ -33,6 +33,7 @@ import numpy.typing as npt
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.checks import at_least, checked
 from meanfield.compute.threads import one_blas_thread
+from meanfield.fields.sinkhorn import scaling
 from meanfield.kernels import exponential, linear
 from meanfield.manifolds import MANIFOLDS
 from meanfield.manifolds.coordinates import Coordinates, coordinates
@@ -62,9 +63,6 @@ _MEMORY = 2e9
 _HEARD = 1e-12
 # Weights between two grids are made so many at a time.
 _BLOCK = 4_000_000
-# Sweeps of Sinkhorn before Newton, and Newton's steps.
-_SWEEPS, _STEPS = 100, 30
-_SCALED = 1e-13
 
 Weights = Callable[[FloatArray, FloatArray], FloatArray]
 """Weights (n, m) of points (n, d) for points (m, d)."""
@@ -338,11 +336,10 @@ def linear_operator(
     Raises
     ------
     ValueError
-        If the degree is below 1, tables would not fit in memory, or the density lives on another
-        manifold.
+        If the degree is below 1, tables would not fit in memory, the density lives on another
+        manifold, or doubly stochastic weights are not found.
     RuntimeError
-        If the leading eigenvalue does not converge up to the largest degree, or the scaling of
-        doubly stochastic weights does not.
+        If the leading eigenvalue does not converge up to the largest degree.
 
     See Also
     --------
@@ -731,34 +728,14 @@ def _rescaled(head: _Head, nodes: _Nodes) -> tuple[FloatArray, FloatArray]:
     Doubly stochastic weights are u k w: with these masses a softmax of k is what they are.
     """
     kernel, f = head.weights(nodes.points, nodes.points), nodes.density
-    w = _scaling(kernel, f)
-    u = 1.0 / (kernel @ (f * w))
+    found = scaling(
+        lambda w: np.asarray(kernel @ (f * w)), f, lambda u: np.asarray((f * u) @ kernel)
+    )
+    w, u = np.exp(found.log_w), np.exp(found.log_u)
     both = u[:, None] * kernel * w  # mean 1 over either argument
     perturbations = nodes.grid.weights[:, None] * nodes.basis
     given = both.T @ (f[:, None] * (both @ perturbations)) - both.T @ perturbations
-    change = np.linalg.solve(_scaling_matrix(both, f), given)
+    # 1 - P^T f P f, and the mean: a constant factor of w is free.
+    solved = np.eye(len(f)) - both.T @ (f[:, None] * both * f) + f
+    change = np.linalg.solve(solved, given)
     return f * w, w[:, None] * (perturbations + f[:, None] * change)
-
-
-def _scaling_matrix(both: FloatArray, f: FloatArray) -> FloatArray:
-    """1 - P^T f P f, and the mean, for a constant factor of w is free."""
-    return np.asarray(np.eye(len(f)) - both.T @ (f[:, None] * both * f) + f)
-
-
-def _scaling(kernel: FloatArray, f: FloatArray) -> FloatArray:
-    """Find w with int u k w f = 1 over either argument: Sinkhorn, then Newton."""
-    w = np.ones(len(f))
-    for sweep in range(_SWEEPS + _STEPS):
-        u = 1.0 / (kernel @ (f * w))
-        excess = w * (kernel.T @ (f * u)) - 1.0
-        if np.abs(excess).max() < _SCALED * math.sqrt(len(f)):
-            return np.asarray(w / (1.0 + excess))
-        if sweep < _SWEEPS:
-            w = w / (1.0 + excess)
-        else:
-            both = u[:, None] * kernel * w
-            w = w * np.exp(np.linalg.solve(_scaling_matrix(both, f), -excess))
-    raise RuntimeError(
-        f"doubly stochastic weights still miss their mean by {np.abs(excess).max():.1e} after "
-        f"{_SWEEPS + _STEPS} sweeps: lower beta."
-    )
