@@ -141,6 +141,12 @@ class HeadMatrices(NamedTuple):
         return float(np.linalg.norm(self.score, 2))
 
     @property
+    def degree(self) -> int:
+        """Degree of the moments that are felt: of e^{<z, y>}, and one more for the factor y."""
+        sharpness = self.sharpness
+        return 1 + (exponential(sharpness).degree(len(self.score) - 1) if sharpness else 0)
+
+    @property
     def multiples(self) -> tuple[float, float] | None:
         """Numbers (b, c) with B = b 1 and V = c 1, None if there are none."""
         numbers = []
@@ -243,7 +249,7 @@ class Attention:
             return None
         beta, strength = multiples
         flow = Flow(self.normalization == "softmax", strength, self.diffusivity)
-        return exponential(beta) if beta else linear(), flow
+        return kernel_of(beta), flow
 
     def __repr__(self) -> str:
         """What makes it again."""
@@ -254,6 +260,17 @@ class Attention:
             if getattr(self, name) != usual:
                 text += f", {name}={getattr(self, name)!r}"
         return f"{text})"
+
+
+def kernel_of(beta: float) -> Kernel:
+    """Kernel of heads that score by beta <x, y>, in the limit beta -> 0 too.
+
+    Examples
+    --------
+    >>> kernel_of(3.0), kernel_of(0.0)
+    (exponential(beta=3.0), linear())
+    """
+    return exponential(beta) if beta else linear()
 
 
 @lru_cache(maxsize=64)

@@ -16,11 +16,11 @@ from typing import cast
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.attention import Attention, HeadMatrices, Normalization
+from meanfield.attention import Attention, HeadMatrices, Normalization, kernel_of
 from meanfield.checks import checked, made
 from meanfield.flows import SA, USA, Flow
 from meanfield.initial import InitialLaw, Sampled, uniform
-from meanfield.kernels import Kernel, exponential, linear
+from meanfield.kernels import Kernel
 from meanfield.manifolds import MANIFOLDS, Manifold, Space
 from meanfield.manifolds.manifold import laplacian_eigenvalues, theory_only
 from meanfield.measures import Density, Measure
@@ -144,26 +144,22 @@ class IsotropicHeads(Isotropic):
     @property
     def degree(self) -> int:
         """Largest degree that carries one of the kernels."""
-        return max(_kernel(b).degree(self.dimension) for b, _ in self.heads)
+        return max(kernel_of(b).degree(self.dimension) for b, _ in self.heads)
 
     def couplings(self, max_degree: int) -> FloatArray:
         """Couplings A_l, summed over heads; degree 0 moves nothing and is 0."""
         coupling = np.zeros(max_degree + 1)
         for b, strength in self.weighted:
             if self.normalization == "none":
-                felt = _kernel(b).potential_multipliers(self.dimension, max_degree)
+                felt = kernel_of(b).potential_multipliers(self.dimension, max_degree)
             else:
-                felt = _kernel(b).normalized_multipliers(self.dimension, max_degree)
+                felt = kernel_of(b).normalized_multipliers(self.dimension, max_degree)
                 if self.normalization == "sinkhorn":
                     # a_l = b w_l for l > 0.
                     felt = felt / (1.0 + b * felt)
             coupling += strength * felt
         coupling[0] = 0.0
         return coupling
-
-
-def _kernel(beta: float) -> Kernel:
-    return exponential(beta) if beta else linear()
 
 
 @checked
@@ -375,7 +371,7 @@ class Problem:
         limits = () if tolerance is None else (tolerance,)
         if isinstance(self.kernel, Attention):
             # Of the density a head hears degrees of e^{<z, y>} y, one more than those of its Z.
-            return _kernel(self.beta).degree(self.manifold.dimension, *limits) + 1
+            return kernel_of(self.beta).degree(self.manifold.dimension, *limits) + 1
         return self.kernel.degree(self.manifold.dimension, *limits)
 
     @property

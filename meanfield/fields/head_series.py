@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.attention import HeadMatrices
 from meanfield.fields.row_scale import RowScale
+from meanfield.manifolds.manifold import Manifold
 
 
 class HeadField(NamedTuple):
@@ -23,6 +26,13 @@ class HeadField(NamedTuple):
 
     numerators: tuple[ModalArray, ...]
     partition: ModalArray | None
+
+
+def together(space: Manifold, fields: Sequence[HeadField]) -> HeadField:
+    """Heads without normalisation as one: their numerators add up."""
+    degree = max(space.degree_of(series) for head in fields for series in head.numerators)
+    each = [[space.resize(series, degree) for series in head.numerators] for head in fields]
+    return HeadField(tuple(np.sum(each, axis=0)), None)
 
 
 class HeadTable(Protocol):
@@ -47,7 +57,11 @@ class HeadEngine(Protocol):
     """Row of a manifold: a module of functions with these names."""
 
     def head_table(self, head: HeadMatrices, normalized: bool, log_scale: float) -> HeadTable:
-        """Table of a head, made once; log_scale is c(x) without normalisation."""
+        """Table of a head.
+
+        c(x) is as `row_scale` says if numerators will be divided by partition functions, else
+        log_scale.
+        """
 
     def far_velocity(
         self, heads: Sequence[HeadMatrices], masses: Sequence[FloatArray], points: FloatArray

@@ -25,9 +25,8 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.attention import HeadMatrices, Normalization
 from meanfield.fields import head_pairs
 from meanfield.fields.balanced import Side, density_scaling, point_scaling
-from meanfield.fields.head_series import HeadEngine, HeadField, HeadTable
+from meanfield.fields.head_series import HeadEngine, HeadField, HeadTable, together
 from meanfield.fields.mean_field import floored
-from meanfield.kernels import exponential
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold, of_space
 from meanfield.problem import Problem
@@ -126,20 +125,19 @@ def head_table(
     space: Manifold, head: HeadMatrices, normalized: bool, log_scale: float
 ) -> HeadTable:
     """Table of a head, made once; see `HeadEngine`."""
+    score, value = (np.ascontiguousarray(each, dtype=np.float64).tobytes() for each in head)
+    return _head_table(space, score, value, normalized, 0.0 if normalized else float(log_scale))
+
+
+# Of a dozen heads, with both scales.
+@lru_cache(maxsize=32)
+def _head_table(
+    space: Manifold, score: bytes, value: bytes, normalized: bool, log_scale: float
+) -> HeadTable:
+    head = HeadMatrices(
+        *(np.frombuffer(e).reshape(2 * (space.dimension + 1,)) for e in (score, value))
+    )
     return _row(space).head_table(head, normalized, log_scale)
-
-
-def felt_degree(space: Manifold, head: HeadMatrices) -> int:
-    """Degree of the moments that a head feels: of e^{<z, y>}, and one more for the factor y."""
-    sharpness = head.sharpness
-    return exponential(sharpness).degree(space.dimension) + 1 if sharpness else 1
-
-
-def _together(space: Manifold, fields: Sequence[HeadField]) -> HeadField:
-    """Heads without normalisation as one: their numerators add up."""
-    degree = max(space.degree_of(series) for head in fields for series in head.numerators)
-    each = [[space.resize(series, degree) for series in head.numerators] for head in fields]
-    return HeadField(tuple(np.sum(each, axis=0)), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +175,7 @@ class HeadsInteraction:
     @cached_property
     def degree(self) -> int:
         """Degree of the moments that are felt."""
-        return max(felt_degree(self.manifold, head) for head in self.heads)
+        return max(head.degree for head in self.heads)
 
     @property
     def rounding(self) -> float:
@@ -191,7 +189,7 @@ class HeadsInteraction:
             HeadField(*table.fields(own)) for table, own in zip(self.tables, several, strict=True)
         ]
         if not self.normalized and len(fields) > 1:
-            fields = [_together(self.manifold, fields)]
+            fields = [together(self.manifold, fields)]
         return HeadsField(self.manifold, tuple(fields))
 
     def of_density(self, density: ModalArray) -> HeadsField:

@@ -31,10 +31,10 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.attention import kernel_of
 from meanfield.checks import at_least, checked
 from meanfield.compute.threads import one_blas_thread
 from meanfield.fields.sinkhorn import scaling
-from meanfield.kernels import exponential, linear
 from meanfield.manifolds import MANIFOLDS
 from meanfield.manifolds.coordinates import Coordinates, coordinates
 from meanfield.manifolds.grid import Grid
@@ -420,7 +420,7 @@ def _heard(problem: Problem) -> int:
         kernel, more = problem.zonal.kernel, 0
     else:
         # Those of the sharpest head, times y.
-        kernel, more = exponential(problem.beta) if problem.beta else linear(), 1
+        kernel, more = kernel_of(problem.beta), 1
     return max(8, kernel.degree(dimension, 1e-16 if dimension == 1 else _HEARD) + more)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from meanfield.attention import HeadMatrices
 from meanfield.fields.circle.far_sums import far_velocity as far_velocity
 from meanfield.fields.head_series import HeadField
 from meanfield.fields.row_scale import RowScale, row_scale
-from meanfield.kernels import exponential
 from meanfield.manifolds.circle import points as circle_points
 from meanfield.manifolds.circle.circle import Circle
 
@@ -94,16 +92,7 @@ def stacked(tables: Sequence[CircleHead]) -> tuple[int, FloatArray]:
 
 
 def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> CircleHead:
-    """Table of a head, made once.
-
-    Parameters
-    ----------
-    head : HeadMatrices
-        On R^2.
-    normalized : bool
-        Whether numerators will be divided by partition functions: c(x) is then as `row_scale`
-        says, else `log_scale`.
-    log_scale : float
+    """Table of a head on R^2, see `head_series.HeadEngine`.
 
     Examples
     --------
@@ -115,16 +104,7 @@ def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> Circle
     >>> velocity([HeadField(*series)], np.zeros(1)).round(12)
     array([1.])
     """
-    matrices = (np.ascontiguousarray(each, dtype=np.float64).tobytes() for each in head)
-    return _head_table(*matrices, bool(normalized), 0.0 if normalized else float(log_scale))
-
-
-# Of a dozen heads, with both scales.
-@lru_cache(maxsize=32)
-def _head_table(score: bytes, value: bytes, normalized: bool, log_scale: float) -> CircleHead:
-    head = HeadMatrices(*(np.frombuffer(each).reshape(2, 2) for each in (score, value)))
-    sharpness = head.sharpness
-    degree = exponential(sharpness).degree(1) + 1 if sharpness else 1
+    sharpness, degree = head.sharpness, head.degree
     scale = RowScale((log_scale,))
     if normalized:
         scale = row_scale(np.asarray(np.linalg.svd(head.score, compute_uv=False)))

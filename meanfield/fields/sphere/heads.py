@@ -7,33 +7,32 @@ for heads with score S (beta included) and value V. Both are fields of few degre
 moments of mu, and made as coefficients of e^{-c(x)} G and e^{-c(x)} V m (`head_tables`). Their
 quotient is no field of few degrees: it is taken at tokens, or at the nodes of a grid.
 
-Rounding leaves an absolute error in e^{-c} G, whatever the size of that: `SphereHead.rounding`. For
-measures that are spread out G is about e^{|z|}, and c(x) follows |z|. Where a token sees no mass in
-the direction of z, G is e^{-2|z|} times that at worst, for a Dirac on the other side, and digits
-are lost in this ratio: all of them from |z| = 17 on. Sums over pairs lose none.
+Rounding leaves an absolute error in e^{-c} G, whatever the size of that. For measures that are
+spread out G is about e^{|z|}, and c(x) follows |z|. Where a token sees no mass in the direction of
+z, G is e^{-2|z|} times that at worst, for a Dirac on the other side, and digits are lost in this
+ratio: all of them from |z| = 17 on. Sums over pairs lose none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.attention import HeadMatrices
 from meanfield.compute.threads import one_blas_thread
-from meanfield.fields.mean_field import PARTITION_FLOOR, floored
+from meanfield.fields.head_series import HeadField, together
+from meanfield.fields.mean_field import floored
 from meanfield.fields.row_scale import RowScale, row_scale
 from meanfield.fields.sphere.head_tables import Block, blocks, decomposed, target_degree
-from meanfield.kernels import exponential
-from meanfield.manifolds.sphere.coefficients import count_of, degree_of, resize
-from meanfield.manifolds.sphere.grid import SphereGrid
+from meanfield.manifolds.sphere.coefficients import count_of, resize
 from meanfield.manifolds.sphere.points import evaluate_several
 from meanfield.manifolds.sphere.rings import Rings, rings
 from meanfield.manifolds.sphere.rotations import rotate, times_coordinates
 from meanfield.manifolds.sphere.scratch import Scratch
+from meanfield.manifolds.sphere.sphere import Sphere
 
 HeadSeries = tuple[tuple[ComplexArray, ...], ComplexArray | None]
 """Numerators, one an axis, and partition function; None where nothing is divided."""
@@ -58,8 +57,6 @@ class SphereHead:
         Given. Whether numerators will be divided by partition functions.
     scale : RowScale
         Derived. c(x) in e^{-c} G and e^{-c} V m.
-    rounding : float
-        Derived. About the error of the values of both, for a measure of mass 1.
     inwards, outwards : ndarray, shape (3, 3)
         Derived. Rotations Q^T and P, S = P diag(s) Q^T.
     mixing : ndarray, shape (3, 3)
@@ -72,7 +69,6 @@ class SphereHead:
     out_degree: int
     normalized: bool
     scale: RowScale
-    rounding: float
     inwards: FloatArray
     outwards: FloatArray
     mixing: FloatArray
@@ -113,16 +109,7 @@ class SphereHead:
 
 
 def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> SphereHead:
-    """Table of a head, made once.
-
-    Parameters
-    ----------
-    head : HeadMatrices
-        On R^3.
-    normalized : bool
-        Whether numerators will be divided by partition functions: c(x) is then as `row_scale`
-        says, else `log_scale`.
-    log_scale : float
+    """Table of a head on R^3, see `head_series.HeadEngine`.
 
     Raises
     ------
@@ -133,7 +120,6 @@ def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> Sphere
     --------
     A token that sees itself, which its head turns by a right angle:
 
-    >>> from meanfield.manifolds.sphere.sphere import Sphere
     >>> token = np.array([[1.0, 0.0, 0.0]])
     >>> turning = HeadMatrices(2.0 * np.eye(3), np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]]))
     >>> table = head_table(turning, True, 0.0)
@@ -141,36 +127,26 @@ def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> Sphere
     >>> velocity([series], token).round(12) + 0.0
     array([[0., 1., 0.]])
     """
-    matrices = (np.ascontiguousarray(each, dtype=np.float64).tobytes() for each in head)
-    return _head_table(*matrices, bool(normalized), 0.0 if normalized else float(log_scale))
-
-
-@lru_cache(maxsize=16)
-def _head_table(score: bytes, value: bytes, normalized: bool, log_scale: float) -> SphereHead:
-    matrix, along = (np.frombuffer(each).reshape(3, 3) for each in (score, value))
-    outwards, values, right = decomposed(matrix)
+    outwards, values, right = decomposed(head.score)
     scale = row_scale(values) if normalized else RowScale((log_scale,))
-    sharpness = float(np.abs(values).max())
-    degree = exponential(sharpness).degree(2) if sharpness else 0
+    degree = head.degree - 1
     size = (degree + 1.0) ** 2 * (target_degree(values, scale) + 1.0) ** 2
     if size > _LARGEST_TABLE:
         raise ValueError(
-            f"a head with beta |B| = {sharpness:.4g} needs a table of {size / 2**30:.3g} GiB on "
-            "the sphere, more than 1 GiB: take a smaller beta, or tokens that are summed over "
+            f"a head with beta |B| = {head.sharpness:.4g} needs a table of {size / 2**30:.3g} GiB "
+            "on the sphere, more than 1 GiB: take a smaller beta, or tokens that are summed over "
             "pairs."
         )
     with one_blas_thread():
         out_degree, found = blocks(values, scale, degree)
-    peak = np.exp(scale.log_peak(float(np.abs(values).min()), sharpness))
     return SphereHead(
         degree=degree + 1,
         out_degree=out_degree,
         normalized=normalized,
         scale=scale,
-        rounding=PARTITION_FLOOR * float(peak),
         inwards=right.T.copy(),
         outwards=outwards,
-        mixing=along @ right,
+        mixing=head.value @ right,
         blocks=tuple(found),
     )
 
@@ -178,17 +154,15 @@ def _head_table(score: bytes, value: bytes, normalized: bool, log_scale: float) 
 def velocity(fields: Sequence[HeadSeries], points: FloatArray) -> FloatArray:
     """Velocity P_x sum_h numerators_h / partition_h at points (n, 3), each quotient there.
 
-    Series without a partition function are added as they are, before they are evaluated.
+    Series without a partition function are added as they are.
     """
-    undivided, divided = _sorted(fields)
     total = np.zeros((3, len(points)))
     # Points without a direction have no velocity, and neither have those without any mass in sight.
     with np.errstate(divide="ignore", invalid="ignore"):
-        for stack in undivided:
-            total += evaluate_several(stack, points)
-        for above, below in divided:
-            values = evaluate_several(np.array([*above, below]), points)
-            values[:3] /= values[3]
+        for above, below in fields:
+            values = evaluate_several(np.array(above if below is None else [*above, below]), points)
+            if below is not None:
+                values[:3] /= values[3]
             total += values[:3]
         directions = (points / np.sqrt((points**2).sum(axis=1))[:, None]).T
         # Once leaves the rounding of the normal part, which may exceed all that is tangential.
@@ -204,11 +178,6 @@ def far_velocity(
     return None
 
 
-def on_nodes(fields: Sequence[HeadSeries], grid: SphereGrid) -> FloatArray:
-    """Velocity at the nodes of a grid, shape (2, n): components (theta, phi), Z floored."""
-    return grid.project(_quotients(fields, grid.rings, Scratch()))
-
-
 def transport(tables: Sequence[SphereHead], max_degree: int) -> Transport:
     """Function of a density that gives -div(f v), up to a degree, in the field of its own.
 
@@ -220,7 +189,9 @@ def transport(tables: Sequence[SphereHead], max_degree: int) -> Transport:
     nodes = rings(2 * max_degree + (max(felt, max_degree) if divided else felt))
 
     def transport(density: ComplexArray) -> ComplexArray:
-        fields = [table.fields(density) for table in tables]
+        fields = [HeadField(*table.fields(density)) for table in tables]
+        if not divided:
+            fields = [together(Sphere(), fields)]
         # What is not finite stays so, and the stepper rejects the step.
         with np.errstate(all="ignore"):
             flux = scratch.array("flux", (2, nodes.size))
@@ -234,26 +205,12 @@ def transport(tables: Sequence[SphereHead], max_degree: int) -> Transport:
 
 def _quotients(fields: Sequence[HeadSeries], nodes: Rings, scratch: Scratch) -> FloatArray:
     """Sum over heads of numerators over partition functions, (3, n) at the nodes."""
-    undivided, divided = _sorted(fields)
     total = scratch.array("total", (3, nodes.size))
     total[:] = 0.0
-    for stack in undivided:
-        total += nodes.values(stack, scratch.array("series", (3, nodes.size)))
-    for above, below in divided:
-        stack = np.array([*above, below])
-        values = nodes.values(stack, scratch.array("series", (4, nodes.size)))
-        values[:3] /= floored(values[3])
+    for above, below in fields:
+        stack = np.array(above if below is None else [*above, below])
+        values = nodes.values(stack, scratch.array("series", (len(stack), nodes.size)))
+        if below is not None:
+            values[:3] /= floored(values[3])
         total += values[:3]
     return total
-
-
-def _sorted(
-    fields: Sequence[HeadSeries],
-) -> tuple[list[ComplexArray], list[tuple[tuple[ComplexArray, ...], ComplexArray]]]:
-    """The sum of all numerators that nothing divides, if there are any, and all others."""
-    alone = [np.array(above) for above, below in fields if below is None]
-    divided = [(above, below) for above, below in fields if below is not None]
-    if not alone:
-        return [], divided
-    degree = max(map(degree_of, alone))
-    return [np.sum([resize(each, degree) for each in alone], axis=0)], divided
