@@ -52,8 +52,6 @@ def point_scaling(
     masses: FloatArray,
     rows: Callable[[], Side],
     columns: Callable[[], Side],
-    *,
-    start: FloatArray | None = None,
 ) -> Scaling:
     """Weights of points, by pairs or by series; sides are made if they are needed.
 
@@ -64,7 +62,7 @@ def point_scaling(
     """
     x = space.vectors(points)
     if len(x) <= MOST_PAIRS:
-        return pair_scaling(score, x, masses, start=start)
+        return pair_scaling(score, x, masses)
 
     def sums(side: Side) -> Callable[[FloatArray], FloatArray]:
         def summed(values: FloatArray) -> FloatArray:
@@ -74,7 +72,7 @@ def point_scaling(
         return summed
 
     sides = [rows()] if is_positive(score) else [rows(), columns()]
-    return _by_series(score, x, masses, sides, sums, start)
+    return _by_series(score, x, masses, sides, sums)
 
 
 def density_scaling(
@@ -83,8 +81,6 @@ def density_scaling(
     density: ModalArray,
     rows: Callable[[], Side],
     columns: Callable[[], Side],
-    *,
-    start: FloatArray | None = None,
 ) -> tuple[Grid, FloatArray, Scaling]:
     """Weights of a density at the nodes of a grid: grid, masses of its nodes, weights there.
 
@@ -113,7 +109,7 @@ def density_scaling(
 
     masses = grid.weights * values
     x = space.vectors(grid.points)
-    return grid, masses, _by_series(score, x, masses, sides, sums, start)
+    return grid, masses, _by_series(score, x, masses, sides, sums)
 
 
 def _by_series(
@@ -122,7 +118,6 @@ def _by_series(
     masses: FloatArray,
     sides: list[Side],
     sums: Callable[[Side], Callable[[FloatArray], FloatArray]],
-    start: FloatArray | None,
 ) -> Scaling:
     """Weights by series: of rows, and of columns too unless the kernel is positive."""
     adjoint = sums(sides[1]) if len(sides) > 1 else None
@@ -132,6 +127,5 @@ def _by_series(
         adjoint,
         row_scale=sides[0].scale(x @ score),
         column_scale=sides[-1].scale(x @ score.T),
-        start=start,
         rounding=_ROUNDING,
     )

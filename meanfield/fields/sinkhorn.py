@@ -73,7 +73,6 @@ def scaling(
     *,
     row_scale: FloatArray | float = 0.0,
     column_scale: FloatArray | float = 0.0,
-    start: FloatArray | None = None,
     rounding: float = 0.0,
 ) -> Scaling:
     """Weights u, w > 0 with u_i sum_j K_ij w_j m_j = 1 and w_j sum_i K_ij u_i m_i = 1.
@@ -99,8 +98,6 @@ def scaling(
         As above; none for a symmetric kernel.
     row_scale, column_scale : ndarray, shape (n,), or float
         c and d; d is not used without an adjoint.
-    start : ndarray, shape (n,), optional
-        log w to begin with, such as that of a measure nearby; zeros by default.
     rounding : float
         Error of the sums over that of sum_j w_j m_j: sums below it are taken to be it, and of no
         sum a smaller residual than its relative error is asked. 0 for sums of positive terms.
@@ -130,7 +127,6 @@ def scaling(
     masses = np.asarray(masses, dtype=np.float64)
     heavy = masses > 0.0
     roots = np.sqrt(masses[heavy])
-    first = np.zeros(len(heavy)) if start is None else np.asarray(start, dtype=np.float64)
     plain = 0.5 if adjoint is None else 1.0
     sweeps = 0
 
@@ -170,7 +166,7 @@ def scaling(
         return rest, float(relevant[heavy].max())
 
     # The first plain step is the start: it brings weights to the size of the kernel.
-    here = first + plain * swept(first)[0]
+    here = plain * swept(np.zeros(len(heavy)))[0]
     rest, size = swept(here)
     least = size
     places: list[FloatArray] = []
@@ -257,9 +253,7 @@ def is_symmetric(score: FloatArray) -> bool:
 _ROUNDING = 64 * EPS
 
 
-def pair_scaling(
-    score: FloatArray, x: FloatArray, masses: FloatArray, *, start: FloatArray | None = None
-) -> Scaling:
+def pair_scaling(score: FloatArray, x: FloatArray, masses: FloatArray) -> Scaling:
     """Weights u, w of doubly stochastic attention at points, summed pair by pair.
 
         u_i sum_j e^{x_i^T S x_j} w_j m_j = 1,    w_j sum_i e^{x_i^T S x_j} u_i m_i = 1
@@ -275,8 +269,6 @@ def pair_scaling(
         Points; n^2 numbers are kept.
     masses : ndarray, shape (n,)
         Not negative.
-    start : ndarray, shape (n,), optional
-        log w to begin with.
 
     Returns
     -------
@@ -315,8 +307,7 @@ def pair_scaling(
     def backward(u: FloatArray) -> FloatArray:
         return np.asarray((u * masses) @ kernel)
 
-    started = None if start is None else start + columns
-    found = scaling(forward, masses, None if rows is columns else backward, start=started)
+    found = scaling(forward, masses, None if rows is columns else backward)
     log_u, log_w = found.log_u - rows, found.log_w - columns
     if symmetric:
         # They differ by a constant, and by what is left.

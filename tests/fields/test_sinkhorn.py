@@ -149,18 +149,6 @@ def test_angular_momentum_is_conserved(dimension: int) -> None:
     assert np.abs(x.T @ softmax - softmax.T @ x).max() > 1e-3
 
 
-def test_start_changes_rounding_only() -> None:
-    """A start is a help: the weights are the same up to the residual, in fewer sweeps."""
-    x, masses = tokens(4, 50, 2)
-    score = 10.0 * np.eye(2)
-    cold = pair_scaling(score, x, masses)
-    warm = pair_scaling(score, x, masses, start=cold.log_w + 1e-3 * x[:, 0])
-    assert warm.sweeps < cold.sweeps
-    np.testing.assert_allclose(warm.log_w, cold.log_w, rtol=0, atol=2e-13)
-    again = pair_scaling(score, x, masses)
-    np.testing.assert_array_equal(again.log_w, cold.log_w)
-
-
 def test_weights_that_do_not_exist_are_refused() -> None:
     """A kernel with a zero block has none: one line with what to do, no numbers."""
     kernel, masses = (
