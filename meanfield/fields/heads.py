@@ -22,7 +22,7 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.attention import HeadMatrices, Normalization
+from meanfield.attention import Attention, HeadMatrices, Normalization
 from meanfield.fields import head_pairs
 from meanfield.fields.balanced import Side, density_scaling, point_scaling
 from meanfield.fields.head_series import HeadEngine, HeadField, HeadTable, together
@@ -296,6 +296,13 @@ def _tilted(masses: FloatArray, log_weights: FloatArray) -> FloatArray:
     return np.where(heavy, masses * np.exp(np.minimum(log_weights - largest, 0.0)), 0.0)
 
 
+# Keeps the tables of all heads, however many.
+@lru_cache(maxsize=16)
+def _of_attention(space: Manifold, attention: Attention, log_scale: float) -> HeadsInteraction:
+    heads = attention.matrices(space.dimension + 1)
+    return HeadsInteraction(space, heads, attention.normalization, log_scale)
+
+
 def heads_interaction(problem: Problem) -> HeadsInteraction:
     """Interaction of the heads of a problem, also of the one that a built-in kernel is.
 
@@ -314,6 +321,8 @@ def heads_interaction(problem: Problem) -> HeadsInteraction:
     >>> felt.of_points(np.zeros(1), None).velocity(np.zeros(1)).round(12)
     array([1.])
     """
+    if problem.attention is not None:
+        return _of_attention(problem.space, problem.attention, problem.log_scale)
     heads = problem.heads
     if heads is None:
         raise ValueError("the kernel is no exponential of <x, y>, which heads are.")
