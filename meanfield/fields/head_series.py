@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -22,10 +23,13 @@ class HeadField(NamedTuple):
         Derived. Coefficients of e^{-c} <e, V m>, e along the circle, or each axis of R^3.
     partition : ndarray or None
         Derived. Coefficients of e^{-c} G; None without normalisation.
+    largest : float
+        Derived. |V|_2: means are in the unit ball, so no quotient of numerators by G is larger.
     """
 
     numerators: tuple[ModalArray, ...]
     partition: ModalArray | None
+    largest: float = math.inf
 
 
 def together(space: Manifold, fields: Sequence[HeadField]) -> HeadField:

@@ -60,12 +60,17 @@ class HeadsField:
         return _row(self.manifold).velocity(self.heads, points)
 
     def on_nodes(self, grid: Grid) -> tuple[FloatArray, None]:
-        """Velocity at the nodes of a grid; Z is floored, and several heads have several."""
+        """Velocity at the nodes of a grid; several heads have several Z.
+
+        Far from all mass quotients are those of rounding errors. Z is floored there, and quotients
+        bounded by what values allow: steps and tails are measured against the largest speed.
+        """
         total: FloatArray | float = 0.0
         for head in self.heads:
             part = np.array([grid.to_nodal(field) for field in head.numerators])
             if head.partition is not None:
                 part /= floored(grid.to_nodal(head.partition))
+                np.clip(part, -head.largest, head.largest, out=part)
             total = total + part
         return grid.project(np.asarray(total)), None
 
@@ -177,16 +182,22 @@ class HeadsInteraction:
         """Degree of the moments that are felt."""
         return max(head.degree for head in self.heads)
 
+    @cached_property
+    def largest(self) -> tuple[float, ...]:
+        """Largest speed that normalised weights of a head give: |V|_2."""
+        return tuple(float(np.linalg.norm(head.value, 2)) for head in self.heads)
+
     @property
     def rounding(self) -> float:
         """Speed that rounding may leave where P_x V m vanishes: of sum_h |V_h|_2."""
-        return _ROUNDING * sum(float(np.linalg.norm(head.value, 2)) for head in self.heads)
+        return _ROUNDING * sum(self.largest)
 
     def field(self, moments: ModalArray | Sequence[ModalArray]) -> HeadsField:
         """Field of a measure with these moments; of one measure a head, if they are several."""
         several = [moments] * len(self.heads) if isinstance(moments, np.ndarray) else moments
         fields = [
-            HeadField(*table.fields(own)) for table, own in zip(self.tables, several, strict=True)
+            HeadField(*table.fields(own), largest)
+            for table, own, largest in zip(self.tables, several, self.largest, strict=True)
         ]
         if not self.normalized and len(fields) > 1:
             fields = [together(self.manifold, fields)]

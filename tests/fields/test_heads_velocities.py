@@ -30,6 +30,7 @@ from meanfield.fields.engines import transport
 from meanfield.fields.felt import felt_by
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.fields.tokens import TokenField
+from meanfield.representations import DensityRepresentation
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 ONE, BOTH = [(B1, V1)], [(B1, V1), (B2, V2)]
@@ -293,3 +294,23 @@ def test_tables_end_where_rounding_begins(normalization: str) -> None:
     """At beta |B| = 300 rounding was kept up to degree 2,601, of 143 that there are."""
     _, felt = interaction(CIRCLE, [(B1 / np.linalg.norm(B1, 2), V1)], 300.0, normalization)
     assert felt.tables[0].fields(CIRCLE.from_modes([]))[0][0].size < 300
+
+
+@pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
+def test_rounding_far_from_all_mass_has_no_speed(space: mf.Circle | mf.Sphere) -> None:
+    """Quotients of errors, thousands of |V|, left no stable step, and hid the tail behind them."""
+    score, value = (B1, V1) if space is CIRCLE else (B3, V3)
+    of = mf.Attention([mf.Head(score=score, value=value)], beta=20.0)
+    mean = 0.7 if space is CIRCLE else [1.0, 0.0, 0.0]
+    problem = mf.Problem(space, of, initial=mf.von_mises_fisher(50.0, mean=mean))
+    clean = problem.initial_measure().coefficients
+    degree = space.degree_of(clean)
+    # An error as steps leave it: far below Z where mass is, far above it where none is.
+    opposite = np.array([0.7 + np.pi]) if space is CIRCLE else np.array([[-1.0, 0.0, 0.0]])
+    erring = clean - 1e-9 * space.resize(space.moments(opposite, None, 2), degree)
+    carried = [DensityRepresentation(problem, state, 1e-6, degree) for state in (clean, erring)]
+    field = felt_by(problem).of_density(erring)
+    speed = np.sqrt(space.grid(degree).squared_norm(field.on_nodes(space.grid(degree))[0]).max())
+    assert speed <= np.sqrt(space.dimension + 1) * np.linalg.norm(value, 2)
+    rates = [each.rhs(0.0, each.state) for each in carried]
+    assert np.abs(rates[1] - rates[0]).max() < 1e-9 * degree**2

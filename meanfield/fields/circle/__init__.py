@@ -39,6 +39,7 @@ def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
     """One matrix for the series of all heads, and one compiled call."""
     if felt.normalization == "sinkhorn":
         return _balanced_transport(felt, max_degree)
+    largest = np.array(felt.largest)
     degree, matrix = heads.stacked(cast(Sequence[heads.CircleHead], felt.tables))
     shape, rows = matrix.shape[:2], matrix.reshape(-1, matrix.shape[-1])
     sizes, normalized = product_sizes(max_degree, matrix.shape[2] // 2 - 1), felt.normalized
@@ -48,7 +49,9 @@ def heads_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
         moments = heads.resized(density, degree).view(np.float64)
         series = (rows @ moments).view(np.complex128).reshape(*shape, -1)
         return np.asarray(
-            kernels.heads_transport(series[0], series[-1], normalized, max_degree, sizes, density)
+            kernels.heads_transport(
+                series[0], series[-1], largest, normalized, max_degree, sizes, density
+            )
         )
 
     return transport
@@ -58,6 +61,7 @@ def _balanced_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
     """Doubly stochastic heads: each has moments of its own."""
     tables = cast(Sequence[heads.CircleHead], felt.tables)
     sizes = product_sizes(max_degree, max(table.out_degree for table in tables))
+    largest = np.array(felt.largest)
 
     def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
         density = np.asarray(density, complex)
@@ -66,7 +70,9 @@ def _balanced_transport(felt: HeadsInteraction, max_degree: int) -> Transport:
         size = max(map(len, numerators))
         above = np.array([heads.resized(each, size - 1) for each in numerators])
         below = np.array([heads.resized(each, size - 1) for each in field.partitions])
-        return np.asarray(kernels.heads_transport(above, below, True, max_degree, sizes, density))
+        return np.asarray(
+            kernels.heads_transport(above, below, largest, True, max_degree, sizes, density)
+        )
 
     return transport
 

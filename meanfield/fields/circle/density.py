@@ -232,11 +232,12 @@ def transport(  # type: ignore[no-untyped-def]
 
 @njit
 def heads_transport(  # type: ignore[no-untyped-def]
-    numerators, partitions, normalized, max_degree, sizes, density
+    numerators, partitions, largest, normalized, max_degree, sizes, density
 ):
     """Coefficients of -d/dtheta (f v), v the sum over heads of N_h / Z_h, one row a head.
 
-    Z = 1 unless `normalized`.
+    Z = 1 unless `normalized`. No quotient is larger than `largest`, one number a head: far from all
+    mass those of rounding errors would be, and no step would be stable there.
     """
     if not normalized:
         total = numerators.sum(axis=0)
@@ -266,7 +267,8 @@ def heads_transport(  # type: ignore[no-untyped-def]
             continue
         packed = _density_and_slope(below, below[0], numerators[h], scale, size)
         for j in range(size):
-            velocity[j] += packed[j].imag / max(packed[j].real, floor) / scale
+            quotient_here = packed[j].imag / max(packed[j].real, floor) / scale
+            velocity[j] += max(-largest[h], min(largest[h], quotient_here))
     for j in range(size):
         velocity[j] *= values[j]
     return _derivative(velocity, max_degree, -1.0)

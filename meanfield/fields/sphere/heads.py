@@ -151,7 +151,7 @@ def head_table(head: HeadMatrices, normalized: bool, log_scale: float) -> Sphere
     )
 
 
-def velocity(fields: Sequence[HeadSeries], points: FloatArray) -> FloatArray:
+def velocity(fields: Sequence[HeadSeries | HeadField], points: FloatArray) -> FloatArray:
     """Velocity P_x sum_h numerators_h / partition_h at points (n, 3), each quotient there.
 
     Series without a partition function are added as they are.
@@ -159,7 +159,7 @@ def velocity(fields: Sequence[HeadSeries], points: FloatArray) -> FloatArray:
     total = np.zeros((3, len(points)))
     # Points without a direction have no velocity, and neither have those without any mass in sight.
     with np.errstate(divide="ignore", invalid="ignore"):
-        for above, below in fields:
+        for above, below, *_ in fields:
             values = evaluate_several(np.array(above if below is None else [*above, below]), points)
             if below is not None:
                 values[:3] /= values[3]
@@ -187,9 +187,12 @@ def transport(tables: Sequence[SphereHead], max_degree: int) -> Transport:
     felt = max(table.out_degree for table in tables) + 1
     divided = any(table.normalized for table in tables)
     nodes = rings(2 * max_degree + (max(felt, max_degree) if divided else felt))
+    # V Q has the norm of V, and no quotient is larger: far from all mass those of rounding errors
+    # would be, and no step would be stable there.
+    bounded = [(table, float(np.linalg.norm(table.mixing, 2))) for table in tables]
 
     def transport(density: ComplexArray) -> ComplexArray:
-        fields = [HeadField(*table.fields(density)) for table in tables]
+        fields = [HeadField(*table.fields(density), most) for table, most in bounded]
         if not divided:
             fields = [together(Sphere(), fields)]
         # What is not finite stays so, and the stepper rejects the step.
@@ -203,14 +206,15 @@ def transport(tables: Sequence[SphereHead], max_degree: int) -> Transport:
     return transport
 
 
-def _quotients(fields: Sequence[HeadSeries], nodes: Rings, scratch: Scratch) -> FloatArray:
+def _quotients(fields: Sequence[HeadField], nodes: Rings, scratch: Scratch) -> FloatArray:
     """Sum over heads of numerators over partition functions, (3, n) at the nodes."""
     total = scratch.array("total", (3, nodes.size))
     total[:] = 0.0
-    for above, below in fields:
+    for above, below, largest in fields:
         stack = np.array(above if below is None else [*above, below])
         values = nodes.values(stack, scratch.array("series", (len(stack), nodes.size)))
         if below is not None:
             values[:3] /= floored(values[3])
+            np.clip(values[:3], -largest, largest, out=values[:3])
         total += values[:3]
     return total
