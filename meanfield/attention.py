@@ -39,10 +39,14 @@ _LARGEST_ENTRY = 1e8
 def _plain(name: str, matrix: Any) -> Any:
     """A matrix as it compares and prints: a number, a tuple (diagonal), or a tuple of rows."""
     try:
-        array = np.asarray(matrix, dtype=np.float64)
+        given = np.asarray(matrix)
+        # Of numbers alone: complex ones would lose a part, None would be a nan, True a 1.
+        if given.dtype.kind not in "iuf":
+            raise TypeError
+        array = given.astype(np.float64)
     except (TypeError, ValueError):
         raise TypeError(
-            f"{name} must be a number, a diagonal or rows of equal length, got {matrix!r}."
+            f"{name} must be a real number, a diagonal or rows of equal length, got {matrix!r}."
         ) from None
     if array.ndim > 2 or array.size == 0:
         raise ValueError(
@@ -113,7 +117,7 @@ class Head:
         """Matrices as plain tuples, which compare."""
         for name in ("query", "key", "value", "score"):
             given = getattr(self, name)
-            if given is not None:
+            if given is not None or name != "score":
                 object.__setattr__(self, name, _plain(name, given))
         given = [name for name in ("query", "key") if getattr(self, name) != 1.0]
         if self.score is not None and given:
