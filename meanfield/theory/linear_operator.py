@@ -232,11 +232,7 @@ class LinearOperator:
         >>> found = mf.linear_operator(mf.Problem(mf.Circle(), mf.exponential(beta=5.0)))
         >>> law = mf.from_density(found.perturbed(0, amplitude=0.01).coefficients)
         """
-        if not -len(self.eigenvalues) <= index < len(self.eigenvalues):
-            raise ValueError(
-                f"there is no mode {index}: the operator has {len(self.eigenvalues)}"
-                + ("." if self.stationary else ", as the density is not stationary.")
-            )
+        self._require(index)
         space, vector = self.problem.space, self.vectors[:, index]
         parts = [self.to_coefficients(vector.real), self.to_coefficients(vector.imag)]
         grid = space.grid(self.degree)
@@ -246,8 +242,21 @@ class LinearOperator:
         coefficients = self.density.moments(degree)
         return Density(space, coefficients + amplitude / largest * space.resize(change, degree))
 
+    def _require(self, index: int) -> None:
+        """Refuse a mode that there is not."""
+        if not -len(self.eigenvalues) <= index < len(self.eigenvalues):
+            raise ValueError(
+                f"there is no mode {index}: the operator has {len(self.eigenvalues)}"
+                + ("." if self.stationary else ", as the density is not stationary.")
+            )
+
     def describe(self, index: int = 0) -> str:
         """What becomes of a mode, in words.
+
+        Raises
+        ------
+        ValueError
+            If there is no such mode, as about a density that is not stationary.
 
         Examples
         --------
@@ -257,6 +266,7 @@ class LinearOperator:
         >>> mf.linear_operator(problem).describe()
         'grows, rotating wave, angular velocity 0.4804'
         """
+        self._require(index)
         words = "neither grows nor decays"
         if self.growing[index] or self.decaying[index]:
             words = "grows" if self.growing[index] else "decays"

@@ -322,6 +322,9 @@ def test_mistakes_are_one_line() -> None:
         mf.linear_operator(attention(SPHERE, (1.0, V3), beta=0.0), 90)
     with pytest.raises(ValueError, match="there is no mode 40: the operator has 4"):
         mf.linear_operator(problem, 2).perturbed(40)
+    stretched = attention(CIRCLE, (1.0, (2.0, 1.0)), beta=2.0)
+    with pytest.raises(ValueError, match="no mode 0: the operator has 0, as the density is not"):
+        mf.linear_operator(stretched).describe()
 
 
 def test_run_that_starts_from_a_mode_grows_and_beats_like_it() -> None:
