@@ -144,7 +144,7 @@ def _rate_of_heads(space: Manifold, of: Attention) -> float:
     if operator.growth_rate_max is None:
         raise ValueError(
             f"heads move uniform itself, |v| up to {operator.drift:.3g}: there is no growth rate, "
-            "and no time in its unit."
+            "and no growth or onset time. Times of runs may be scaled or paper."
         )
     return operator.growth_rate_max
 
