@@ -242,8 +242,12 @@ class DensityRepresentation:
     @cached_property
     def _growth_limit(self) -> float:
         """Longest exponential step, by what grows about uniform."""
-        heads = self.problem.attention is not None
-        rate = self.linear_rate if heads else growth_rate_max(self.problem)
+        problem = self.problem
+        if problem.attention is None:
+            rate = growth_rate_max(problem)
+        else:
+            # Of heads as large: what diffusion damps is exact, and asks for no shorter steps.
+            rate = float(problem.isotropic_bound.growth_rates(problem.kernel_degree).max())
         return _EFOLDS / rate if rate > 0 else np.inf
 
 
