@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -21,6 +22,12 @@ def problem_at(beta: float) -> mf.Problem:
     return mf.Problem(mf.Circle(), mf.exponential(beta), mf.Flow(diffusivity=DIFFUSIVITY))
 
 
+@lru_cache
+def followed() -> Branch:
+    """The branch of that problem over beta, followed once for all questions."""
+    return beta_branch(problem_at(3.0), GUESS, (2.0, 5.0))
+
+
 def only(branch: Branch, kind: str) -> SpecialPoint:
     """The one special point of a kind."""
     (point,) = [each for each in branch.special if each.kind == kind]
@@ -30,7 +37,7 @@ def only(branch: Branch, kind: str) -> SpecialPoint:
 @pytest.mark.parametrize("kind", ["saddle_node", "transition"])
 def test_special_points_lie_on_one_curve_of_the_plane(kind: str) -> None:
     """The fold over beta at fixed D and the fold over D at that beta are the same state."""
-    over_beta = only(beta_branch(problem_at(3.0), GUESS, (2.0, 5.0)), kind)
+    over_beta = only(followed(), kind)
     over_diffusivity = only(primary_branch(problem_at(over_beta.value)), kind)
     assert over_diffusivity.value == pytest.approx(DIFFUSIVITY, rel=1e-12)
     # A fold is located through its tangent: half of the digits would be lost through D alone.
@@ -39,14 +46,14 @@ def test_special_points_lie_on_one_curve_of_the_plane(kind: str) -> None:
 
 def test_branch_merges_with_uniform_at_the_critical_beta() -> None:
     """There D_#(beta) is the diffusivity."""
-    end = beta_branch(problem_at(3.0), GUESS, (2.0, 5.0)).special[-1]
+    end = followed().special[-1]
     assert (end.kind, end.order_parameter) == ("bifurcation", pytest.approx(0.0, abs=1e-12))
     assert mf.critical_diffusivity(problem_at(end.value)) == pytest.approx(DIFFUSIVITY, rel=1e-12)
 
 
 def test_states_are_those_of_the_branch_over_diffusivity() -> None:
     """A state of the one is the end of the other, when that is led to the same diffusivity."""
-    branch = beta_branch(problem_at(3.0), GUESS, (2.0, 5.0))
+    branch = followed()
     i = int(np.flatnonzero(branch.order_parameter > 0.7)[-1])
     problem = problem_at(float(branch.values[i]))
     other = primary_branch(problem, smallest=DIFFUSIVITY / mf.critical_diffusivity(problem))
@@ -59,16 +66,14 @@ def test_states_are_those_of_the_branch_over_diffusivity() -> None:
 
 def test_stability_is_exchanged_at_the_fold() -> None:
     """The ordered side is stable, the side that merges with uniform is not."""
-    branch = beta_branch(problem_at(3.0), GUESS, (2.0, 5.0))
+    branch = followed()
     fold = only(branch, "saddle_node").order_parameter
     np.testing.assert_array_equal(branch.stable_within_symmetry, branch.order_parameter > fold)
 
 
 def test_branch_ends_on_its_lower_bound() -> None:
     """The first point lies at the bound of falling beta."""
-    assert beta_branch(problem_at(3.0), GUESS, (2.0, 5.0)).values[0] == pytest.approx(
-        2.0, rel=1e-14
-    )
+    assert followed().values[0] == pytest.approx(2.0, rel=1e-14)
 
 
 def test_negative_beta_is_followed_in_its_modulus() -> None:
@@ -88,7 +93,7 @@ def test_too_many_moments_are_refused() -> None:
 
 def test_states_have_their_own_beta() -> None:
     """A state of a branch over beta would be one of the problem it started from."""
-    branch = beta_branch(problem_at(3.0), GUESS, (2.0, 5.0))
+    branch = followed()
     state = branch.state(0)
     assert state.problem.kernel.beta == branch.values[0]
     assert state.residual < 1e-13
