@@ -60,7 +60,8 @@ CASES = [
     for seed in (0, 1, 2)
     for normalization in ("none", "softmax", "sinkhorn")
     # Half a minute each: densities of the sphere are long to balance.
-    if space is CIRCLE or seed == 0 or normalization != "sinkhorn"
+    if seed == 0 or normalization != "sinkhorn"
+    if seed == 0 or space is SPHERE or normalization != "none"
 ]
 
 
@@ -127,8 +128,16 @@ def test_densities_converge_spectrally(
     assert (errors[1:] < np.maximum(errors[:-1] / 30, 1e-14)).all()
 
 
-@pytest.mark.parametrize("carrier", ["density", "characteristics", "particles"])
-@pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
+@pytest.mark.parametrize(
+    "space, carrier",
+    [
+        pytest.param(space, carrier, id=f"{space.name}-{carrier}")
+        for space in (CIRCLE, SPHERE)
+        for carrier in ("density", "characteristics", "particles")
+        if space is CIRCLE or carrier != "characteristics"
+    ]
+    + [pytest.param(SPHERE, "characteristics", marks=pytest.mark.slow)],
+)
 def test_errors_follow_the_tolerance(space: mf.Circle | mf.Sphere, carrier: str) -> None:
     """Steps would ask less than the tolerance that they are given."""
     problem = attending(space, drawn(space, 1), "softmax")
@@ -138,7 +147,7 @@ def test_errors_follow_the_tolerance(space: mf.Circle | mf.Sphere, carrier: str)
     ends = {}
     steps = [1e-4, 1e-6, 1e-11]
     if carrier == "characteristics":
-        steps = [1e-4, 1e-6, 1e-11] if space is CIRCLE else [1e-3, 1e-4, 1e-5]
+        steps = [1e-4, 1e-6, 1e-11] if space is CIRCLE else [1e-2, 1e-3, 1e-4]
     for tolerance in steps:
         told = mf.simulate(
             problem, 0.3, save=2, representation=carrier, tolerance=tolerance, observables=[]
@@ -189,7 +198,7 @@ def test_tables_of_ones_are_the_kernel(
         verified("independent methods", f"tables of ones, {space.name}", one - other, 1e-13)
 
 
-@pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
+@pytest.mark.parametrize("normalization", ["softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
 def test_everything_turned_runs_turned(
     space: mf.Circle | mf.Sphere, normalization: str, verified: Callable
@@ -213,7 +222,7 @@ def test_everything_turned_runs_turned(
             mf.Attention(of, normalization, beta=BETA),
             initial=mf.from_function(start),
         )
-        time = 0.1 if normalization != "none" else 0.5
+        time = 0.1
         if d == 3 and normalization == "sinkhorn":
             # Of a density balancing takes long on the sphere.
             points = gauss_nodes(10)[0] @ turned.T

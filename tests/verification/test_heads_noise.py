@@ -17,8 +17,11 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
-@pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
+@pytest.mark.parametrize(
+    "space, normalization",
+    [(CIRCLE, "none"), (CIRCLE, "sinkhorn"), (SPHERE, "softmax")],
+    ids=["circle-none", "circle-sinkhorn", "sphere-softmax"],
+)
 def test_heads_without_value_leave_the_heat_equation(
     space: mf.Circle | mf.Sphere, normalization: str, verified: Callable
 ) -> None:
@@ -72,7 +75,7 @@ def hierarchy(
         k = np.arange(degree + 1)
         return np.asarray(-1j * k * flux - diffusivity * k**2 * c)
 
-    solved = solve_ivp(rhs, (0, time), start, method="DOP853", rtol=1e-12, atol=1e-14)
+    solved = solve_ivp(rhs, (0, time), start, method="DOP853", rtol=1e-11, atol=1e-13)
     return np.asarray(solved.y[:, -1])
 
 
@@ -85,9 +88,9 @@ def test_hierarchy_of_moments_with_diffusion(verified: Callable) -> None:
         diffusivity=0.03,
     )
     problem = mf.Problem(CIRCLE, of, initial=LAWS["circle"])
-    told = mf.simulate(problem, 4.0, save=2, representation="density", observables=[])
-    start = CIRCLE.resize(problem.initial_measure().coefficients, 36)
-    wanted = hierarchy([(B1, V1), (B2, V2)], 2.0, 0.03, start, 4.0)
+    told = mf.simulate(problem, 2.0, save=2, representation="density", observables=[])
+    start = CIRCLE.resize(problem.initial_measure().coefficients, 28)
+    wanted = hierarchy([(B1, V1), (B2, V2)], 2.0, 0.03, start, 2.0)
     assert np.abs(wanted - start).max() > 0.05
     error = CIRCLE.resize(told.packed_moments()[-1], 10) - wanted[:11]
     verified("independent methods", "USA heads with diffusion, moment hierarchy", error, 1e-9)

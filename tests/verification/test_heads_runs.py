@@ -44,7 +44,7 @@ def run(
         law = mf.from_points(points, masses / masses.sum())
         problem = mf.Problem(problem.space, problem.kernel, problem.flow, law)
     if problem.space.dimension == 2 and carrier == "characteristics":
-        tolerance = 1e-5
+        tolerance = 1e-4
     return mf.simulate(
         problem,
         times[-1],
@@ -106,8 +106,12 @@ TRAJECTORIES = {
 }
 
 
-@pytest.mark.parametrize("carrier", CARRIERS)
-@pytest.mark.parametrize("name", TRAJECTORIES)
+# Velocities of points are one code for all matrices.
+@pytest.mark.parametrize(
+    "name, carrier",
+    [(name, "density") for name in TRAJECTORIES]
+    + [(name, c) for name in ("rotated, USA", "two heads, SA") for c in CARRIERS[1:]],
+)
 def test_printed_trajectories(name: str, carrier: str, verified: Callable) -> None:
     """Moments of another code, 12 decimals: a wrong head moves them in the first digits."""
     heads, (beta, normalization, time), wanted = TRAJECTORIES[name]
@@ -137,7 +141,7 @@ def test_printed_trajectory_on_the_sphere(carrier: str, verified: Callable) -> N
         0.34902821, -0.05076780, 0.07919995, -0.01403784,
     ]  # fmt: skip
     what = f"printed trajectory of a head on the sphere, {carrier}"
-    verified("independent methods", what, error, 2e-8 if carrier != "characteristics" else 1e-6)
+    verified("independent methods", what, error, 2e-8 if carrier != "characteristics" else 1e-5)
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
@@ -161,9 +165,12 @@ def test_doubly_stochastic_trajectory(carrier: str, verified: Callable) -> None:
         verified("independent methods", "energy of doubly stochastic attention", energy, 1e-10)
 
 
-@pytest.mark.parametrize("carrier", CARRIERS)
-@pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
-@pytest.mark.parametrize("value", ["general", "rotation"])
+@pytest.mark.parametrize(
+    "value, normalization, carrier",
+    [(value, "softmax", "density") for value in ("general", "rotation")]
+    + [("general", each, "density") for each in ("none", "sinkhorn")]
+    + [("general", "sinkhorn", each) for each in CARRIERS[1:]],
+)
 def test_no_inverse_temperature_keeps_poisson_densities(
     value: str, normalization: str, carrier: str, verified: Callable
 ) -> None:
@@ -179,7 +186,9 @@ def test_no_inverse_temperature_keeps_poisson_densities(
     verified("exact solutions", f"Poisson densities at beta = 0, {carrier}", error, 1e-10)
 
 
-@pytest.mark.parametrize("carrier", ["density", "characteristics", "particles"])
+@pytest.mark.parametrize(
+    "carrier", [pytest.param("density", marks=pytest.mark.slow), "characteristics", "particles"]
+)
 def test_no_inverse_temperature_on_the_sphere(carrier: str, verified: Callable) -> None:
     """The hyperbolic Poisson family at beta = 0 moves by an equation of three numbers."""
     w = np.array([0.2, -0.1, 0.25])
@@ -190,7 +199,7 @@ def test_no_inverse_temperature_on_the_sphere(carrier: str, verified: Callable) 
     problem = attending(SPHERE, [(B3, V3)], 0.0, "softmax", mf.from_function(start))
     last = run(problem, [2.0], carrier, 30, 1e-9).measures[-1]
     error = means(last, lambda x: x) - [0.31329056714908, -0.39208803702504, 0.69600904267549]
-    tolerance = {"density": 1e-12, "characteristics": 1e-6, "particles": 1e-9}[carrier]
+    tolerance = {"density": 1e-12, "characteristics": 1e-5, "particles": 1e-9}[carrier]
     verified("exact solutions", f"Poisson density of the sphere, {carrier}", error, tolerance)
 
 
@@ -376,10 +385,9 @@ def test_rigid_rotation_of_uniform_is_at_rest(verified: Callable) -> None:
     verified("invariants", "density of uniform that turns", told.moments[-1][1:], 1e-13)
 
 
-@pytest.mark.parametrize("order", [0, 2, -3])
-def test_doubly_stochastic_rates_of_every_order(order: int, verified: Callable) -> None:
-    """lambda_SA / (1 + alpha_l) on the sphere, beta = 3, l = 3, for every m."""
-    wanted = 0.4424331488
+def test_doubly_stochastic_rates_on_the_sphere(verified: Callable) -> None:
+    """lambda_SA / (1 + alpha_l), beta = 3, l = 3, also of an order that is not 0."""
+    order, wanted = -2, 0.4424331488
 
     def problem(sign: float) -> mf.Problem:
         law = mf.perturbed_uniform([[3, order, sign * 1e-6]])
