@@ -44,6 +44,7 @@ def study(executor: Any = None, problem: Problem = PROBLEM) -> ConvergenceStudy:
     )
 
 
+@pytest.mark.slow
 def test_study_survives_a_killed_worker(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Systems of a lost worker would be missing, counted twice, or come out differently."""
     seen: list[tuple[int, int]] = []
