@@ -258,7 +258,9 @@ def test_atoms_of_two_clusters_that_become_one_have_met(points: list[float]) -> 
     assert kinds.count("cluster") - kinds.count("merge") == len(run.measures[-1].points)
 
 
-@pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
+@pytest.mark.parametrize(
+    "manifold", [mf.Circle(), pytest.param(mf.Sphere(), marks=pytest.mark.slow)]
+)
 def test_velocities_too_small_to_be_squared_are_followed(manifold) -> None:
     """SciPy's error norm underflows below 1e-154: steps then went anywhere."""
     angles = np.array([0.3, 3.3])
