@@ -317,3 +317,11 @@ def test_rounding_far_from_all_mass_has_no_speed(space: mf.Circle | mf.Sphere) -
     assert speed <= np.sqrt(space.dimension + 1) * np.linalg.norm(value, 2)
     rates = [each.rhs(0.0, each.state) for each in carried]
     assert np.abs(rates[1] - rates[0]).max() < 1e-9 * degree**2
+
+
+def test_own_kernels_are_no_heads() -> None:
+    """Sums over pairs would take another kernel for an exponential."""
+    problem = mf.Problem(CIRCLE, mf.zonal(lambda s: 1.0 + 0.5 * s))
+    assert problem.heads is None
+    with pytest.raises(ValueError, match="no exponential"):
+        heads_interaction(problem)
