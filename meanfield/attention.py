@@ -83,7 +83,9 @@ def _matrix(name: str, plain: Any, d: int, *, square: bool) -> FloatArray:
 class Head:
     """Query, key and value matrices of one head.
 
-    A number c stands for c times the identity, d numbers for a diagonal, rows for a matrix.
+    A token at x scores one at y by beta x^T B y, B = Q^T K: its measure is asked at beta B^T x, and V
+    acts on the mean that it finds. A number c stands for c times the identity, d numbers for a
+    diagonal, rows for a matrix.
 
     Attributes
     ----------
@@ -165,6 +167,12 @@ class HeadMatrices(NamedTuple):
 @dataclass(frozen=True, init=False)
 class Attention:
     """Attention of one or several heads: what stands in a `Problem` in the place of a kernel.
+
+        v(x) = P_x sum_h V_h int e^{beta x^T B_h y} y mu_h(dy) / z_h(x),    B_h = Q_h^T K_h
+
+    P_x projects to the tangent space, mu_h = mu and z_h = e^s without normalisation, s the largest
+    beta |B_h|_2. Under softmax z_h(x) = int e^{beta x^T B_h y} dmu(y); Sinkhorn's mu_h = w_h mu
+    makes what every token gives 1 too. See docs/attention.md.
 
     Attributes
     ----------

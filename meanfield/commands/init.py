@@ -21,8 +21,8 @@ strength = 1.0                # -1.0 repels
 
 # [[heads]]                   # one a head, as many as there are; without any Q = K = V = 1
 # query = 1.0                 # a number, a diagonal [a, b], rows, "w.npy" or "w.npz:name"
-# key = [[0.9, 0.7], [-0.4, 0.5]]
-# value = [[0.8, 0.3], [-0.6, 1.1]]
+# key = 1.0
+# value = [[0.8, -0.6], [0.6, 0.8]]
 # beta = 2.0                  # this head's own; default: that of [problem]
 #                             # [time] unit = "growth" only where they leave uniform alone
 

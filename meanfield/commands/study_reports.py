@@ -135,12 +135,13 @@ def _amplification_table(study: ConvergenceStudy) -> str:
     """Growth of the mean distance since time 0 beside that of the fastest mode."""
     picked = np.linspace(0, len(study.times) - 1, min(_TIMES_SHOWN, len(study.times))).astype(int)
     picked = np.unique([*picked, study.headline])
+    known = np.isfinite(study.growth_rate_max)
     header = ["t", *[f"n = {n}" for n in study.tokens], "e^(lambda t)", "exponent"]
     rows = [
         [
             f"{study.times[i]:.5g}",
             *[f"{ratio:.4g}" for ratio in study.amplification[:, i]],
-            f"{study.linear_amplification[i]:.4g}",
+            f"{study.linear_amplification[i]:.4g}" if known else "-",
             f"{study.exponents[i]:.3f}" if np.isfinite(study.exponents[i]) else "-",
         ]
         for i in picked

@@ -54,7 +54,7 @@ def _draw_circles(picture: VelocityPicture, axes: Axes) -> None:
     if count > _NAMED:
         notes.append(f"grey: each of {count} heads")
     if any(len(panel.zeros) for panel in panels):
-        notes.append("zeros: filled stable, open unstable")
+        notes.append("zeros at the instant: filled stable, open unstable")
     set_note(axes, picture.frame, ",  ".join(notes))
 
     wide = (1.0 - _GAP * (len(panels) - 1)) / len(panels)
