@@ -83,8 +83,8 @@ def _matrix(name: str, plain: Any, d: int, *, square: bool) -> FloatArray:
 class Head:
     """Query, key and value matrices of one head.
 
-    A token at x scores one at y by beta x^T B y, B = Q^T K: its measure is asked at beta B^T x, and V
-    acts on the mean that it finds. A number c stands for c times the identity, d numbers for a
+    A token at x scores one at y by beta x^T B y, B = Q^T K: it asks the measure at beta B^T x, and
+    V acts on the mean that it finds. A number c stands for c times the identity, d numbers for a
     diagonal, rows for a matrix.
 
     Attributes
