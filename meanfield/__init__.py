@@ -76,6 +76,11 @@ if TYPE_CHECKING:
     from meanfield.studies.prediction import predict_clusters
     from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
     from meanfield.theory.cluster_rates import cluster_rates
+    from meanfield.theory.equiangular import (
+        equiangular_beta,
+        equiangular_cosine,
+        equiangular_time,
+    )
     from meanfield.theory.linear_operator import LinearOperator, linear_operator
     from meanfield.theory.next_merge import next_merge_estimate
     from meanfield.theory.onset import tricritical_beta
@@ -115,6 +120,9 @@ __all__ = [
     "critical_diffusivity",
     "dominant_degree",
     "ensemble",
+    "equiangular_beta",
+    "equiangular_cosine",
+    "equiangular_time",
     "exponential",
     "from_density",
     "from_function",
@@ -177,6 +185,7 @@ _MODULES = {
     "studies.prediction": "predict_clusters",
     "theory.cluster_counts": "mean_clusters tokens_for_dominance",
     "theory.cluster_rates": "cluster_rates",
+    "theory.equiangular": "equiangular_beta equiangular_cosine equiangular_time",
     "theory.linear_operator": "LinearOperator linear_operator",
     "theory.next_merge": "next_merge_estimate",
     "theory.onset": "tricritical_beta",
