@@ -129,9 +129,9 @@ def test_heads_of_init_work_once_they_are_no_comments(heads: Path) -> None:
     """The first example of matrices that a user sees would be refused."""
     text = TEMPLATE.format(name="run.toml", output='"run.h5"')
     uncommented = re.sub(r"^# (?=\[\[heads|query|key|value|beta = 2)", "", text, flags=re.M)
-    heads.write_text(uncommented.replace('unit = "growth"', 'unit = "scaled"'))
+    heads.write_text(uncommented)
     (head,) = load_config(heads).problem.attention.heads
-    assert head == mf.Head(1.0, [[0.9, 0.7], [-0.4, 0.5]], [[0.8, 0.3], [-0.6, 1.1]], beta=2.0)
+    assert head == mf.Head(1.0, 1.0, [[0.8, -0.6], [0.6, 0.8]], beta=2.0)
 
 
 def test_compare_and_ensemble(heads: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,7 +100,7 @@ def test_kinetic_figure(verified: Callable) -> None:
         assert np.abs(cosines - 0.999).min() < 2e-6  # times are given to three digits
 
 
-@each("flow", [mf.USA, mf.SA], beta=[500.0, *map(slow, [1000.0, 1500.0, 2000.0, 3000.0, 4000.0])])
+@each("flow", [mf.USA, mf.SA], beta=[*map(slow, [500.0, 1000.0, 1500.0, 2000.0, 3000.0, 4000.0])])
 def test_staircase_figure(beta: float, flow: mf.Flow, verified: Callable) -> None:
     """Plateaus 0.28 (not at 500), 0.44, 0.52, 1 and the printed first energies."""
     run = run_of(tuple(STAIRCASE), beta, flow, 1e150)
