@@ -37,8 +37,16 @@ BALL = options("problem.manifold=sphere", "time.end=3.0")
 SHORT = options("time.end=3.0", "time.save=3", "representation.tolerance=1e-4")
 POINTS = options("initial={name='atoms', points=[[0, 0, 1], [0, 1, 0.2], [1, 0.1, 0]]}")
 TOKENS = options("initial={name='tokens', file='tokens.npy'}", "representation.name=auto")
+HEADS = options(
+    "problem.normalization=softmax",
+    "heads=[{score = [[0.9, -0.4], [0.7, 0.5]], value = [[0, -1], [1, 0.5]]}, {value = -0.5}]",
+)
+SINKHORN = options("problem.normalization=sinkhorn", "time.save=3")
 CASES = {
     "density": [],
+    "two heads": HEADS,
+    "particles with two heads": HEADS + PARTICLES,
+    "doubly stochastic": SINKHORN,
     "density with diffusion": DIFFUSION,
     "characteristics": CHARACTERISTICS,
     "atoms": ATOMS,
