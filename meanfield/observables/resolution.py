@@ -92,10 +92,11 @@ def watch(felt: Felt, grid: Grid, coefficients: ModalArray) -> Resolution:
             velocity *= values
             beyond = grid.divergence(velocity, degree + (degree + 1) // 2)
             discarded = space.sizes_by_degree(beyond)[degree + 1 :]
-            speeds = discarded / np.arange(degree + 1, degree + 1 + len(discarded))
+            degrees = np.arange(degree + 1, degree + 1 + len(discarded))
             # A kernel's uniform has no velocity; that of heads is a difference, near it rounding.
             noise = felt.rounding if isinstance(felt, HeadsInteraction) else 0.0
-            tail = float(np.max((speeds - noise) / fastest, initial=tail))
+            beyond_noise = discarded - noise * degrees
+            tail = float(np.max(beyond_noise / (fastest * degrees), initial=tail))
     return Resolution(tail, fastest, float(values.min()), sizes)
 
 

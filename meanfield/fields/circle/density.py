@@ -75,10 +75,10 @@ def _slope(potential):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _balance(slope, density, mean):  # type: ignore[no-untyped-def]
+def _balance(slope, turning, density, mean):  # type: ignore[no-untyped-def]
     """Power of two that makes the slope as large as the density; 0 if it vanishes."""
     sizes = np.zeros(2)
-    sizes[0] = abs(slope[0].real) + abs(slope[0].imag)
+    sizes[0] = abs(turning)
     sizes[1] = abs(mean.real) + abs(mean.imag)
     for which, field in enumerate((slope, density)):
         for k in range(1, field.size):
@@ -92,11 +92,10 @@ def _balance(slope, density, mean):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _density_and_slope(density, mean, slope, scale, size):  # type: ignore[no-untyped-def]
+def _density_and_slope(density, mean, slope, turning, scale, size):  # type: ignore[no-untyped-def]
     """Nodal values of (f + i scale Phi') / size."""
     packed = np.zeros(size, np.complex128)
-    # A gradient has mean 0, the velocity of heads may have another.
-    packed[0] = mean + 1j * scale * slope[0].real
+    packed[0] = mean + 1j * scale * turning
     for k in range(1, density.size):
         packed[k] = density[k]
     for k in range(1, density.size):
@@ -118,9 +117,9 @@ def _derivative(flux, max_degree, factor):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _transform_flux(density, mean, slope, factor, max_degree, sizes):  # type: ignore[no-untyped-def]
+def _transform_flux(density, mean, slope, turning, factor, max_degree, sizes):  # type: ignore[no-untyped-def]
     """Product with a polynomial velocity, on the first size that is free of aliasing."""
-    scale = _balance(slope, density, mean)
+    scale = _balance(slope, turning, density, mean)
     if scale == 0.0:
         # Uniform stays uniform to the bit: rounding would grow.
         return np.zeros(max_degree + 1, np.complex128)
@@ -129,7 +128,7 @@ def _transform_flux(density, mean, slope, factor, max_degree, sizes):  # type: i
         if candidate > 2 * max_degree + slope.size - 1:
             size = candidate
             break
-    packed = _density_and_slope(density, mean, slope, scale, size)
+    packed = _density_and_slope(density, mean, slope, turning, scale, size)
     flux = np.empty(size)
     for j in range(size):
         flux[j] = packed[j].real * packed[j].imag
@@ -137,30 +136,33 @@ def _transform_flux(density, mean, slope, factor, max_degree, sizes):  # type: i
 
 
 @njit
-def _multiplied(density, mean, slope, factor, max_degree, sizes):  # type: ignore[no-untyped-def]
+def _multiplied(  # type: ignore[no-untyped-def]
+    density, mean, slope, turning, factor, max_degree, sizes
+):
+    """Product with the velocity of these coefficients; `turning` is its mean, 0 of a gradient."""
     if slope.size - 1 <= _CONVOLUTION_DEGREE:
         return convolve_flux(density, mean, slope, factor, max_degree)
     size = block_size(slope.size - 1, max_degree)
     if size > 0:
         return block_flux(density, mean, slope, factor, max_degree, size)
-    return _transform_flux(density, mean, slope, factor, max_degree, sizes)
+    return _transform_flux(density, mean, slope, turning, factor, max_degree, sizes)
 
 
 @njit
 def _polynomial_flux(density, potential, max_degree, sizes):  # type: ignore[no-untyped-def]
-    return _multiplied(density, density[0], _slope(potential), 1.0, max_degree, sizes)
+    return _multiplied(density, density[0], _slope(potential), 0.0, 1.0, max_degree, sizes)
 
 
 @njit
-def _quotient(slope, partition):  # type: ignore[no-untyped-def]
+def _quotient(slope, turning, partition):  # type: ignore[no-untyped-def]
     """Coefficients of Phi' / Z, cut where they end; none if that is not on the small grid."""
     none = np.empty(0, np.complex128)
     if max(slope.size, partition.size) - 1 > _DIVIDED_DEGREE:
         return none
-    scale = _balance(slope, partition, partition[0])
+    scale = _balance(slope, turning, partition, partition[0])
     if scale == 0.0:
         return none
-    packed = _density_and_slope(partition, partition[0], slope, scale, _QUOTIENT_SIZE)
+    packed = _density_and_slope(partition, partition[0], slope, turning, scale, _QUOTIENT_SIZE)
     least, most = np.inf, 0.0
     for j in range(_QUOTIENT_SIZE):
         least, most = min(least, packed[j].real), max(most, packed[j].real)
@@ -183,18 +185,18 @@ def _quotient(slope, partition):  # type: ignore[no-untyped-def]
 def _normalized_flux(density, potential, partition, factor, max_degree, sizes):  # type: ignore[no-untyped-def]
     slope = _slope(potential)
     if max_degree >= _QUOTIENT_PAYS:
-        quotient = _quotient(slope, partition)
+        quotient = _quotient(slope, 0.0, partition)
         if quotient.size > 0:
-            return _multiplied(density, density[0], quotient, factor, max_degree, sizes)
+            return _multiplied(density, density[0], quotient, 0.0, factor, max_degree, sizes)
     return _quotient_flux(density, slope, partition, factor, max_degree, sizes[-1])
 
 
 @njit
 def _quotient_flux(density, slope, partition, factor, max_degree, size):  # type: ignore[no-untyped-def]
-    scale = _balance(slope, density, density[0])
+    scale = _balance(slope, 0.0, density, density[0])
     if scale == 0.0:
         return np.zeros(max_degree + 1, np.complex128)
-    packed = _density_and_slope(density, density[0], slope, scale, size)
+    packed = _density_and_slope(density, density[0], slope, 0.0, scale, size)
     modal = np.zeros(size // 2 + 1, np.complex128)
     copy_to(modal, partition)
     z = np.fft.irfft(modal, size)
@@ -227,7 +229,7 @@ def transport(  # type: ignore[no-untyped-def]
         partition = _field(attention_multipliers, density)
         return _normalized_flux(density, potential, partition, -1.0, max_degree, sizes)
     mean = 0j if perturbation else density[0]
-    return _multiplied(density, mean, _slope(potential), -1.0, max_degree, sizes)
+    return _multiplied(density, mean, _slope(potential), 0.0, -1.0, max_degree, sizes)
 
 
 @njit
@@ -241,19 +243,22 @@ def heads_transport(  # type: ignore[no-untyped-def]
     """
     if not normalized:
         total = numerators.sum(axis=0)
-        return _multiplied(density, density[0], total, -1.0, max_degree, sizes)
+        turning = total[0].real
+        return _multiplied(density, density[0], total, turning, -1.0, max_degree, sizes)
     if max_degree >= _QUOTIENT_PAYS:
         total = np.zeros(_QUOTIENT_DEGREES + 1, np.complex128)
         reach = -1
         for h in range(len(numerators)):
-            quotient = _quotient(numerators[h], partitions[h])
+            quotient = _quotient(numerators[h], numerators[h][0].real, partitions[h])
             if quotient.size == 0:
                 reach = -1
                 break
             reach = max(reach, quotient.size - 1)
             total[: quotient.size] += quotient
         if reach >= 0:
-            return _multiplied(density, density[0], total[: reach + 1], -1.0, max_degree, sizes)
+            turning = total[0].real
+            kept = total[: reach + 1]
+            return _multiplied(density, density[0], kept, turning, -1.0, max_degree, sizes)
     size = sizes[-1]
     modal = np.zeros(size // 2 + 1, np.complex128)
     copy_to(modal, density)
@@ -262,10 +267,11 @@ def heads_transport(  # type: ignore[no-untyped-def]
     floor = PARTITION_FLOOR / size
     for h in range(len(numerators)):
         below = partitions[h]
-        scale = _balance(numerators[h], below, below[0])
+        turning = numerators[h][0].real
+        scale = _balance(numerators[h], turning, below, below[0])
         if scale == 0.0:
             continue
-        packed = _density_and_slope(below, below[0], numerators[h], scale, size)
+        packed = _density_and_slope(below, below[0], numerators[h], turning, scale, size)
         for j in range(size):
             quotient_here = packed[j].imag / max(packed[j].real, floor) / scale
             velocity[j] += max(-largest[h], min(largest[h], quotient_here))
