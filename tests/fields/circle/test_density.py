@@ -90,7 +90,7 @@ def test_quotient_of_few_degrees_equals_its_definition(beta, concentrations, nar
     law = mf.mixture([(0.6, 0.3, first), (0.4, 2.0, second)]).build(mf.Circle())
     f = mf.Circle().resize(law.coefficients, 400)
     field = interaction(problem).field(f)
-    quotient = circle_density._quotient(slope(field.potential), field.partition)
+    quotient = circle_density._quotient(slope(field.potential), 0.0, field.partition)
     assert (quotient.size > 0) == narrow
     fine = CircleGrid(3000)
     partition = np.maximum(fine.to_nodal(field.partition), PARTITION_FLOOR)
