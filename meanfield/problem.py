@@ -9,6 +9,7 @@ a(s) = exp(beta s - |beta|), largest value 1.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
@@ -27,7 +28,7 @@ from meanfield.measures import Density, Measure
 from meanfield.views import VIEWS
 
 
-class Isotropic:
+class Isotropic(ABC):
     """A problem of which no direction is preferred: uniform is stationary, its rates closed forms.
 
     Attributes
@@ -42,13 +43,13 @@ class Isotropic:
     diffusivity: float
 
     @property
+    @abstractmethod
     def degree(self) -> int:
         """Largest degree that carries the kernel."""
-        raise NotImplementedError
 
+    @abstractmethod
     def couplings(self, max_degree: int) -> FloatArray:
         """Couplings A_l: diffusivities at which degrees turn stable; degree 0 moves nothing."""
-        raise NotImplementedError
 
     def growth_rates(self, max_degree: int) -> FloatArray:
         """Growth rates lambda_l of uniform, equation (4): see `theory.stability`."""

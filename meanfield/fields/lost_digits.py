@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.attention import Attention
-from meanfield.fields.felt import Field
+from meanfield.fields.felt import Felt, Field
 from meanfield.manifolds import Manifold
 from meanfield.manifolds.grid import Grid
 from meanfield.problem import Problem
@@ -82,9 +82,10 @@ def lost_share_at(field: Field, points: FloatArray, weights: FloatArray | None) 
     return float(masses @ errors)
 
 
-def lost_share_of_density(problem: Problem, field: Field, grid: Grid, density: ModalArray) -> float:
+def lost_share_of_density(problem: Problem, felt: Felt, grid: Grid, density: ModalArray) -> float:
     """As `lost_share_at`, of a density on its grid; 0 if Z is nowhere small where there is mass."""
-    if not field.partitions or not sees_far(problem):
+    if not sees_far(problem):
         return 0.0
+    field = felt.of_density(density)
     masses = np.maximum(grid.to_nodal(density) * grid.weights, 0.0)
     return float(masses @ relative_errors(field, grid.to_nodal))

@@ -131,6 +131,11 @@ class Interaction:
     partition_slope: float | None = None
     scale: float = 1.0
 
+    @property
+    def rounding(self) -> float:
+        """Speed that rounding may leave about uniform: none, its gradient has no terms."""
+        return 0.0
+
     def field(self, moments: ModalArray) -> MeanField:
         """Mean field of a measure with these moments."""
         potential = self.manifold.convolve(self.potential_multipliers, moments)

@@ -80,7 +80,7 @@ class TokenField:
             if lost_share > _LOST_EARLY * self.tolerance:
                 return self._pair_velocity(points)
         velocity = field.velocity(points)
-        (partition, *_) = (*field.partitions, None)
+        partition = next(iter(field.partitions), None)
         if partition is None or self.weights is None:
             return velocity
         # Far from all mass but their own, which is next to none, tokens see a quotient of two

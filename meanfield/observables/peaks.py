@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meanfield.arrays import MOMENT_NOISE, ModalArray
-from meanfield.kernels import exponential, linear
+from meanfield.attention import kernel_of
 from meanfield.problem import Problem, ZonalProblem
 
 
@@ -53,5 +53,4 @@ def peaks(problem: Problem, moments: ModalArray) -> int:
 
 def _as_sharp(problem: Problem) -> ZonalProblem:
     """The kernel as sharp as the sharpest head, in the place of heads, which have no potential."""
-    kernel = exponential(problem.beta) if problem.beta else linear()
-    return ZonalProblem(problem.manifold.dimension, kernel, False, 1.0, 0.0)
+    return ZonalProblem(problem.manifold.dimension, kernel_of(problem.beta), False, 1.0, 0.0)

@@ -14,7 +14,6 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields.felt import Felt, felt_by
-from meanfield.fields.heads import HeadsInteraction
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density, Measure
@@ -94,8 +93,7 @@ def watch(felt: Felt, grid: Grid, coefficients: ModalArray) -> Resolution:
             discarded = space.sizes_by_degree(beyond)[degree + 1 :]
             degrees = np.arange(degree + 1, degree + 1 + len(discarded))
             # A kernel's uniform has no velocity; that of heads is a difference, near it rounding.
-            noise = felt.rounding if isinstance(felt, HeadsInteraction) else 0.0
-            beyond_noise = discarded - noise * degrees
+            beyond_noise = discarded - felt.rounding * degrees
             tail = float(np.max(beyond_noise / (fastest * degrees), initial=tail))
     return Resolution(tail, fastest, float(values.min()), sizes)
 

@@ -173,8 +173,7 @@ class DensityRepresentation:
 
     def lost_share(self, state: State) -> float:
         """Relative error of velocities by the rounding of Z, in the mean over the mass."""
-        field = self.interaction.of_density(state)
-        return lost_share_of_density(self.problem, field, self.grid, state)
+        return lost_share_of_density(self.problem, self.interaction, self.grid, state)
 
     def events(self, step: Stepper) -> Sequence[Event]:
         """None."""
