@@ -60,7 +60,8 @@ if TYPE_CHECKING:
         von_mises_fisher,
     )
     from meanfield.kernels import Kernel, exponential, linear, zonal
-    from meanfield.manifolds import Circle, Sphere
+    from meanfield.layers import Layers
+    from meanfield.manifolds import Circle, Space, Sphere
     from meanfield.measures import Density, Measure
     from meanfield.observables import observable
     from meanfield.observables.cluster_tree import cluster_tree
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from meanfield.studies.ensemble import ensemble
     from meanfield.studies.phase import phase_diagram, phase_point
     from meanfield.studies.prediction import predict_clusters
+    from meanfield.terms import Drift, FeedForward
     from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
     from meanfield.theory.cluster_rates import cluster_rates
     from meanfield.theory.equiangular import (
@@ -103,16 +105,20 @@ __all__ = [
     "Bracket",
     "Circle",
     "Density",
+    "Drift",
     "Event",
+    "FeedForward",
     "Flow",
     "Head",
     "Kernel",
     "Law",
+    "Layers",
     "LinearOperator",
     "Measure",
     "Problem",
     "Run",
     "SimulationError",
+    "Space",
     "Sphere",
     "cluster_rates",
     "cluster_tree",
@@ -169,7 +175,8 @@ _MODULES = {
     "initial": "Law from_density from_points mixture perturbed_uniform sampled uniform "
     "von_mises_fisher",
     "kernels": "Kernel exponential linear zonal",
-    "manifolds": "Circle Sphere",
+    "layers": "Layers",
+    "manifolds": "Circle Space Sphere",
     "measures": "Density Measure",
     "observables": "observable",
     "observables.cluster_tree": "cluster_tree",
@@ -183,6 +190,7 @@ _MODULES = {
     "studies.ensemble": "ensemble",
     "studies.phase": "phase_diagram phase_point",
     "studies.prediction": "predict_clusters",
+    "terms": "Drift FeedForward",
     "theory.cluster_counts": "mean_clusters tokens_for_dominance",
     "theory.cluster_rates": "cluster_rates",
     "theory.equiangular": "equiangular_beta equiangular_cosine equiangular_time",

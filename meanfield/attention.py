@@ -1,4 +1,4 @@
-"""Attention with matrices: heads of queries, keys and values, and how weights are normalised.
+"""Attention with matrices: heads of queries, keys and values, how weights are normalised, masks.
 
 A token at x scores one at y by beta <Q x, K y> = beta x^T B y, B = Q^T K, and is drawn to V y:
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,56 +26,17 @@ from meanfield.arrays import FloatArray
 from meanfield.checks import checked
 from meanfield.flows import Flow
 from meanfield.kernels import Kernel, exponential, linear
+from meanfield.matrices import matrix, plain
 
 Normalization = Literal["none", "softmax", "sinkhorn"]
 
+Mask = Literal["none", "causal", "alibi"]
+
+MASKS: tuple[Mask, ...] = ("none", "causal", "alibi")
+"""Whom a token sees: all; those before it and itself; those, the farther the less."""
+
 NORMALIZATIONS: tuple[Normalization, ...] = ("none", "softmax", "sinkhorn")
 """How weights are normalised: USA, SA, doubly stochastic."""
-
-# Larger ones overflow in products; those of transformers are below 100.
-_LARGEST_ENTRY = 1e8
-
-
-def _plain(name: str, matrix: Any) -> Any:
-    """A matrix as it compares and prints: a number, a tuple (diagonal), or a tuple of rows."""
-    try:
-        given = np.asarray(matrix)
-        # Of numbers alone: complex ones would lose a part, None would be a nan, True a 1.
-        if given.dtype.kind not in "iuf":
-            raise TypeError
-        array = given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"{name} must be a real number, a diagonal or rows of equal length, got {matrix!r}."
-        ) from None
-    if array.ndim > 2 or array.size == 0:
-        raise ValueError(
-            f"{name} has shape {array.shape}, expected a number, a diagonal (d,) or rows (k, d)."
-        )
-    wrong = array[~(np.abs(array) <= _LARGEST_ENTRY)]
-    if len(np.atleast_1d(wrong)):
-        raise ValueError(
-            f"{name} holds {np.atleast_1d(wrong)[0]:g}, expected finite numbers up to "
-            f"{_LARGEST_ENTRY:g}."
-        )
-    rows = array.tolist()
-    return tuple(map(tuple, rows)) if array.ndim == 2 else tuple(rows) if array.ndim else rows
-
-
-def _matrix(name: str, plain: Any, d: int, *, square: bool) -> FloatArray:
-    """The matrix on R^d that a number, a diagonal or rows stand for."""
-    array = np.asarray(plain, dtype=np.float64)
-    if array.ndim == 0:
-        return float(array) * np.eye(d)
-    if array.ndim == 1:
-        if len(array) != d:
-            raise ValueError(f"{name} has {len(array)} numbers on its diagonal, expected {d}.")
-        return np.diag(array)
-    if array.shape[1] != d or (square and array.shape[0] != d):
-        rows = d if square else "k"
-        raise ValueError(f"{name} has shape {array.shape}, expected ({rows}, {d}) for tokens in "
-                         f"R^{d}.")  # fmt: skip
-    return array
 
 
 @checked
@@ -120,7 +81,7 @@ class Head:
         for name in ("query", "key", "value", "score"):
             given = getattr(self, name)
             if given is not None or name != "score":
-                object.__setattr__(self, name, _plain(name, given))
+                object.__setattr__(self, name, plain(name, given))
         given = [name for name in ("query", "key") if getattr(self, name) != 1.0]
         if self.score is not None and given:
             raise ValueError(
@@ -156,10 +117,10 @@ class HeadMatrices(NamedTuple):
     def multiples(self) -> tuple[float, float] | None:
         """Numbers (b, c) with B = b 1 and V = c 1, None if there are none."""
         numbers = []
-        for matrix in self:
-            if not np.array_equal(matrix, matrix[0, 0] * np.eye(len(matrix))):
+        for each in self:
+            if not np.array_equal(each, each[0, 0] * np.eye(len(each))):
                 return None
-            numbers.append(float(matrix[0, 0]))
+            numbers.append(float(each[0, 0]))
         return numbers[0], numbers[1]
 
 
@@ -187,11 +148,17 @@ class Attention:
         Given. Multiplies all values.
     diffusivity : float
         Given, in scaled time, not negative. Multiplies the Laplacian.
+    mask : str
+        Given. Whom token k of an ordered list sees: "none" all, "causal" the tokens j <= k (itself
+        included), "alibi" those with weights that fall with their distance.
+    alibi_rate : float, optional
+        Given for "alibi" alone, positive: lambda in weights e^{-lambda (s_k - s_j)}, positions
+        s_k = k / n in (0, 1].
 
     Raises
     ------
     ValueError
-        If there is no head, or one has no beta.
+        If there is no head, one has no beta, or a mask and doubly stochastic weights meet.
 
     Examples
     --------
@@ -211,6 +178,8 @@ class Attention:
     beta: float | None
     strength: float
     diffusivity: float
+    mask: Mask
+    alibi_rate: float | None
 
     def __init__(
         self,
@@ -220,6 +189,8 @@ class Attention:
         beta: float | None = None,
         strength: float = 1.0,
         diffusivity: float = 0.0,
+        mask: Mask = "none",
+        alibi_rate: float | None = None,
     ) -> None:
         """Keep what was given, once it is known to mean something."""
         if len(heads) == 0:
@@ -228,7 +199,16 @@ class Attention:
         for number, head in enumerate(heads, 1):
             if head.beta is None and beta is None:
                 raise ValueError(f"head {number} has no beta: give it, or that of the attention.")
-        given = (tuple(heads), normalization, beta, strength, diffusivity)
+        if mask != "none" and normalization == "sinkhorn":
+            raise ValueError(
+                f'mask = "{mask}" and normalization = "sinkhorn" exclude each other: weights of a '
+                "masked attention are normalised by rows alone."
+            )
+        if (mask == "alibi") != (alibi_rate is not None):
+            raise ValueError('alibi_rate belongs to mask = "alibi": give both or neither.')
+        if alibi_rate is not None and not 0.0 < alibi_rate <= 1e6:
+            raise ValueError(f"alibi_rate must be positive, at most 1e6, got {alibi_rate:g}.")
+        given = (tuple(heads), normalization, beta, strength, diffusivity, mask, alibi_rate)
         for name, value in zip(self.__dataclass_fields__, given, strict=True):
             object.__setattr__(self, name, value)
 
@@ -254,7 +234,7 @@ class Attention:
     def zonal(self, d: int) -> tuple[Kernel, Flow] | None:
         """Kernel and flow that say the same, of one head of numbers; None if there are none."""
         heads = self.matrices(d)
-        if len(heads) > 1 or self.normalization == "sinkhorn":
+        if len(heads) > 1 or self.normalization == "sinkhorn" or self.mask != "none":
             return None
         multiples = heads[0].multiples
         if multiples is None or multiples[1] == 0.0:
@@ -268,7 +248,13 @@ class Attention:
         text = f"Attention({list(self.heads)!r}"
         if self.normalization != "softmax":
             text += f", {self.normalization!r}"
-        for name, usual in (("beta", None), ("strength", 1.0), ("diffusivity", 0.0)):
+        for name, usual in (
+            ("beta", None),
+            ("strength", 1.0),
+            ("diffusivity", 0.0),
+            ("mask", "none"),
+            ("alibi_rate", None),
+        ):
             if getattr(self, name) != usual:
                 text += f", {name}={getattr(self, name)!r}"
         return f"{text})"
@@ -291,8 +277,8 @@ def _matrices(attention: Attention, d: int) -> tuple[HeadMatrices, ...]:
     for number, head in enumerate(attention.heads, 1):
         label = f"head {number}: "
         if head.score is None:
-            query = _matrix(f"{label}query", head.query, d, square=False)
-            key = _matrix(f"{label}key", head.key, d, square=False)
+            query = matrix(f"{label}query", head.query, d, square=False)
+            key = matrix(f"{label}key", head.key, d, square=False)
             if len(query) != len(key):
                 raise ValueError(
                     f"{label}query has {len(query)} rows and key {len(key)}, expected as many: "
@@ -300,11 +286,11 @@ def _matrices(attention: Attention, d: int) -> tuple[HeadMatrices, ...]:
                 )
             score = query.T @ key
         else:
-            score = _matrix(f"{label}score", head.score, d, square=True)
-        value = attention.strength * _matrix(f"{label}value", head.value, d, square=True)
+            score = matrix(f"{label}score", head.score, d, square=True)
+        value = attention.strength * matrix(f"{label}value", head.value, d, square=True)
         beta = attention.beta if head.beta is None else head.beta
         score = (beta or 0.0) * score
-        for matrix in (score, value):
-            matrix.setflags(write=False)
+        for each in (score, value):
+            each.setflags(write=False)
         built.append(HeadMatrices(score, value))
     return tuple(built)

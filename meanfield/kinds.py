@@ -35,7 +35,7 @@ _WORDS = {
     "Measure": "weighted points, such as mf.Measure(mf.Circle(), [0.0, 3.0])",
     "Problem": "a problem, such as mf.Problem(mf.Circle(), mf.exponential(beta=9.0))",
     "Run": "a run, such as mf.simulate(...) makes",
-    "Space": "a manifold, such as mf.Circle() or mf.Sphere()",
+    "Geometry": "a manifold, such as mf.Circle() or mf.Sphere()",
 }
 
 # What makes an initial law of what people have, by the type of that.

@@ -17,14 +17,16 @@ from typing import cast
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.attention import Attention, HeadMatrices, Normalization, kernel_of
+from meanfield.attention import Attention, HeadMatrices, Mask, Normalization, kernel_of
 from meanfield.checks import checked, made
 from meanfield.flows import SA, USA, Flow
 from meanfield.initial import InitialLaw, Sampled, uniform
 from meanfield.kernels import Kernel
-from meanfield.manifolds import MANIFOLDS, Manifold, Space
-from meanfield.manifolds.manifold import laplacian_eigenvalues, theory_only
+from meanfield.layers import Layers
+from meanfield.manifolds import Geometry, Manifold
+from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density, Measure
+from meanfield.terms import Drift, FeedForward, Term
 from meanfield.views import VIEWS
 
 
@@ -176,7 +178,7 @@ class Problem:
 
     Attributes
     ----------
-    manifold : Circle or Sphere; for theory of any dimension
+    manifold : Circle, Sphere or Space, of any dimension
         Given. Where tokens live.
     kernel : Kernel or Attention
         Given. How strongly they attend to each other; an `Attention` has matrices, and says what
@@ -188,12 +190,16 @@ class Problem:
         Given. Where they start; stability does not need it. Made by `uniform`, `perturbed_uniform`,
         `von_mises_fisher`, `mixture`, `sampled`, `from_points`, `from_function`, `from_values`,
         `from_density`.
+    feed_forward, drift : FeedForward, Drift; optional
+        Given. Fixed fields u that move tokens too, by P_x u(x).
+    layers : Layers, optional
+        Given. Discrete layers in the place of the flow.
 
     Raises
     ------
     ValueError
         If a normalised flow meets a kernel that is not positive, an attention another flow, or
-        its matrices do not fit the manifold.
+        matrices do not fit the manifold.
 
     Examples
     --------
@@ -202,13 +208,18 @@ class Problem:
     Problem(Circle(), exponential(beta=9.0), USA, uniform())
     """
 
-    manifold: Space
+    manifold: Geometry
     kernel: Kernel | Attention
     flow: Flow = USA
     initial: InitialLaw = field(default_factory=uniform)
+    feed_forward: FeedForward | None = field(default=None, kw_only=True)
+    drift: Drift | None = field(default=None, kw_only=True)
+    layers: Layers | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Refuse combinations that have no meaning."""
+        for term in self.terms:
+            term.check_fits(self._d)
         if isinstance(self.kernel, Attention):
             given = self.kernel
             if self.flow not in (USA, given.flow):
@@ -229,23 +240,32 @@ class Problem:
                     f"{lowest:.3g}. Take USA, normalized = false in a run file."
                 )
 
-    @cached_property
+    @property
     def space(self) -> Manifold:
-        """The manifold, if measures can evolve on it.
-
-        Raises
-        ------
-        ValueError
-            On spheres that are for theory only.
-        """
-        if self.manifold.name not in MANIFOLDS:
-            raise ValueError(theory_only(self.manifold.name))
+        """The manifold, with what series and moments it has."""
         return cast(Manifold, self.manifold)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Fixed fields that move tokens beside attention."""
+        return tuple(term for term in (self.feed_forward, self.drift) if term is not None)
+
+    @property
+    def mask(self) -> Mask:
+        """Whom a token sees."""
+        return self.kernel.mask if isinstance(self.kernel, Attention) else "none"
 
     @property
     def attention(self) -> Attention | None:
         """Its attention where that has matrices, None where it is a kernel."""
         return self.kernel if isinstance(self.kernel, Attention) else None
+
+    @property
+    def own_kernel(self) -> Kernel:
+        """Its kernel; ValueError where that is an attention with matrices."""
+        if isinstance(self.kernel, Attention):
+            raise ValueError("the attention has heads, and is no kernel a(<x, y>).")
+        return self.kernel
 
     @property
     def heads(self) -> tuple[HeadMatrices, ...] | None:
@@ -287,7 +307,7 @@ class Problem:
         Raises
         ------
         ValueError
-            If its attention has matrices.
+            If its attention has matrices, something else moves tokens, or they live in R^d.
 
         Examples
         --------
@@ -295,6 +315,16 @@ class Problem:
         >>> mf.Problem(mf.Sphere(8), mf.linear()).zonal.dimension
         7
         """
+        if not self.manifold.is_sphere:
+            raise ValueError(
+                f"this rests on the uniform measure, and {self.manifold.name} has none: "
+                "mf.simulate has the runs of its tokens."
+            )
+        if self.terms:
+            raise ValueError(
+                "this rests on attention alone, and a feed_forward or a drift moves tokens too: "
+                "mf.simulate has their runs."
+            )
         if isinstance(self.kernel, Attention):
             raise ValueError(
                 "this rests on a kernel a(<x, y>), and the attention has heads: "
@@ -315,7 +345,7 @@ class Problem:
         ValueError
             If the matrices of a head prefer a direction.
         """
-        if isinstance(self.kernel, Attention):
+        if isinstance(self.kernel, Attention) and not self.terms:
             of = self.kernel
             numbers = [head.multiples for head in of.matrices(self._d)]
             known = tuple(each for each in numbers if each is not None)
@@ -343,6 +373,8 @@ class Problem:
     @property
     def is_isotropic(self) -> bool:
         """Whether no direction is preferred, so that `isotropic` knows growth rates."""
+        if self.terms or not self.manifold.is_sphere:
+            return False
         of = self.attention
         return of is None or all(head.multiples is not None for head in of.matrices(self._d))
 
@@ -357,8 +389,11 @@ class Problem:
 
     @property
     def log_scale(self) -> float:
-        """Logarithm of paper time per scaled time, with the other sign: 0 for normalised flows."""
-        if self.flow.normalized:
+        """Logarithm of paper time per scaled time, with the other sign.
+
+        0 for normalised flows, and in R^d, where weights have no largest value.
+        """
+        if self.flow.normalized or not self.manifold.is_sphere:
             return 0.0
         return self.beta if isinstance(self.kernel, Attention) else self.kernel.log_scale
 
@@ -378,16 +413,17 @@ class Problem:
     @property
     def moment_degree(self) -> int:
         """Degree to which runs store moments: the kernel's, at least 12 (circle) or 8."""
-        return max(self.kernel_degree, 12 if self.manifold.dimension == 1 else 8)
+        least = 12 if self.manifold.dimension == 1 else 8
+        return min(max(self.kernel_degree, least), self.space.largest_degree)
 
     @property
     def has_free_energy(self) -> bool:
         """Whether a free energy is known; see `ZonalProblem`."""
-        return self.attention is None and self.zonal.has_free_energy
+        return self.is_isotropic and self.attention is None and self.zonal.has_free_energy
 
     @property
     def _d(self) -> int:
-        return self.manifold.dimension + 1
+        return self.manifold.ambient
 
     @checked
     def initial_measure(self) -> Density | Measure:
@@ -413,7 +449,11 @@ class Problem:
 
     def __repr__(self) -> str:
         """What makes it again; the usual flows by their names."""
-        if isinstance(self.kernel, Attention):
-            return f"Problem({self.manifold!r}, {self.kernel!r}, {self.initial!r})"
-        flow = {USA: "USA", SA: "SA"}.get(self.flow, repr(self.flow))
-        return f"Problem({self.manifold!r}, {self.kernel!r}, {flow}, {self.initial!r})"
+        parts = [repr(self.manifold), repr(self.kernel)]
+        if isinstance(self.kernel, Kernel):
+            parts.append({USA: "USA", SA: "SA"}.get(self.flow, repr(self.flow)))
+        parts.append(repr(self.initial))
+        for name in ("feed_forward", "drift", "layers"):
+            if getattr(self, name) is not None:
+                parts.append(f"{name}={getattr(self, name)!r}")
+        return f"Problem({', '.join(parts)})"

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked
 from meanfield.events import Event
-from meanfield.manifolds import MANIFOLDS, Manifold
+from meanfield.manifolds import Manifold, manifold_of
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.observables.clusters import told_counts
@@ -168,7 +168,7 @@ class Run:
     @property
     def manifold(self) -> Manifold:
         """Manifold on which it ran."""
-        return MANIFOLDS[str(self.attributes["manifold"])]()
+        return manifold_of(str(self.attributes["manifold"]))
 
     @cached_property
     def problem(self) -> Problem:
@@ -370,7 +370,7 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
     of = problem.attention
     return {
         "manifold": problem.manifold.name,
-        "kernel": "exponential" if of else problem.zonal.kernel.name,
+        "kernel": "exponential" if of else problem.own_kernel.name,
         "heads": len(of.heads) if of else 0,
         "normalization": problem.normalization,
         "beta": problem.beta,

@@ -33,12 +33,10 @@ def test_normalized_flow_accepts_kernels_that_underflow(beta: float) -> None:
     assert mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA).flow is mf.SA
 
 
-def test_space_refuses_spheres_for_theory() -> None:
-    """Growth rates need a dimension only; measures need points."""
-    problem = mf.Problem(mf.Sphere(4), mf.linear())
-    with pytest.raises(ValueError, match="sphere:4 is for theory only"):
-        problem.initial_measure()
-    assert mf.dominant_degree(problem) == 1
+def test_r_d_has_no_uniform_state() -> None:
+    """Rates about a law that does not exist would be numbers all the same."""
+    with pytest.raises(ValueError, match="rests on the uniform measure, and space:4 has none"):
+        mf.dominant_degree(mf.Problem(mf.Space(4), mf.linear()))
 
 
 @pytest.mark.parametrize("beta, least", [(0.1, 12), (5.0, 12), (100.0, 60)])

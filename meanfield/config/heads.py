@@ -82,7 +82,7 @@ class HeadSections:
     files: tuple[Path, ...] = ()
 
     def attention(
-        self, d: int, normalization: Normalization, beta: float | None, **flow: float
+        self, d: int, normalization: Normalization, beta: float | None, **flow: Any
     ) -> Attention:
         """Attention of tokens in R^d, its matrices checked; `flow` is strength and diffusivity.
 

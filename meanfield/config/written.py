@@ -55,7 +55,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
         asked |= {"kernel": "exponential", "normalization": of.normalization}
         given = {} if of.beta is None else {"beta": of.beta}
         return {"problem": asked | given | flow, "heads": [_head(head) for head in of.heads]}
-    kernel = problem.zonal.kernel
+    kernel = problem.own_kernel
     asked |= {
         "kernel": "zonal" if isinstance(kernel, Zonal) else kernel.name,
         "beta": kernel.beta,

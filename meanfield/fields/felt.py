@@ -14,7 +14,10 @@ Field = MeanField | HeadsField
 
 
 def felt_by(problem: Problem, degree: int | None = None) -> Felt:
-    """What measures of a problem feel; of a kernel up to a degree, by default the kernel's."""
-    if problem.attention is not None:
+    """What measures of a problem feel; of a kernel up to a degree, by default the kernel's.
+
+    Where no series is known, tokens feel each other as heads do, by sums over pairs.
+    """
+    if problem.attention is not None or problem.manifold.family == "vectors":
         return heads_interaction(problem)
     return interaction(problem, degree)

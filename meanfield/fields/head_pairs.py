@@ -17,7 +17,7 @@ from meanfield.arrays import FloatArray
 from meanfield.attention import HeadMatrices
 from meanfield.compute.threads import map_chunks
 from meanfield.fields import PAIRS_AT_ONCE
-from meanfield.manifolds import Space
+from meanfield.manifolds import Geometry
 
 
 class Tilted(NamedTuple):
@@ -74,7 +74,7 @@ def tilted(z: FloatArray, y: FloatArray, masses: FloatArray, *, squares: bool = 
 
 
 def pair_velocity(
-    space: Space,
+    space: Geometry,
     heads: tuple[HeadMatrices, ...],
     masses: tuple[FloatArray, ...],
     points: FloatArray,
@@ -89,7 +89,7 @@ def pair_velocity(
 
 
 def pair_velocity_and_divergence(
-    space: Space,
+    space: Geometry,
     heads: tuple[HeadMatrices, ...],
     masses: tuple[FloatArray, ...],
     points: FloatArray,
@@ -100,7 +100,7 @@ def pair_velocity_and_divergence(
 
 
 def _summed(
-    space: Space,
+    space: Geometry,
     heads: tuple[HeadMatrices, ...],
     masses: tuple[FloatArray, ...],
     points: FloatArray,

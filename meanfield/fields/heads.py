@@ -139,9 +139,7 @@ def head_table(
 def _head_table(
     space: Manifold, score: bytes, value: bytes, normalized: bool, log_scale: float
 ) -> HeadTable:
-    head = HeadMatrices(
-        *(np.frombuffer(e).reshape(2 * (space.dimension + 1,)) for e in (score, value))
-    )
+    head = HeadMatrices(*(np.frombuffer(e).reshape(2 * (space.ambient,)) for e in (score, value)))
     return _row(space).head_table(head, normalized, log_scale)
 
 
@@ -310,7 +308,7 @@ def _tilted(masses: FloatArray, log_weights: FloatArray) -> FloatArray:
 # Keeps the tables of all heads, however many.
 @lru_cache(maxsize=16)
 def _of_attention(space: Manifold, attention: Attention, log_scale: float) -> HeadsInteraction:
-    heads = attention.matrices(space.dimension + 1)
+    heads = attention.matrices(space.ambient)
     return HeadsInteraction(space, heads, attention.normalization, log_scale)
 
 

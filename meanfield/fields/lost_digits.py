@@ -40,10 +40,13 @@ def sees_far(problem: Problem) -> bool:
     >>> [sees_far(mf.Problem(mf.Circle(), mf.exponential(b), mf.SA)) for b in (9.0, -3.0, -9.0)]
     [False, False, True]
     """
+    if problem.manifold.family == "vectors":
+        # Sums over pairs lose none.
+        return False
     if problem.attention is not None:
         own = _own_score(problem.attention, problem.space)
         return problem.flow.normalized and own < float(np.log(_NEAR))
-    kernel = problem.zonal.kernel
+    kernel = problem.own_kernel
     here = float(np.abs(kernel.attention(np.ones(1))[0]))
     return problem.flow.normalized and here < _NEAR * kernel.largest_attention
 

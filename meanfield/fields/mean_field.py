@@ -162,7 +162,7 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     >>> interaction(mf.Problem(mf.Circle(), mf.linear(), mf.USA)).potential_multipliers
     array([0. , 0.5])
     """
-    manifold, kernel, flow = problem.space, problem.zonal.kernel, problem.flow
+    manifold, kernel, flow = problem.space, problem.own_kernel, problem.flow
     degree = problem.kernel_degree if degree is None else degree
     dimension = problem.manifold.dimension
     potential = flow.strength * kernel.potential_multipliers(dimension, degree)

@@ -15,6 +15,7 @@ from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.lost_digits import lost_share_at, relative_errors, sees_far
 from meanfield.fields.mean_field import Interaction
 from meanfield.problem import Problem
+from meanfield.terms import drifted
 
 MOST_PAIRED = 10_000
 """Tokens up to which sums over pairs stand in for a series of Z that loses its digits: 1e8 pairs, a
@@ -58,7 +59,9 @@ class TokenField:
         return sees_far(self.problem)
 
     @cached_property
-    def _few(self) -> int:
+    def _few(self) -> float:
+        if self.problem.manifold.family == "vectors":
+            return math.inf
         return engines.few_points(self.problem.space, self.felt.degree)
 
     def field(self, points: FloatArray) -> Field:
@@ -66,7 +69,14 @@ class TokenField:
         return self.felt.of_points(points, self.weights)
 
     def velocity(self, points: FloatArray) -> FloatArray:
-        """Velocity of every token."""
+        """Velocity of every token: attention, and what else moves them."""
+        velocity = self._attention_velocity(points)
+        terms, space = self.problem.terms, self.problem.space
+        if not terms:
+            return velocity
+        return velocity + space.project(points, drifted(terms, space.vectors(points)))
+
+    def _attention_velocity(self, points: FloatArray) -> FloatArray:
         space, felt = self.problem.space, self.felt
         if len(points) < self._few:
             return self._pair_velocity(points)
@@ -136,7 +146,7 @@ class TokenField:
             return self.felt.pair_velocity(points, self.weights, targets)
         problem, flow = self.problem, self.problem.flow
         return flow.strength * engines.pair_velocity(
-            problem.space, problem.zonal.kernel, points, self.weights, flow.normalized, targets
+            problem.space, problem.own_kernel, points, self.weights, flow.normalized, targets
         )
 
 

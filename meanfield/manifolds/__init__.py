@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from meanfield.errors import nearest
 from meanfield.manifolds.circle.circle import Circle
+from meanfield.manifolds.euclidean import Space
 from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import Basis, Manifold, Space
+from meanfield.manifolds.manifold import Basis, Geometry, Manifold
 from meanfield.manifolds.sphere.sphere import Sphere
 
 __all__ = [
@@ -14,19 +15,26 @@ __all__ = [
     "Circle",
     "Grid",
     "Manifold",
+    "Geometry",
     "Space",
     "Sphere",
     "manifold_of",
 ]
 
 MANIFOLDS: dict[str, Callable[[], Manifold]] = {"circle": Circle, "sphere": Sphere}
-"""Manifolds on which measures evolve."""
+"""Manifolds with a series for any density."""
 
 _LARGEST_AMBIENT_DIMENSION = 10**6
+_BY_DIMENSION: dict[str, tuple[int, Callable[[int], Manifold]]] = {
+    "sphere": (2, lambda d: Circle() if d == 2 else Sphere(d)),
+    "space": (1, Space),
+}
 
 
-def manifold_of(name: str) -> Circle | Sphere:
-    """Manifold by the name that the command line takes: circle, sphere or sphere:D in R^D.
+def manifold_of(name: str) -> Manifold:
+    """Manifold by the name that run files and commands take.
+
+    circle, sphere, sphere:D (the unit sphere of R^D) or space:D (R^D itself).
 
     Raises
     ------
@@ -35,20 +43,20 @@ def manifold_of(name: str) -> Circle | Sphere:
 
     Examples
     --------
-    >>> manifold_of("sphere:3").name, manifold_of("sphere:4")
-    ('sphere', Sphere(4))
+    >>> manifold_of("sphere:3").name, manifold_of("sphere:4"), manifold_of("space:2")
+    ('sphere', Sphere(4), Space(2))
     """
-    if name in ("circle", "sphere:2"):
-        return Circle()
-    if name == "sphere":
-        return Sphere()
-    prefix, _, ambient = name.partition(":")
-    digits = prefix == "sphere" and ambient.isascii() and ambient.isdigit()
-    if digits and 2 <= int(ambient) <= _LARGEST_AMBIENT_DIMENSION:
-        return Sphere(int(ambient))
-    near = nearest(name, ["circle", "sphere"])
+    if name in MANIFOLDS:
+        return MANIFOLDS[name]()
+    prefix, _, number = name.partition(":")
+    if prefix in _BY_DIMENSION and number.isascii() and number.isdigit():
+        least, made = _BY_DIMENSION[prefix]
+        if least <= int(number) <= _LARGEST_AMBIENT_DIMENSION:
+            return made(int(number))
+    near = nearest(name, [*MANIFOLDS, *_BY_DIMENSION])
     meant = f"Did you mean {near}? " if near else ""
+    rest = ", ".join(f"{each}:D with D >= {least}" for each, (least, _) in _BY_DIMENSION.items())
     raise ValueError(
-        f"manifold {name} is not known. {meant}Known: circle, sphere, sphere:D with 2 <= D <= "
-        f"{_LARGEST_AMBIENT_DIMENSION}."
+        f"manifold {name} is not known. {meant}Known: circle, sphere, {rest}, "
+        f"D at most {_LARGEST_AMBIENT_DIMENSION}."
     )

@@ -1,4 +1,4 @@
-"""What spaces provide: geometry (`Space`), and a basis where they have one (`Basis`).
+"""What spaces provide: geometry (`Geometry`), and a basis where they have one (`Basis`).
 
 Bases are orthonormal with respect to sigma, the uniform probability measure. A field or
 density g has modal coefficients g_l; a real field is evaluated as sum_l g_l Y_l. Moments of
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 _MASS_TOLERANCE = 1e-9
 
 
-class Space(Protocol):
+class Geometry(Protocol):
     """Geometry: points, tangent vectors, distances; all that stability needs is the first two.
 
     What is stored for a point is the space's own: the circle has angles, spheres unit vectors.
@@ -39,8 +39,23 @@ class Space(Protocol):
         ...
 
     @property
+    def family(self) -> str:
+        """Row of the tables that have one for it: spaces of a family differ in dimension alone."""
+        ...
+
+    @property
     def dimension(self) -> int:
         """Dimension of the space: 1 for the circle, 2 for S^2."""
+        ...
+
+    @property
+    def ambient(self) -> int:
+        """Dimension d of the vectors that matrices act on: 2 for the circle."""
+        ...
+
+    @property
+    def is_sphere(self) -> bool:
+        """Whether points are directions; of R^d they have lengths, and there is no uniform law."""
         ...
 
     @property
@@ -63,11 +78,11 @@ class Space(Protocol):
         ...
 
     def vectors(self, points: FloatArray) -> FloatArray:
-        """Points as unit vectors of R^{dimension + 1}, shape (n, dimension + 1)."""
+        """Points as vectors, shape (n, ambient): of length 1 on spheres."""
         ...
 
     def points_of(self, vectors: FloatArray) -> FloatArray:
-        """Points in the direction of vectors (n, dimension + 1) of any length but zero."""
+        """Points in the direction of vectors (n, ambient) of any length but zero."""
         ...
 
     def unflattened(self, state: FloatArray) -> FloatArray:
@@ -79,7 +94,7 @@ class Space(Protocol):
         ...
 
     def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
-        """Tangential part of vectors (n, dimension + 1) at points, stored as velocities are."""
+        """Tangential part of vectors (n, ambient) at points, stored as velocities are."""
         ...
 
     def retract(self, points: FloatArray) -> tuple[FloatArray, FloatArray | None]:
@@ -196,13 +211,8 @@ class Basis(Protocol):
         ...
 
 
-class Manifold(Space, Basis, Protocol):
+class Manifold(Geometry, Basis, Protocol):
     """A space with a basis: measures evolve on it."""
-
-
-def theory_only(name: str) -> str:
-    """Why nothing evolves on a space."""
-    return f"{name} is for theory only; evolve on the circle or the sphere."
 
 
 def wrong_points(shape: tuple[int, ...], expected: str) -> ValueError:
@@ -211,12 +221,11 @@ def wrong_points(shape: tuple[int, ...], expected: str) -> ValueError:
     Examples
     --------
     >>> print(wrong_points((50, 768), "vectors (n, 3)"))
-    points have shape (50, 768), expected vectors (n, 3): nothing evolves in R^768, but theory
-    knows Sphere(768), its rates and phases.
+    points have shape (50, 768), expected vectors (n, 3): tokens of R^768 live on mf.Sphere(768).
     """
     known, d = "", shape[-1] if shape else 0
     if len(shape) == 2 and d > 3:
-        known = f": nothing evolves in R^{d}, but theory knows Sphere({d}), its rates and phases"
+        known = f": tokens of R^{d} live on mf.Sphere({d})"
     return ValueError(f"points have shape {shape}, expected {expected}{known}.")
 
 
@@ -243,18 +252,18 @@ def check_vectors(vectors: FloatArray) -> FloatArray:
     return vectors
 
 
-def of_space(table: Mapping[str, _T], space: Space, what: str) -> _T:
-    """What a table has for a space, by its name.
+def of_space(table: Mapping[str, _T], space: Geometry, what: str) -> _T:
+    """What a table has for a space, by its family.
 
     Raises
     ------
     ValueError
         If it has nothing, and what it knows.
     """
-    if space.name not in table:
+    if space.family not in table:
         known = ", ".join(sorted(table))
         raise ValueError(f"no {what} is known on the {space.name}. Known: {known}.")
-    return table[space.name]
+    return table[space.family]
 
 
 def laplacian_eigenvalues(dimension: int, max_degree: int) -> FloatArray:

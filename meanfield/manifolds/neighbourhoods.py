@@ -6,24 +6,26 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.manifolds import vector_neighbourhoods as vectors
 from meanfield.manifolds.circle import neighbourhoods as circle
-from meanfield.manifolds.manifold import Space, of_space
+from meanfield.manifolds.manifold import Geometry, of_space
 from meanfield.manifolds.sphere import neighbourhoods as sphere
 
 _DENSE = {"circle": circle.dense, "sphere": sphere.dense}
 _LINKED = {"circle": circle.linked, "sphere": sphere.linked}
+# "vectors" stand beside the tables: their distances need the space.
 # A group whose mean vector is this short against its mass has no centre: uniform has none.
 _NO_CENTRE = 1e-9
 
 
 def dense(
-    space: Space, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
+    space: Geometry, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
 ) -> npt.NDArray[np.bool_]:
     """Whether the mass within `radius` of each point, itself included, reaches the threshold.
 
     Parameters
     ----------
-    space : Space
+    space : Geometry
         The circle or the sphere.
     points : ndarray
         Points of it, in any order.
@@ -49,10 +51,12 @@ def dense(
     >>> dense(mf.Circle(), np.array([0.1, 3.0, 2 * np.pi - 0.1]), None, 0.25, 0.5)
     array([ True, False,  True])
     """
+    if space.family == "vectors":
+        return vectors.dense(space, points, mass, radius, threshold)
     return of_space(_DENSE, space, "neighbourhood")(points, mass, radius, threshold)
 
 
-def linked(space: Space, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
+def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
     """Groups by single linkage: points closer than `radius` share a group.
 
     Parameters
@@ -79,11 +83,13 @@ def linked(space: Space, points: FloatArray, radius: float) -> npt.NDArray[np.in
     >>> linked(mf.Sphere(), np.array([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8], [0.0, 0.8, 0.6]]), 0.5)
     array([0, 1, 1])
     """
+    if space.family == "vectors":
+        return vectors.linked(space, points, radius)
     return of_space(_LINKED, space, "neighbourhood")(points, radius)
 
 
 def mean_points(
-    space: Space,
+    space: Geometry,
     points: FloatArray,
     mass: FloatArray,
     group: npt.NDArray[np.int64],
@@ -93,7 +99,7 @@ def mean_points(
 
     Parameters
     ----------
-    space : Space
+    space : Geometry
         Any.
     points, mass : ndarray
         Points, and the mass of each, shape (n,).
@@ -117,6 +123,8 @@ def mean_points(
     columns = space.vectors(points).T
     sums = [np.bincount(group, mass * column, count) for column in columns]
     mean = np.column_stack(sums).astype(np.float64, copy=False)
+    if not space.is_sphere:
+        return np.asarray(mean / np.bincount(group, mass, count)[:, None])
     centre = space.points_of(mean)
     # Squares of next to no mass underflow: directions on the sphere are then not finite.
     known = np.isfinite(centre).reshape(count, -1).all(axis=1)

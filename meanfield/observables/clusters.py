@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds import neighbourhoods
+from meanfield.manifolds import Geometry, neighbourhoods
 from meanfield.measures import Density, Measure
 
 _RADIUS = 0.25
@@ -153,7 +153,7 @@ def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = No
         tokens = len(points) if mass is None else tokens
     if tokens is not None:
         least = max(_LEAST_MASS, LEAST_TOKENS / tokens)
-    threshold = _SPARSE * _uniform_mass(space.dimension, radius)
+    threshold = _SPARSE * _uniform_mass(space, radius)
     dense = neighbourhoods.dense(space, points, mass, radius, threshold)
     weights = np.full(len(points), 1.0 / len(points)) if mass is None else mass
     points, weights = points[dense], weights[dense]
@@ -170,9 +170,16 @@ def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = No
     return Clusters(total[kept], centres[kept])
 
 
-def _uniform_mass(dimension: int, radius: float) -> float:
-    """Mass of the uniform measure within a radius of a point, on the circle or the sphere."""
-    return radius / math.pi if dimension == 1 else math.sin(0.5 * radius) ** 2
+def _uniform_mass(space: Geometry, radius: float) -> float:
+    """Mass of the uniform measure within a radius of a point; none in R^d."""
+    if not space.is_sphere:
+        return 0.0
+    if space.dimension <= 2:
+        return radius / math.pi if space.dimension == 1 else math.sin(0.5 * radius) ** 2
+    from scipy.special import betainc
+
+    # Half of the share of a sphere in two opposite caps; the radius is at most pi / 2.
+    return 0.5 * float(betainc(0.5 * space.dimension, 0.5, math.sin(radius) ** 2))
 
 
 def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray, float]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields import PAIRS_AT_ONCE
 from meanfield.fields.mean_field import interaction
 from meanfield.kernels import Kernel
 from meanfield.measures import Density, Measure
@@ -49,9 +50,36 @@ def interaction_energy(
     """
     if problem.attention is not None:
         return heads_energy(problem, moments, measure)
-    multipliers = _normalised_multipliers(problem.zonal.kernel, problem.manifold.dimension)
     space = problem.space
+    if space.family == "vectors":
+        return _pair_energy(problem, measure) if space.is_sphere else float("nan")
+    multipliers = _normalised_multipliers(problem.own_kernel, problem.manifold.dimension)
     return space.inner(space.convolve(multipliers, moments), moments)
+
+
+def _pair_energy(problem: Problem, measure: Density | Measure | None) -> float:
+    """The same over pairs of tokens, where no series is known; NaN of other measures."""
+    if not isinstance(measure, Measure):
+        return float("nan")
+    kernel, x, mass = problem.own_kernel, measure.points, measure.mass
+    rows = max(1, PAIRS_AT_ONCE // len(x))
+    total = 0.0
+    for i in range(0, len(x), rows):
+        cosines = np.clip(x[i : i + rows] @ x.T, -1.0, 1.0)
+        # W = a / beta of the built-in kernels: the factor cancels.
+        values = kernel.attention(cosines) if kernel.log_slope else kernel.potential(cosines)
+        total += float(mass[i : i + rows] @ (values @ mass))
+    if kernel.beta < 0:
+        return total / float(_normalised_reference(kernel, problem.manifold.dimension))
+    one = np.ones(1)
+    return total / float((kernel.attention(one) if kernel.log_slope else kernel.potential(one))[0])
+
+
+def _normalised_reference(kernel: Kernel, dimension: int) -> float:
+    """Mean of a(<x, y>) over uniform pairs, the reference of kernels that repel."""
+    if kernel.log_slope:
+        return float(kernel.attention_multipliers(dimension, 0)[0])
+    return float(kernel.potential_multipliers(dimension, 0)[0])
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +170,7 @@ def free_energy(problem: Problem, measure: Density | Measure, moments: ModalArra
     """
     if not problem.has_free_energy:
         return float("nan")
-    flow, kernel, space = problem.flow, problem.zonal.kernel, problem.space
+    flow, kernel, space = problem.flow, problem.own_kernel, problem.space
     multipliers = _potential_multipliers(kernel, space.dimension)
     interaction = 0.5 * space.inner(space.convolve(multipliers, moments), moments)
     disorder = flow.diffusivity * -entropy(measure) if flow.diffusivity else 0.0
@@ -172,11 +200,14 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
     """
     space, flow = problem.space, problem.flow
     attention = problem.attention
+    if problem.terms or problem.mask != "none" or space.family == "vectors":
+        # Others move tokens too, or see not all; and sums over all pairs at each time are dear.
+        return lambda measure, moments: float("nan")
     if attention is not None:
         known = energy_told(problem) is None and attention.normalization != "sinkhorn"
         if not known or flow.diffusivity:
             return lambda measure, moments: float("nan")
-        strongest = sum(np.linalg.norm(h.value, 2) for h in attention.matrices(space.dimension + 1))
+        strongest = sum(np.linalg.norm(h.value, 2) for h in attention.matrices(space.ambient))
         return lambda measure, moments: (
             interaction_energy(problem, moments, measure) / max(float(strongest), 1e-300)
         )

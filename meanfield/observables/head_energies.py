@@ -48,7 +48,7 @@ def energy_told(problem: Problem) -> str | None:
     """
     if problem.attention is None:
         return None
-    return _climbed(problem.attention, problem.manifold.dimension + 1)[1]
+    return _climbed(problem.attention, problem.manifold.ambient)[1]
 
 
 @lru_cache(maxsize=64)
@@ -113,7 +113,7 @@ def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measu
     attention, space = problem.attention, problem.space
     if attention is None:
         raise ValueError("the problem has a kernel, no heads: its energy is interaction_energy.")
-    heads, told = _climbed(attention, space.dimension + 1)
+    heads, told = _climbed(attention, space.ambient)
     if told is not None:
         return float("nan")
     if attention.normalization == "sinkhorn":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from meanfield.arrays import MOMENT_NOISE, ModalArray
 from meanfield.attention import kernel_of
 from meanfield.problem import Problem, ZonalProblem
 
 
-def peaks(problem: Problem, moments: ModalArray) -> int:
+def peaks(problem: Problem, moments: ModalArray) -> float:
     """Number of local maxima of the attention potential of a measure.
 
         Phi = strength W * mu,    Phi_l = strength w_l m_l
@@ -28,7 +30,7 @@ def peaks(problem: Problem, moments: ModalArray) -> int:
     Returns
     -------
     int
-        0 where the potential is constant: of the uniform measure.
+        0 where the potential is constant: of the uniform measure. NaN where no series is known.
 
     Examples
     --------
@@ -44,7 +46,9 @@ def peaks(problem: Problem, moments: ModalArray) -> int:
     from meanfield.manifolds.maxima import count_maxima
 
     space = problem.space
-    zonal = problem.zonal if problem.attention is None else _as_sharp(problem)
+    if space.family == "vectors":
+        return math.nan
+    zonal = problem.zonal if problem.is_isotropic and not problem.attention else _as_sharp(problem)
     multipliers = zonal.kernel.potential_multipliers(zonal.dimension, zonal.degree)
     felt = space.sizes_by_degree(moments)[: len(multipliers)] > MOMENT_NOISE
     potential = space.convolve(zonal.strength * multipliers[: len(felt)] * felt, moments)

@@ -69,7 +69,7 @@ def uniform_is_stationary(problem: Problem) -> bool:
     >>> [uniform_is_stationary(mf.Problem(mf.Circle(), each)) for each in of]
     [True, False]
     """
-    if problem.attention is None:
+    if problem.attention is None and not problem.terms:
         return True
     # Before tables are made that would be too large.
     check_movable(problem)

@@ -191,12 +191,15 @@ def gathered(measure: Measure, groups: Groups) -> tuple[FloatArray, FloatArray, 
 def may_meet(problem: Problem) -> bool:
     """Whether points that have met stay together: kernels, and heads of positive numbers.
 
-    Other heads may pull apart somewhere what contracts here: their points stay as many.
+    Other heads may pull apart somewhere what contracts here, as fixed fields may: their points stay
+    as many. So do those of masks, whose order matters, and where no series is known.
     """
+    if problem.terms or problem.mask != "none" or problem.manifold.family == "vectors":
+        return False
     of = problem.attention
     if of is None:
         return True
-    numbers = [head.multiples for head in of.matrices(problem.manifold.dimension + 1)]
+    numbers = [head.multiples for head in of.matrices(problem.manifold.ambient)]
     return all(each is not None and min(each) > 0.0 for each in numbers)
 
 
@@ -220,7 +223,7 @@ def _own_rates(
     problem: Problem, scale: float, field: MeanField, places: FloatArray, mass: FloatArray
 ) -> FloatArray:
     """Rate strength a(1) M / Z at which each group would fall together if it were alone."""
-    own = float(problem.zonal.kernel.attention(np.ones(1))[0])
+    own = float(problem.own_kernel.attention(np.ones(1))[0])
     attraction = scale * problem.flow.strength * own
     rates = attraction * mass
     if field.partition is None:

@@ -62,9 +62,11 @@ def contraction_rate(problem: Problem) -> float:
     1.0
     """
     flow = problem.flow
+    others = sum(term.steepness(problem.manifold.ambient) for term in problem.terms)
     if problem.attention is not None:
-        return sum(abs(strength) for _, strength in problem.isotropic_bound.weighted)
-    return abs(flow.strength) * (1.0 if flow.normalized else problem.zonal.kernel.largest_attention)
+        return others + sum(abs(strength) for _, strength in problem.isotropic_bound.weighted)
+    largest = 1.0 if flow.normalized else problem.own_kernel.largest_attention
+    return others + abs(flow.strength) * largest
 
 
 def linear_rate(problem: Problem) -> float:
@@ -101,6 +103,8 @@ def check_movable(problem: Problem, measure: Density | Measure | None = None) ->
         If the kernel has degrees above what the manifold allows, or as `check_range`.
     """
     check_range(problem.flow)
+    if problem.manifold.family == "vectors":
+        return
     largest = problem.space.largest_degree
     few = few_points(problem.space, problem.kernel_degree)
     paired = isinstance(measure, Measure) and len(measure.points) < few

@@ -90,6 +90,10 @@ class StationaryState:
         if not self.symmetry.is_axisymmetric:
             return polyhedral_density(self.equation, self.moments, self.diffusivity)
         space = self.problem.space
+        if space.family == "vectors":
+            raise ValueError(
+                f"{space.name} has no harmonics: density() is that on the circle or the sphere."
+            )
         fold, own = int(self.symmetry.degrees[0]), int(self.symmetry.degrees[-1])
         degree = density_degree(own, narrowest_width(self.problem, self.diffusivity))
         wide = axisymmetric(

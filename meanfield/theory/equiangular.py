@@ -441,7 +441,7 @@ def _path_of(problem: Problem, tokens: int, start: float) -> _Path:
         raise ValueError("equiangular tokens need mf.exponential(beta) or mf.linear().")
     if zonal.strength < 0:
         raise ValueError(f"equiangular tokens need a positive strength, got {zonal.strength:g}.")
-    room = problem.manifold.dimension + 1
+    room = problem.manifold.ambient
     if room < tokens:
         raise ValueError(
             f"{tokens} equiangular tokens need mf.Sphere(d) with d >= {tokens}, got d = {room}."

@@ -534,7 +534,7 @@ class _Head(NamedTuple):
 
 def _heads(problem: Problem) -> tuple[list[_Head], str, float]:
     """Heads, normalisation and diffusivity, of a kernel as of an attention."""
-    d, attention = problem.space.dimension + 1, problem.attention
+    d, attention = problem.space.ambient, problem.attention
     if attention is None:
         zonal = problem.zonal
         kernel = zonal.kernel

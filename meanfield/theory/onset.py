@@ -24,7 +24,7 @@ import math
 
 from meanfield.checks import checked
 from meanfield.kernels.exponential import inverse_bessel_ratio
-from meanfield.manifolds.manifold import Space
+from meanfield.manifolds.manifold import Geometry
 from meanfield.problem import Problem
 from meanfield.theory.stability import TIE, couplings, critical_degree
 
@@ -32,7 +32,7 @@ from meanfield.theory.stability import TIE, couplings, critical_degree
 
 
 @checked
-def tricritical_beta(manifold: Space) -> float:
+def tricritical_beta(manifold: Geometry) -> float:
     """The beta above which order sets in with a jump, for attractive USA.
 
     The root of I_{d/2+1}(beta) / I_{d/2}(beta) = 1/d on the unit sphere of R^d, for the exponential

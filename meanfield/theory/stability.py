@@ -22,7 +22,7 @@ from meanfield.attention import Attention, Normalization
 from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
 from meanfield.kernels.kernel import LARGEST_DEGREE
-from meanfield.manifolds.manifold import Manifold, Space
+from meanfield.manifolds.manifold import Geometry, Manifold
 from meanfield.problem import IsotropicHeads, Problem, ZonalProblem
 from meanfield.theory.linear_operator import linear_operator
 
@@ -241,7 +241,7 @@ def formation_time(problem: Problem, tokens: int) -> float:
 
 @checked
 def switching_threshold(
-    manifold: Space, degree: int, normalization: Normalization = "softmax"
+    manifold: Geometry, degree: int, normalization: Normalization = "softmax"
 ) -> float:
     """The beta at which degree + 1 overtakes degree on `Sphere(d)`, for the exponential kernel.
 

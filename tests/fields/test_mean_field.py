@@ -42,13 +42,6 @@ def test_field_of_few_moments_is_cut_to_them() -> None:
     assert len(felt.field(np.array([1.0, 0.2, 0.1j])).potential) == 3
 
 
-def test_interaction_refuses_spheres_for_theory() -> None:
-    """Spheres of higher dimension have rates, but no points."""
-    problem = mf.Problem(mf.Sphere(4), mf.exponential(2.0))
-    with pytest.raises(ValueError, match="sphere:4 is for theory only; evolve on the circle"):
-        interaction(problem)
-
-
 @each("beta", [-4.0, 0.0, 5.0, 80.0], normalized=[False, True], strength=[1.0, -0.5])
 def test_velocity_and_divergence_are_integrals_over_the_density(
     beta: float, normalized: bool, strength: float

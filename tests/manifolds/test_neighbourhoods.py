@@ -8,7 +8,7 @@ from parameters import each
 from scipy.sparse.csgraph import connected_components
 
 import meanfield as mf
-from meanfield.manifolds import Space
+from meanfield.manifolds import Geometry
 from meanfield.manifolds.neighbourhoods import dense, linked, mean_points
 
 N = 400
@@ -16,7 +16,7 @@ CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 RADII = [2.5e-5, 1e-3, 0.08, 0.5, np.pi / 2]
 
 
-def _states() -> dict[str, tuple[Space, np.ndarray]]:
+def _states() -> dict[str, tuple[Geometry, np.ndarray]]:
     rng = np.random.default_rng(0)
     arcs = np.repeat([0.0, 2.0, 4.0, 6.2], N // 4)
     uniform = SPHERE.random_points(N, rng)
@@ -45,7 +45,7 @@ def _states() -> dict[str, tuple[Space, np.ndarray]]:
         "within one cube": uniform[0] + 1e-9 * rng.normal(size=(N, 3)),
         "one": uniform[:1],
     }
-    states: dict[str, tuple[Space, np.ndarray]] = {}
+    states: dict[str, tuple[Geometry, np.ndarray]] = {}
     states |= {f"circle, {name}": (CIRCLE, points) for name, points in circle.items()}
     states |= {f"sphere, {name}": (SPHERE, SPHERE.check_points(x)) for name, x in sphere.items()}
     return states
@@ -54,7 +54,9 @@ def _states() -> dict[str, tuple[Space, np.ndarray]]:
 STATES = _states()
 
 
-def _within(space: Space, points: np.ndarray, radius: float, strictly: bool = False) -> np.ndarray:
+def _within(
+    space: Geometry, points: np.ndarray, radius: float, strictly: bool = False
+) -> np.ndarray:
     """Whether each pair is within the radius; on the sphere by the squares of chords."""
     if space == SPHERE:
         x, y, z = (points[:, None] - points).transpose(2, 0, 1)
@@ -83,7 +85,7 @@ def test_dense_is_the_mass_of_all_pairs_against_the_threshold(
 
 @pytest.mark.parametrize("threshold, count", [(0.28, 25), (0.72, 18), (0.73, 0)])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=repr)
-def test_dense_begins_at_the_threshold(space: Space, threshold: float, count: int) -> None:
+def test_dense_begins_at_the_threshold(space: Geometry, threshold: float, count: int) -> None:
     """Exactly the threshold is enough: 7 of 25, though 0.28 * 25 is rounded above 7."""
     assert 0.28 * 25 > 7
     points = np.repeat(space.random_points(2, np.random.default_rng(0)), [7, 18], axis=0)
@@ -103,7 +105,7 @@ def test_groups_are_the_connected_components(state: str, radius: float) -> None:
 
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=repr)
-def test_no_points_have_no_neighbours(space: Space) -> None:
+def test_no_points_have_no_neighbours(space: Geometry) -> None:
     """Where every point is a straggler nothing is left, and that is no error."""
     none = np.zeros((0, *space.point_shape))
     assert linked(space, none, 0.1).shape == (0,)
@@ -125,7 +127,7 @@ def test_means_on_the_circle_are_those_of_the_arcs(shift: float) -> None:
 
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE, mf.Sphere(5)], ids=repr)
-def test_means_are_directions_of_weighted_sums(space: Space) -> None:
+def test_means_are_directions_of_weighted_sums(space: Geometry) -> None:
     """Also of groups with next to no mass; NaN where there is none, or opposite points."""
     points = space.random_points(3, np.random.default_rng(2))
     opposite = space.points_of(-space.vectors(points[2:]))

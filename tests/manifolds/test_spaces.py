@@ -12,8 +12,8 @@ import meanfield as mf
 from meanfield.manifolds import (
     MANIFOLDS,
     Basis,
+    Geometry,
     Manifold,
-    Space,
     label_cells,
     maxima,
     neighbourhoods,
@@ -23,7 +23,7 @@ from meanfield.manifolds.manifold import laplacian_eigenvalues
 SPACES = [mf.Circle(), mf.Sphere(), mf.Sphere(5), mf.Sphere(8)]
 
 
-def points_of(space: Space, count: int = 6, seed: int = 3) -> np.ndarray:
+def points_of(space: Geometry, count: int = 6, seed: int = 3) -> np.ndarray:
     """Random points."""
     return space.random_points(count, np.random.default_rng(seed))
 
@@ -32,7 +32,7 @@ def points_of(space: Space, count: int = 6, seed: int = 3) -> np.ndarray:
 def test_manifolds_are_spaces_with_a_basis(name: str) -> None:
     """Problems find their manifold by name; what it lacks would be missed in a run."""
     manifold: Manifold = MANIFOLDS[name]()
-    promised = [member for member in {*dir(Space), *dir(Basis)} if not member.startswith("_")]
+    promised = [member for member in {*dir(Geometry), *dir(Basis)} if not member.startswith("_")]
     assert [member for member in promised if not hasattr(manifold, member)] == []
     assert manifold.name == name
     uniform = manifold.from_modes([])
@@ -40,7 +40,7 @@ def test_manifolds_are_spaces_with_a_basis(name: str) -> None:
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)
-def test_points_are_unit_vectors_and_back(space: Space) -> None:
+def test_points_are_unit_vectors_and_back(space: Geometry) -> None:
     """Matrices act on vectors: what comes back would be another point."""
     points = points_of(space)
     x = space.vectors(points)
@@ -59,7 +59,7 @@ def test_points_are_unit_vectors_and_back(space: Space) -> None:
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)
-def test_projection_is_the_velocity_of_steps_along_a_vector(space: Space) -> None:
+def test_projection_is_the_velocity_of_steps_along_a_vector(space: Geometry) -> None:
     """P_x v is where the direction of x + h v goes; its length and its product with numbers."""
     points, h = points_of(space), 1e-6
     rng = np.random.default_rng(4)
@@ -79,7 +79,7 @@ def test_projection_is_the_velocity_of_steps_along_a_vector(space: Space) -> Non
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)
-def test_random_points_are_uniform(space: Space) -> None:
+def test_random_points_are_uniform(space: Geometry) -> None:
     """The mean of x x^T is 1 / d, to six standard errors of 20,000 points."""
     x = space.vectors(points_of(space, 20_000))
     d = space.dimension + 1
@@ -109,15 +109,13 @@ def test_spheres_of_any_dimension_are_one_family() -> None:
     [
         lambda space: space.grid(4),
         lambda space: space.from_modes([]),
-        lambda space: space.packed(np.zeros((2, 3, 3))),
         lambda space: mf.Density(space, np.ones(6)),
-        lambda space: mf.Measure(space, np.eye(8)).moments(2),
         lambda space: space.diffuse(np.eye(8), 0.1, np.zeros((8, 2))),
     ],
 )
 def test_harmonics_are_those_of_the_sphere_alone(call) -> None:
     """Coefficients on S^7 would be taken for those on S^2."""
-    with pytest.raises(ValueError, match="sphere:8 is for theory only; evolve on the circle or"):
+    with pytest.raises(ValueError, match="axis|no harmonics"):
         call(mf.Sphere(8))
 
 

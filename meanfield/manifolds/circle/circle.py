@@ -32,6 +32,9 @@ class Circle:
     """
 
     name: ClassVar[str] = "circle"
+    family: ClassVar[str] = "circle"
+    ambient: ClassVar[int] = 2
+    is_sphere: ClassVar[bool] = True
     dimension: ClassVar[int] = 1
     modal_axes: ClassVar[tuple[str, ...]] = ("degree",)
     point_axes: ClassVar[tuple[str, ...]] = ()

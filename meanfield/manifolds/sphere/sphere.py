@@ -8,18 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.checks import checked
-from meanfield.manifolds.manifold import theory_only
+from meanfield.manifolds import mean_vectors
 from meanfield.manifolds.sphere import checks
 from meanfield.manifolds.sphere import coefficients as packing
 
 if TYPE_CHECKING:
     from meanfield.manifolds.sphere.grid import SphereGrid
+
+
+class _Coefficients(Protocol):
+    """What `coefficients` and `mean_vectors` have in common."""
+
+    def degree_of(self, coefficients: ModalArray) -> int: ...
+    def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray: ...
+    def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray: ...
+    def inner(self, first: ModalArray, second: ModalArray) -> float: ...
+    def spread(self, coefficients: ModalArray) -> FloatArray: ...
+    def packed(self, array: FloatArray) -> ModalArray: ...
+    def from_modes(self, modes: Sequence[Sequence[float]]) -> ComplexArray: ...
 
 
 @checked
@@ -30,15 +42,14 @@ class Sphere:
     Attributes
     ----------
     ambient : int
-        Given, at least 2, by default 3: S^2. Other spheres have geometry, growth rates and
-        stationary states, but no harmonics yet: measures do not evolve on them. `Sphere(2)` has
-        the rates of the circle.
+        Given, at least 2, by default 3: S^2, with its harmonics. Other spheres carry tokens, whose
+        moments are mass and mean vector; their densities have an axis, see `Axial`. `Sphere(2)`
+        has the tokens of the circle, as vectors.
 
     Raises
     ------
     ValueError
-        If `ambient` is below 2, or harmonics of another sphere than S^2 are
-        wanted.
+        If `ambient` is below 2, or harmonics of another sphere than S^2 are wanted.
 
     Examples
     --------
@@ -51,9 +62,8 @@ class Sphere:
     """
 
     ambient: int = 3
-    modal_axes: ClassVar[tuple[str, ...]] = ("kind", "degree", "order")
+    is_sphere: ClassVar[bool] = True
     point_axes: ClassVar[tuple[str, ...]] = ("axis",)
-    largest_degree: ClassVar[int] = 2047
 
     def __post_init__(self) -> None:
         """Check what was given."""
@@ -73,6 +83,26 @@ class Sphere:
     def name(self) -> str:
         """What run files and the command line call it: sphere, or sphere:D in R^D."""
         return "sphere" if self.ambient == 3 else f"sphere:{self.ambient}"
+
+    @property
+    def family(self) -> str:
+        """Whose tables it takes: those of S^2, or of vectors without a series."""
+        return "sphere" if self.ambient == 3 else "vectors"
+
+    @property
+    def _basis(self) -> _Coefficients:
+        """Module of what coefficients are: harmonics, or mass and mean vector."""
+        return packing if self.ambient == 3 else mean_vectors
+
+    @property
+    def modal_axes(self) -> tuple[str, ...]:
+        """Names of the axes of spread coefficients."""
+        return ("kind", "degree", "order") if self.ambient == 3 else mean_vectors.MODAL_AXES
+
+    @property
+    def largest_degree(self) -> int:
+        """Largest degree of a density, or of the moments of tokens."""
+        return 2047 if self.ambient == 3 else mean_vectors.LARGEST_DEGREE
 
     @property
     def point_shape(self) -> tuple[int, ...]:
@@ -114,36 +144,41 @@ class Sphere:
 
         Packed complex, pyshtools' array (2, L + 1, L + 1), or a pyshtools.SHCoeffs.
         """
-        self._check_harmonics()
+        if self.ambient != 3:
+            return mean_vectors.check_coefficients(coefficients)
         return checks.check_coefficients(coefficients)
 
     def degree_of(self, coefficients: ModalArray) -> int:
         """Largest degree L of (L + 1)(L + 2) / 2 coefficients."""
-        return packing.degree_of(coefficients)
+        return self._basis.degree_of(coefficients)
 
     def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
         """Coefficients cut, or filled with zeros, to `max_degree`."""
-        return packing.resize(coefficients, max_degree)
+        return self._basis.resize(coefficients, max_degree)
 
     def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
         """Zonal convolution: product degree by degree, cut to the shorter."""
-        return packing.convolve(multipliers, coefficients)
+        return self._basis.convolve(multipliers, coefficients)
 
     def inner(self, first: ModalArray, second: ModalArray) -> float:
         """Inner product int f g dsigma of two real fields."""
-        return packing.inner(first, second)
+        return self._basis.inner(first, second)
 
     def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
         """Size of each degree, sqrt(sum_m C_lm^2 + S_lm^2): no rotation changes it."""
+        if self.ambient != 3:
+            return mean_vectors.sizes_by_degree(coefficients)
         return np.asarray(np.sqrt(packing.power_by_degree(coefficients)))
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
         """Root of 2l + 1 for each degree: the power of one point, by the addition theorem."""
+        if self.ambient != 3:
+            return mean_vectors.largest_sizes(max_degree)
         return np.asarray(np.sqrt(2.0 * np.arange(max_degree + 1) + 1.0))
 
     def spread(self, coefficients: ModalArray) -> FloatArray:
         """Array (2, L + 1, L + 1) of real coefficients as pyshtools has it, for files."""
-        return packing.spread(coefficients)
+        return self._basis.spread(coefficients)
 
     def to_shcoeffs(self, coefficients: ModalArray) -> Any:
         """Field as a pyshtools.SHCoeffs ('4pi', csphase 1), for its spectra, maps and files."""
@@ -151,8 +186,7 @@ class Sphere:
 
     def packed(self, array: FloatArray) -> ModalArray:
         """Coefficients of an array (2, L + 1, L + 1): inverse of `spread`."""
-        self._check_harmonics()
-        return packing.packed(array)
+        return self._basis.packed(array)
 
     def from_modes(self, modes: Sequence[Sequence[float]]) -> ModalArray:
         """Coefficients of 1 + sum of modes [l, m, amplitude].
@@ -160,11 +194,12 @@ class Sphere:
         Amplitudes of real 4-pi-normalised harmonics without Condon-Shortley phase; m < 0 is the
         sine. A mode named twice counts twice.
         """
-        self._check_harmonics()
-        return packing.from_modes(modes)
+        return self._basis.from_modes(modes)
 
     def order_parameter(self, moments: ModalArray) -> float:
         """Length of the mean vector, sqrt(sum_m |m_1m|^2 / 3) over m = -1, 0, 1."""
+        if self.ambient != 3:
+            return mean_vectors.order_parameter(moments)
         return float(np.sqrt(packing.power_by_degree(packing.resize(moments, 1))[1] / 3.0))
 
     def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -209,7 +244,8 @@ class Sphere:
         self, points: FloatArray, weights: FloatArray | None, max_degree: int
     ) -> ComplexArray:
         """Moments sum_j w_j conj(Y_lm(x_j)), l = 0 ... max_degree."""
-        self._check_harmonics()
+        if self.ambient != 3:
+            return mean_vectors.moments(points, weights, max_degree)
         from meanfield.manifolds.sphere import points as sphere_points
 
         return sphere_points.moments(points, weights, max_degree)
@@ -218,6 +254,7 @@ class Sphere:
         self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
     ) -> FloatArray:
         """Values of the real field at points, divided by the field `divisor` if given."""
+        self._check_harmonics()
         from meanfield.manifolds.sphere import points as sphere_points
 
         values = sphere_points.evaluate(coefficients, points)
@@ -231,10 +268,14 @@ class Sphere:
         slope: float | None = None,
     ) -> FloatArray:
         """Tangent gradient of the field at points, divided by the field `divisor` if given."""
+        self._check_harmonics()
         from meanfield.manifolds.sphere import points as sphere_points
 
         return sphere_points.gradient(coefficients, points, divisor, slope)
 
     def _check_harmonics(self) -> None:
         if self.dimension != 2:
-            raise ValueError(theory_only(self.name))
+            raise ValueError(
+                f"{self.name} has no harmonics: it carries tokens, and its densities with an axis "
+                f"live on Axial({self.ambient})."
+            )

@@ -1,0 +1,66 @@
+"""Who is near whom among vectors of any dimension, by products of matrices.
+
+On spheres distances are geodesic, by chords 2 sin(r/2); in R^d by lengths of differences.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.manifolds.manifold import Geometry
+
+# Pairs whose distances are in memory at once: 32 MB.
+_PAIRS = 2**22
+
+
+def dense(
+    space: Geometry, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
+) -> npt.NDArray[np.bool_]:
+    """Whether the mass within `radius` of each point reaches the threshold."""
+    n = len(points)
+    within = np.empty(n)
+    rows = max(1, _PAIRS // max(n, 1))
+    for i in range(0, n, rows):
+        near = _squares(points[i : i + rows], points) <= _square(space, radius)
+        within[i : i + rows] = near.sum(axis=1) / n if mass is None else near @ mass
+    return np.asarray(within >= threshold)
+
+
+def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
+    """Group of each point, where points closer than `radius` are linked.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> linked(mf.Sphere(5), np.eye(5)[[0, 0, 3, 0]], 0.1)
+    array([0, 0, 1, 0])
+    """
+    group = np.full(len(points), -1, dtype=np.int64)
+    largest, rows = _square(space, radius), max(1, _PAIRS // max(len(points), 1))
+    left, count = np.arange(len(points)), 0
+    while len(left):
+        # All that is reached from the first point that is left.
+        front, left = left[:1], left[1:]
+        group[front] = count
+        while len(front) and len(left):
+            near = np.zeros(len(left), dtype=bool)
+            for i in range(0, len(front), rows):
+                near |= (_squares(points[front[i : i + rows]], points[left]) < largest).any(axis=0)
+            front, left = left[near], left[~near]
+            group[front] = count
+        count += 1
+    return group
+
+
+def _square(space: Geometry, radius: float) -> float:
+    return (2.0 * math.sin(0.5 * radius)) ** 2 if space.is_sphere else radius**2
+
+
+def _squares(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Squared lengths of differences, by products: rounding is far below any radius squared."""
+    lengths = [(each * each).sum(axis=1) for each in (x, y)]
+    return np.asarray(lengths[0][:, None] + lengths[1] - 2.0 * (x @ y.T))

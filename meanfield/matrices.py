@@ -1,0 +1,54 @@
+"""Matrices as users give them: a number, a diagonal or rows, made plain data and checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+
+# Larger ones overflow in products; those of transformers are below 100.
+_LARGEST_ENTRY = 1e8
+
+
+def plain(name: str, given: Any) -> Any:
+    """A matrix as it compares and prints: a number, a tuple (diagonal), or a tuple of rows."""
+    try:
+        numbers = np.asarray(given)
+        # Of numbers alone: complex ones would lose a part, None would be a nan, True a 1.
+        if numbers.dtype.kind not in "iuf":
+            raise TypeError
+        array = numbers.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must be a real number, a diagonal or rows of equal length, got {given!r}."
+        ) from None
+    if array.ndim > 2 or array.size == 0:
+        raise ValueError(
+            f"{name} has shape {array.shape}, expected a number, a diagonal (d,) or rows (k, d)."
+        )
+    wrong = array[~(np.abs(array) <= _LARGEST_ENTRY)]
+    if len(np.atleast_1d(wrong)):
+        raise ValueError(
+            f"{name} holds {np.atleast_1d(wrong)[0]:g}, expected finite numbers up to "
+            f"{_LARGEST_ENTRY:g}."
+        )
+    rows = array.tolist()
+    return tuple(map(tuple, rows)) if array.ndim == 2 else tuple(rows) if array.ndim else rows
+
+
+def matrix(name: str, given: Any, d: int, *, square: bool) -> FloatArray:
+    """The matrix on R^d that a number, a diagonal or rows stand for."""
+    array = np.asarray(given, dtype=np.float64)
+    if array.ndim == 0:
+        return float(array) * np.eye(d)
+    if array.ndim == 1:
+        if len(array) != d:
+            raise ValueError(f"{name} has {len(array)} numbers on its diagonal, expected {d}.")
+        return np.diag(array)
+    if array.shape[1] != d or (square and array.shape[0] != d):
+        rows = d if square else "k"
+        raise ValueError(f"{name} has shape {array.shape}, expected ({rows}, {d}) for tokens in "
+                         f"R^{d}.")  # fmt: skip
+    return array
