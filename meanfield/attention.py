@@ -116,12 +116,20 @@ class HeadMatrices(NamedTuple):
     @property
     def multiples(self) -> tuple[float, float] | None:
         """Numbers (b, c) with B = b 1 and V = c 1, None if there are none."""
-        numbers = []
-        for each in self:
-            if not np.array_equal(each, each[0, 0] * np.eye(len(each))):
-                return None
-            numbers.append(float(each[0, 0]))
-        return numbers[0], numbers[1]
+        score, value = (multiple_of_identity(each) for each in self)
+        return None if score is None or value is None else (score, value)
+
+
+def multiple_of_identity(given: FloatArray) -> float | None:
+    """Number c of a matrix c 1; None if it is none.
+
+    Examples
+    --------
+    >>> multiple_of_identity(np.diag([2.0, 2.0])), multiple_of_identity(np.diag([2.0, 1.0]))
+    (2.0, None)
+    """
+    number = float(given[0, 0])
+    return number if np.array_equal(given, number * np.eye(len(given))) else None
 
 
 @checked

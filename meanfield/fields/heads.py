@@ -27,6 +27,7 @@ from meanfield.fields import head_pairs
 from meanfield.fields.balanced import Side, density_scaling, point_scaling
 from meanfield.fields.head_series import HeadEngine, HeadField, HeadTable, together
 from meanfield.fields.mean_field import floored
+from meanfield.fields.sinkhorn import tilted_masses
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold, of_space
 from meanfield.problem import Problem
@@ -261,7 +262,7 @@ class HeadsInteraction:
         if self.normalization != "sinkhorn":
             return (equal,) * len(self.heads)
         return tuple(
-            _tilted(
+            tilted_masses(
                 equal,
                 point_scaling(
                     self.manifold,
@@ -285,7 +286,7 @@ class HeadsInteraction:
         grid, masses, found = density_scaling(
             space, score, density, partial(side, space, score), partial(side, space, score.T)
         )
-        return grid.to_modal(_tilted(masses, found.log_w) / grid.weights)
+        return grid.to_modal(tilted_masses(masses, found.log_w) / grid.weights)
 
     @property
     def _unit(self) -> float | None:
@@ -296,13 +297,6 @@ def side(space: Manifold, score: FloatArray) -> Side:
     """Sums of a kernel e^{x^T S y} as series, as doubly stochastic weights are found from them."""
     table = head_table(space, HeadMatrices(score, np.eye(len(score))), True, 0.0)
     return Side(table.degree, table.partition, table.scale.at)
-
-
-def _tilted(masses: FloatArray, log_weights: FloatArray) -> FloatArray:
-    """Masses times weights, in units of the largest weight where there is mass."""
-    heavy = masses > 0.0
-    largest = log_weights[heavy].max()
-    return np.where(heavy, masses * np.exp(np.minimum(log_weights - largest, 0.0)), 0.0)
 
 
 # Keeps the tables of all heads, however many.

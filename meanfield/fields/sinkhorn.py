@@ -313,3 +313,16 @@ def pair_scaling(score: FloatArray, x: FloatArray, masses: FloatArray) -> Scalin
         # They differ by a constant, and by what is left.
         log_u = log_w = 0.5 * (log_u + log_w)
     return Scaling(log_u, log_w, found.residual, found.sweeps)
+
+
+def tilted_masses(masses: FloatArray, log_weights: FloatArray) -> FloatArray:
+    """Masses times weights, in units of the largest weight where there is mass.
+
+    Examples
+    --------
+    >>> tilted_masses(np.array([0.5, 0.5]), np.array([1000.0, 1000.0 + np.log(4.0)])).round(12)
+    array([0.125, 0.5  ])
+    """
+    heavy = masses > 0.0
+    largest = log_weights[heavy].max()
+    return np.where(heavy, masses * np.exp(np.minimum(log_weights - largest, 0.0)), 0.0)

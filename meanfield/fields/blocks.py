@@ -1,0 +1,373 @@
+"""Attention of tokens in any dimension by blocked products of matrices, on plain arrays.
+
+    A_i = sum_h V_h sum_j p_ij x_j,    p_ij = w_ij m_j e^{x_i^T S_h x_j} / Z_i
+
+with Z_i = sum_j w_ij m_j e^{x_i^T S_h x_j} under softmax and Z_i = e^s sum_j w_ij m_j without
+normalisation. Without a mask w_ij = 1. Nothing is projected, and points need no unit length.
+
+Blocks of rows that fit the cache: scores by one product, exponentials in place, averages by
+another. Exponents are at most 0 in units of their row wherever they might leave the range of
+doubles, so any score is safe. Blocks depend on shapes only, and a replica on no other: results do
+not depend on the number of threads, nor on what is computed beside them, to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.attention import MASKS, HeadMatrices, Mask, Normalization, multiple_of_identity
+from meanfield.compute.threads import map_chunks, one_blas_thread
+from meanfield.fields import PAIRS_AT_ONCE
+from meanfield.fields.sinkhorn import pair_scaling, tilted_masses
+
+Weighing: TypeAlias = Sequence[HeadMatrices] | Callable[[FloatArray], FloatArray]
+"""Heads, or a function a(<x, y>) in the place of exponentials, with V = 1."""
+
+
+# Fewer rows would pack the other factor of products again for too little work.
+_LEAST_ROWS = 128
+# e^{+-300}, times any sum of them and any mass, is far inside the range of doubles; of floats 30.
+_SAFE = {np.dtype(np.float64): 300.0, np.dtype(np.float32): 30.0}
+
+
+def attention_output(
+    x: FloatArray,
+    heads: Weighing,
+    masses: FloatArray | None = None,
+    *,
+    normalization: Normalization = "softmax",
+    log_scale: float = 0.0,
+    mask: Mask = "none",
+    rate: float = 0.0,
+    dtype: npt.DTypeLike = np.float64,
+) -> FloatArray:
+    """Attention output A of tokens in R^d, of one system or of many replicas.
+
+        A_k = sum_h V_h sum_{j <= k} e^{-rate (k - j)} m_j e^{x_k^T S_h x_j} x_j / Z_k
+
+    The sum is over all j without a mask, and rate = 0 but for "alibi".
+
+    Parameters
+    ----------
+    x : ndarray, shape (n, d) or (R, n, d)
+        Tokens; with a mask in their order.
+    heads : sequence of HeadMatrices, or callable
+        Scores S (beta included) and values V (strength included), each (d, d); or a function
+        a(<x, y>) of arrays that replaces e^{x^T S y}, with V = 1.
+    masses : ndarray, shape (n,) or (R, n); optional
+        Not negative; 1/n by default. Only their ratios enter, but for normalization "none" without
+        a mask.
+    normalization : str
+        "softmax", "none": Z_k = e^{log_scale} sum_j w_kj m_j, where without a mask and with masses
+        of sum 1 the second factor is 1; "sinkhorn": one system, no mask.
+    log_scale : float
+        s in weights e^{x^T S y - s}, without normalisation.
+    mask : str
+        "none", "causal": tokens j <= k, or "alibi": those with weights e^{-rate (k - j)}.
+    rate : float
+        Positive, of "alibi" only.
+    dtype : dtype
+        numpy.float32 for exponentials and sums in single precision: about half the time.
+
+    Returns
+    -------
+    ndarray, of the shape of x
+        Not projected. A token that sees no mass gets 0.
+
+    Raises
+    ------
+    ValueError
+        If a shape or a name is wrong, a rate is not asked for or missing, or Sinkhorn's weights are
+        asked for with replicas, a mask or a function.
+    NotBalanced
+        If Sinkhorn's weights are not found.
+
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
+    arXiv:2312.10794, (2.3). Karagodin, Polyanskiy, Rigollet, Clustering in causal attention
+    masking, arXiv:2411.04990, (CSA). Press, Smith, Lewis, Train short, test long,
+    arXiv:2108.12409 (ALiBi).
+
+    Examples
+    --------
+    Of two orthogonal tokens the first sees itself only:
+
+    >>> x = np.eye(2)
+    >>> head = HeadMatrices(score=np.log(3.0) * np.eye(2), value=np.eye(2))
+    >>> attention_output(x, [head], mask="causal").round(12)
+    array([[1.  , 0.  ],
+           [0.25, 0.75]])
+    """
+    plan = _planned(x, heads, masses, normalization, log_scale, mask, rate, dtype)
+    found = np.zeros(plan.x.shape, plan.x.dtype)
+    with one_blas_thread():
+        for number, head in enumerate(plan.heads):
+
+            def fill(i: int, head: _Head = head, first: bool = number == 0) -> None:
+                part, rows, columns = plan.chunk(i)
+                weights, sums = plan.weights(head, part, rows, columns)
+                means = np.matmul(weights, plan.x[part, :columns])
+                if isinstance(head.value, float):
+                    means *= (head.value * sums)[..., None]
+                else:
+                    means *= sums[..., None]
+                    means = np.matmul(means, head.value.T)
+                if first:
+                    found[part, rows] = means
+                else:
+                    found[part, rows] += means
+
+            map_chunks(fill, plan.chunks)
+    return np.asarray(found.reshape(x.shape), dtype=np.float64)
+
+
+def attention_matrices(
+    x: FloatArray,
+    heads: Weighing,
+    masses: FloatArray | None = None,
+    *,
+    normalization: Normalization = "softmax",
+    log_scale: float = 0.0,
+    mask: Mask = "none",
+    rate: float = 0.0,
+) -> FloatArray:
+    """Attention matrices P of one system, masses included: A = sum_h P_h x V_h^T.
+
+    Parameters and errors are those of `attention_output`. Rows under softmax sum to 1.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n, d)
+        Tokens.
+
+    Returns
+    -------
+    ndarray, shape (n_heads, n, n)
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> head = HeadMatrices(score=np.log(3.0) * np.eye(2), value=np.eye(2))
+    >>> attention_matrices(x, [head]).round(12)
+    array([[[0.75, 0.25],
+            [0.25, 0.75]]])
+    """
+    if np.ndim(x) != 2:
+        raise ValueError(f"x has shape {np.shape(x)}, expected (n, d): matrices are of one system.")
+    plan = _planned(x, heads, masses, normalization, log_scale, mask, rate, np.float64)
+    n = len(x)
+    found = np.zeros((len(plan.heads), n, n))
+    with one_blas_thread():
+        for number, head in enumerate(plan.heads):
+
+            def fill(i: int, head: _Head = head, matrix: FloatArray = found[number]) -> None:
+                part, rows, columns = plan.chunk(i)
+                weights, sums = plan.weights(head, part, rows, columns)
+                matrix[rows, :columns] = weights[0] * sums[0, :, None]
+
+            map_chunks(fill, plan.chunks)
+    return found
+
+
+def row_entropies(matrices: FloatArray) -> FloatArray:
+    """Entropies -sum_j P_ij log P_ij of the rows of attention matrices, in nats.
+
+    Parameters
+    ----------
+    matrices : ndarray, shape (..., n)
+        Rows that sum to 1.
+
+    Returns
+    -------
+    ndarray, shape (...)
+
+    Examples
+    --------
+    >>> row_entropies(np.array([[0.5, 0.5], [1.0, 0.0]])).round(6)
+    array([0.693147, 0.      ])
+    """
+    logs = np.log(matrices, where=matrices > 0.0, out=np.zeros_like(matrices))
+    return np.asarray(0.0 - (matrices * logs).sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Head:
+    """Score and value, numbers where they are multiples of the identity; masses of its own."""
+
+    score: FloatArray | float
+    value: FloatArray | float
+    masses: FloatArray
+    function: Callable[[FloatArray], FloatArray] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What is to be computed, checked and cut into chunks: of replicas, or of rows of one."""
+
+    x: FloatArray  # (R, n, d)
+    heads: tuple[_Head, ...]
+    normalized: bool
+    log_scale: float
+    masked: bool
+    rate: float
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Replicas, tokens of each, dimension."""
+        count, n, d = self.x.shape
+        return count, n, d
+
+    @property
+    def replicas(self) -> int:
+        """Replicas in a chunk; more than one where whole systems are small."""
+        _, n, d = self.shape
+        return max(1, PAIRS_AT_ONCE // (n * (n + 3 * d)))
+
+    @property
+    def rows(self) -> int:
+        """Rows of a block."""
+        n = self.shape[1]
+        return min(n, max(_LEAST_ROWS, PAIRS_AT_ONCE // n))
+
+    @property
+    def chunks(self) -> int:
+        """How many there are."""
+        count, n, _ = self.shape
+        return -(-count // self.replicas) * -(-n // self.rows)
+
+    def chunk(self, number: int) -> tuple[slice, slice, int]:
+        """Replicas and rows of a chunk, and how many columns its tokens see."""
+        n = self.shape[1]
+        batch, block = divmod(number, -(-n // self.rows))
+        rows = slice(block * self.rows, min(n, (block + 1) * self.rows))
+        part = slice(batch * self.replicas, (batch + 1) * self.replicas)
+        return part, rows, rows.stop if self.masked else n
+
+    def weights(
+        self, head: _Head, part: slice, rows: slice, columns: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Weights (r, rows, columns) of a chunk, and factors (r, rows) that their sums need."""
+        x = self.x[part]
+        asking, seen = x[:, rows], x[:, :columns]
+        masses = head.masses[part if len(head.masses) > 1 else slice(None), :columns]
+        # A new array also for numbers: NumPy would take x x^T for a case of BLAS that is slower.
+        z = asking * head.score if isinstance(head.score, float) else np.matmul(asking, head.score)
+        block = np.matmul(z, seen.swapaxes(1, 2))
+        if head.function is None:
+            shifts = self._exponentials(z, seen, masses, block, rows.start)
+            unit = np.exp(shifts - self.log_scale) if not self.normalized else None
+        else:
+            block = np.ascontiguousarray(head.function(block), dtype=x.dtype)
+            block *= self._weights(rows, columns)
+            block *= masses[:, None]
+            unit = np.array([[math.exp(-self.log_scale)]])
+        if unit is None or head.function is not None and self.normalized:
+            below = np.matmul(block, np.ones(columns, block.dtype))
+            return block, np.divide(1.0, below, where=below != 0.0, out=np.zeros_like(below))
+        if self.masked:
+            sums = (self._weights(rows, columns) * masses[:, None]).sum(axis=-1)
+            unit = np.divide(unit, sums, where=sums != 0.0, out=np.zeros_like(block[..., 0]))
+        return block, np.broadcast_to(unit, block.shape[:2])
+
+    def _exponentials(
+        self,
+        z: FloatArray,
+        seen: FloatArray,
+        masses: FloatArray,
+        block: FloatArray,
+        first: int,
+    ) -> FloatArray:
+        """Turn scores into weights, and return the exponents taken out of their rows, (r, rows)."""
+        from meanfield.fields import block_kernels
+
+        norms = [np.sqrt(np.einsum("rnd,rnd->rn", e, e).max(axis=1)) for e in (z, seen)]
+        reach = norms[0] * norms[1] + self.rate * seen.shape[1]
+        shifts = np.zeros(block.shape[:2])
+        # Written this way round for numbers that are not finite.
+        unsafe = ~(reach < _SAFE[block.dtype])
+        if unsafe.any():
+            shifts[unsafe] = np.nan
+            block_kernels.largest(block, masses, first, self.rate, self.masked, shifts)
+        block_kernels.exponentials(block, shifts, masses, first, self.rate, self.masked)
+        return shifts
+
+    def _weights(self, rows: slice, columns: int) -> FloatArray:
+        """What a mask multiplies weights by."""
+        if not self.masked:
+            return np.ones((1, 1))
+        back = np.arange(rows.start, rows.stop)[:, None] - np.arange(columns)
+        return np.where(back >= 0, np.exp(-self.rate * np.maximum(back, 0)), 0.0)
+
+
+def _planned(
+    x: FloatArray,
+    heads: Weighing,
+    masses: FloatArray | None,
+    normalization: Normalization,
+    log_scale: float,
+    mask: Mask,
+    rate: float,
+    dtype: npt.DTypeLike,
+) -> _Plan:
+    dtype = np.dtype(dtype)
+    if dtype not in _SAFE:
+        raise ValueError(f"dtype is {dtype}, expected float64 or float32.")
+    x = np.asarray(x, dtype=dtype)
+    if x.ndim not in (2, 3) or 0 in x.shape[1:]:
+        raise ValueError(f"x has shape {x.shape}, expected (n, d) or (replicas, n, d).")
+    n, d = x.shape[-2:]
+    if mask not in MASKS:
+        raise ValueError(f"mask {mask!r} is not known. Known: {', '.join(MASKS)}.")
+    if (mask == "alibi") != (rate > 0.0) or not 0.0 <= rate < math.inf:
+        raise ValueError(
+            f"mask {mask!r} with rate = {rate:g}: alibi needs a positive rate, others none."
+        )
+    if masses is None:
+        masses = np.full(n, 1.0 / n)
+    elif np.shape(masses) not in ((n,), x.shape[:-1]):
+        raise ValueError(
+            f"masses have shape {np.shape(masses)}, expected ({n},) or {x.shape[:-1]}."
+        )
+    own = np.ascontiguousarray(np.atleast_2d(masses), dtype=dtype)
+    function = heads if callable(heads) else None
+    if normalization == "sinkhorn" and (x.ndim == 3 or mask != "none" or function is not None):
+        raise ValueError(
+            "sinkhorn needs heads, one system of shape (n, d) and no mask: "
+            f"got shape {x.shape}, mask {mask!r}."
+        )
+    planned = []
+    for head in (None,) if callable(heads) else heads:
+        if head is None:
+            planned.append(_Head(1.0, 1.0, own, function))
+            continue
+        if head.score.shape != (d, d) or head.value.shape != (d, d):
+            raise ValueError(
+                f"a head has matrices of shapes {head.score.shape} and {head.value.shape}, "
+                f"expected ({d}, {d}) for tokens in R^{d}."
+            )
+        masses = own
+        if normalization == "sinkhorn":
+            log_w = pair_scaling(head.score, np.asarray(x, np.float64), own[0]).log_w
+            masses = tilted_masses(own[0], log_w)[None].astype(dtype)
+        score, value = (_shortened(each, dtype) for each in head)
+        planned.append(_Head(score, value, masses))
+    batch = x if x.ndim == 3 else x[None]
+    normalized = normalization != "none"
+    # C order, as compiled loops and products expect it.
+    return _Plan(
+        np.ascontiguousarray(batch), tuple(planned), normalized, log_scale, mask != "none", rate
+    )
+
+
+def _shortened(matrix: FloatArray, dtype: npt.DTypeLike) -> FloatArray | float:
+    """The number c of a matrix c 1, which needs no product; others as they are."""
+    number = multiple_of_identity(matrix)
+    return np.ascontiguousarray(matrix, dtype=dtype) if number is None else number

@@ -1,0 +1,180 @@
+"""Attention in any dimension by blocks, against sums written down here and on the sphere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from head_oracle import B3, MASSES_3, TOKENS_3, V3, vectors
+
+import meanfield as mf
+from meanfield.arrays import FloatArray
+from meanfield.attention import HeadMatrices
+from meanfield.compute.threads import set_threads, threads
+from meanfield.fields.blocks import attention_matrices, attention_output, row_entropies
+from meanfield.fields.head_pairs import pair_velocity
+from meanfield.fields.heads import heads_interaction
+
+SPHERE = mf.Sphere()
+ONE = HeadMatrices(3.0 * np.asarray(B3), np.asarray(V3, dtype=float))
+TWO = (ONE, HeadMatrices(2.0 * np.eye(3), -0.5 * np.eye(3)))
+# Four tokens of the sphere, beta = 3, each feeling those up to itself, equally weighted.
+CAUSAL = [
+    [0.0205812917, 0.1410602706628, -0.0259376110985],
+    [0.2088190220882, 0.3096934054615, -0.5008083155052],
+    [-0.130288607004, 0.0074772932446, 0.0769733735467],
+    [-0.1765491167928, -0.252311564342, 0.40715764578],
+]
+
+
+def any_heads(d: int, seed: int = 0) -> tuple[HeadMatrices, ...]:
+    """A head of matrices and one of numbers."""
+    score, value = np.random.default_rng(seed).normal(size=(2, d, d)) / np.sqrt(d)
+    return HeadMatrices(score, value), HeadMatrices(0.7 * np.eye(d), 1.5 * np.eye(d))
+
+
+def written_down(x: FloatArray, m: FloatArray, rate: float | None, none: bool) -> FloatArray:
+    """Sum over heads of one system, as the formula says; a rate masks."""
+    n, d = x.shape
+    back = np.arange(n)[:, None] - np.arange(n)
+    mask = (
+        np.ones((n, n)) if rate is None else np.where(back >= 0, np.exp(-rate * np.abs(back)), 0.0)
+    )
+    total = np.zeros((n, d))
+    for score, value in any_heads(d):
+        weights = mask * m * np.exp(x @ score @ x.T - (1.5 if none else 0.0))
+        below = weights.sum(axis=1) if not none else (mask * m).sum(axis=1)
+        total += weights @ x @ value.T / (1.0 if none and rate is None else below[:, None])
+    return total
+
+
+@pytest.mark.parametrize("unit", [None, 2.5])
+@pytest.mark.parametrize("heads", [(ONE,), TWO])
+def test_sums_over_pairs_on_the_sphere_are_the_same(
+    heads: tuple[HeadMatrices, ...], unit: float | None
+) -> None:
+    """A transposed score or value, or a common Z of two heads, would show."""
+    x, m = vectors(TOKENS_3), np.asarray(MASSES_3)
+    name: Any = "softmax" if unit is None else "none"
+    out = attention_output(x, heads, m, normalization=name, log_scale=unit or 0.0)
+    exact = pair_velocity(SPHERE, heads, (m,) * len(heads), x, unit)
+    np.testing.assert_allclose(SPHERE.project(x, out), exact, rtol=0, atol=1e-13)
+
+
+def test_causal_velocities_are_those_printed() -> None:
+    """Token k feels j <= k, itself included."""
+    x = vectors(TOKENS_3)
+    out = SPHERE.project(x, attention_output(x, [ONE], mask="causal"))
+    np.testing.assert_allclose(out, CAUSAL, atol=2e-13)
+
+
+@pytest.mark.parametrize("none", [False, True])
+@pytest.mark.parametrize("rate", [None, 0.0, 0.02, 3.0])
+def test_blocks_are_the_sums_written_down(rate: float | None, none: bool) -> None:
+    """Several blocks of one system, off the sphere, with masses: rows would be shifted."""
+    rng = np.random.default_rng(3)
+    x, m = rng.normal(size=(700, 5)), rng.dirichlet(np.ones(700))
+    options: dict[str, Any] = {"normalization": "none", "log_scale": 1.5} if none else {}
+    if rate is not None:
+        options |= {"mask": "alibi", "rate": rate} if rate else {"mask": "causal"}
+    exact = written_down(x, m, rate, none)
+    out = attention_output(x, any_heads(5), m, **options)
+    size = np.abs(exact).max()
+    np.testing.assert_allclose(out, exact, rtol=0, atol=1e-13 * size)
+    single = attention_output(x, any_heads(5), m, dtype=np.float32, **options)
+    np.testing.assert_allclose(single, exact, rtol=0, atol=1e-5 * size)
+    matrices = attention_matrices(x, any_heads(5), m, **options)
+    values = [head.value for head in any_heads(5)]
+    out = sum(p @ x @ v.T for p, v in zip(matrices, values, strict=True))
+    np.testing.assert_allclose(out, exact, rtol=0, atol=1e-13 * size)
+
+
+def test_replicas_are_systems_of_their_own_on_any_threads() -> None:
+    """To the bit: neither what is beside them nor who computes them may enter."""
+    rng = np.random.default_rng(4)
+    x, m = rng.normal(size=(300, 24, 6)), rng.dirichlet(np.ones(24), size=300)
+    # One of them needs the largest exponents of its rows.
+    x[7] *= 30.0
+    before, found = threads(), []
+    try:
+        for count in (1, 2):
+            set_threads(count)
+            found.append(attention_output(x, any_heads(6), m, mask="causal"))
+    finally:
+        set_threads(before)
+    np.testing.assert_array_equal(*found)
+    for r in (0, 7, 299):
+        alone = attention_output(x[r], any_heads(6), m[r], mask="causal")
+        np.testing.assert_array_equal(found[0][r], alone)
+    prefix = attention_output(x[0, :9], any_heads(6), m[0, :9], mask="causal")
+    np.testing.assert_allclose(found[0][0, :9], prefix, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_exponents_beyond_all_numbers_leave_the_largest(dtype: Any) -> None:
+    """Scores of a million overflow, and so does a range of positions."""
+    x = np.array([[2.0, 0.3], [-1.5, 1.2], [-0.4, -1.8], [0.5, 0.6]])
+    sharp = [HeadMatrices(1e6 * np.eye(2), np.eye(2))]
+    leaders = [0, 1, 2, 0]
+    out = attention_output(x, sharp, dtype=dtype)
+    np.testing.assert_allclose(out, x[leaders], rtol=0, atol=1e-6)
+    # The last sees only masses of 0 near it.
+    m = np.array([0.5, 0.5, 0.0, 0.0])
+    flat = [HeadMatrices(np.zeros((2, 2)), np.eye(2))]
+    out = attention_output(x, flat, m, mask="alibi", rate=500.0, dtype=dtype)
+    np.testing.assert_allclose(out, x[[0, 1, 1, 1]], rtol=0, atol=1e-6)
+    out = attention_output(x, flat, m[::-1], mask="causal", dtype=dtype)
+    np.testing.assert_allclose(out[:2], 0.0)
+
+
+def test_doubly_stochastic_weights_are_those_of_the_sphere() -> None:
+    """Masses of each head are found first."""
+    x, m = vectors(TOKENS_3), np.asarray(MASSES_3)
+    attention = mf.Attention(
+        [mf.Head(score=B3, value=V3), mf.Head(value=0.5)], "sinkhorn", beta=3.0
+    )
+    felt = heads_interaction(mf.Problem(SPHERE, attention))
+    out = attention_output(x, attention.matrices(3), m, normalization="sinkhorn")
+    exact = felt.pair_velocity(x, m)
+    np.testing.assert_allclose(SPHERE.project(x, out), exact, rtol=0, atol=1e-13)
+
+
+def test_any_function_of_the_cosine() -> None:
+    """An exponential as a function is the head that it is."""
+    x, m = np.random.default_rng(5).normal(size=(2, 9, 4)), np.full(9, 1.0 / 9.0)
+    head = [HeadMatrices(0.5 * np.eye(4), np.eye(4))]
+    for options in ({}, {"normalization": "none", "log_scale": 0.3}, {"mask": "alibi", "rate": 0.4},
+                    {"normalization": "none", "mask": "alibi", "rate": 0.4}):  # fmt: skip
+        given: Any = options
+        out = attention_output(x, lambda s: np.exp(0.5 * s), m, **given)
+        np.testing.assert_allclose(out, attention_output(x, head, m, **given), atol=1e-14)
+
+
+def test_rows_that_look_everywhere_have_the_largest_entropy() -> None:
+    """The largest is log n without scores, 0 of the first token that sees only itself."""
+    x = np.random.default_rng(6).normal(size=(5, 3))
+    flat = [HeadMatrices(np.zeros((3, 3)), np.eye(3))]
+    np.testing.assert_allclose(row_entropies(attention_matrices(x, flat)), [5 * [np.log(5)]])
+    causal = row_entropies(attention_matrices(x, flat, mask="causal"))
+    np.testing.assert_allclose(causal, [np.log([1, 2, 3, 4, 5])], atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": np.ones(3)}, r"x has shape \(3,\), expected \(n, d\)"),
+        ({"masses": np.ones(3)}, r"masses have shape \(3,\), expected \(2,\)"),
+        ({"mask": "alibi"}, "alibi needs a positive rate"),
+        ({"mask": "causal", "rate": 1.0}, "alibi needs a positive rate"),
+        ({"mask": "casual"}, "mask 'casual' is not known"),
+        ({"normalization": "sinkhorn", "mask": "causal"}, "sinkhorn needs heads"),
+        ({"heads": [HeadMatrices(np.eye(3), np.eye(3))]}, r"expected \(2, 2\) for tokens in R\^2"),
+        ({"dtype": np.int64}, "dtype is int64, expected float64 or float32"),
+    ],
+)
+def test_what_cannot_be_computed_is_refused(change: dict[str, Any], message: str) -> None:
+    """In one line, with what is expected."""
+    given = {"x": np.eye(2), "heads": [HeadMatrices(np.eye(2), np.eye(2))]} | change
+    with pytest.raises(ValueError, match=message):
+        attention_output(**given)
