@@ -22,9 +22,10 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.attention import Attention, HeadMatrices, Normalization
+from meanfield.attention import Attention, HeadMatrices, Mask, Normalization
 from meanfield.fields import head_pairs
 from meanfield.fields.balanced import Side, density_scaling, point_scaling
+from meanfield.fields.blocks import attention_output
 from meanfield.fields.head_series import HeadEngine, HeadField, HeadTable, together
 from meanfield.fields.mean_field import floored
 from meanfield.fields.sinkhorn import tilted_masses
@@ -158,12 +159,22 @@ class HeadsInteraction:
         Derived. As that of `Attention`.
     log_scale : float
         Derived. s in the weights e^{<z, y> - s} without normalisation.
+    mask : str
+        Derived. Whom tokens see; see `ordered`.
+    alibi_rate : float
+        Derived. Of the mask "alibi", else 0.
     """
 
     manifold: Manifold
     heads: tuple[HeadMatrices, ...]
     normalization: Normalization
     log_scale: float
+    mask: Mask = "none"
+    alibi_rate: float = 0.0
+
+    def rate(self, tokens: int) -> float:
+        """Rate in ALiBi's weights e^{-rate (k - j)} of so many tokens, at positions k / n."""
+        return self.alibi_rate / tokens
 
     @property
     def normalized(self) -> bool:
@@ -222,6 +233,21 @@ class HeadsInteraction:
         masses = self.masses(points, weights)
         return head_pairs.pair_velocity(
             self.manifold, self.heads, masses, points, self._unit, targets
+        )
+
+    def output(self, points: FloatArray, weights: FloatArray | None) -> FloatArray:
+        """Attention output A at weighted points in R^d, (n, d), not projected: v = P_x A.
+
+        Summed over pairs, with the mask if there is one.
+        """
+        return attention_output(
+            self.manifold.vectors(points),
+            self.heads,
+            weights,
+            normalization=self.normalization,
+            log_scale=self.log_scale,
+            mask=self.mask,
+            rate=self.rate(len(points)),
         )
 
     def far_velocity(self, points: FloatArray, weights: FloatArray | None) -> FloatArray | None:
@@ -303,7 +329,8 @@ def side(space: Manifold, score: FloatArray) -> Side:
 @lru_cache(maxsize=16)
 def _of_attention(space: Manifold, attention: Attention, log_scale: float) -> HeadsInteraction:
     heads = attention.matrices(space.ambient)
-    return HeadsInteraction(space, heads, attention.normalization, log_scale)
+    how, mask, rate = attention.normalization, attention.mask, attention.alibi_rate
+    return HeadsInteraction(space, heads, how, log_scale, mask, rate or 0.0)
 
 
 def heads_interaction(problem: Problem) -> HeadsInteraction:

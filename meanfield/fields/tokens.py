@@ -14,6 +14,7 @@ from meanfield.fields.felt import Felt, Field
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.lost_digits import lost_share_at, relative_errors, sees_far
 from meanfield.fields.mean_field import Interaction
+from meanfield.fields.ordered import ordered_velocity
 from meanfield.problem import Problem
 from meanfield.terms import drifted
 
@@ -78,6 +79,8 @@ class TokenField:
 
     def _attention_velocity(self, points: FloatArray) -> FloatArray:
         space, felt = self.problem.space, self.felt
+        if isinstance(felt, HeadsInteraction) and felt.mask != "none":
+            return ordered_velocity(felt, points, self.weights, far=self.far)
         if len(points) < self._few:
             return self._pair_velocity(points)
         if isinstance(felt, HeadsInteraction):
@@ -143,6 +146,8 @@ class TokenField:
 
     def _pair_velocity(self, points: FloatArray, targets: FloatArray | None = None) -> FloatArray:
         if isinstance(self.felt, HeadsInteraction):
+            if self.problem.manifold.family == "vectors":
+                return self.problem.space.project(points, self.felt.output(points, self.weights))
             return self.felt.pair_velocity(points, self.weights, targets)
         problem, flow = self.problem, self.problem.flow
         return flow.strength * engines.pair_velocity(

@@ -142,6 +142,11 @@ def represent(problem: Problem, options: Options) -> Representation:
     if name not in REPRESENTATIONS:
         allowed = known_names(name, [*REPRESENTATIONS, "auto"])
         raise ValueError(f"representation {name!r} is not known. {allowed}")
+    if problem.mask != "none" and name != "particles":
+        raise ValueError(
+            f'mask = "{problem.mask}" asks for an order, and {name} has none: take the '
+            'representation "particles".'
+        )
     if hands_over(problem, options) and isinstance(measure, Density):
         first = first_carrier(problem, measure, options)
         if first is not None:

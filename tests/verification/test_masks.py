@@ -1,0 +1,137 @@
+"""Tokens in an order: closed forms, reference velocities, and what must hold for every start."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.fields.heads import heads_interaction
+from meanfield.fields.ordered import FEW, ordered_velocity
+
+ANGLES = np.array([(0.4, 0.3), (1.2, 2.0), (2.3, 4.1), (1.7, 5.5)])
+TOKENS = np.column_stack(
+    [
+        np.sin(ANGLES[:, 0]) * np.cos(ANGLES[:, 1]),
+        np.sin(ANGLES[:, 0]) * np.sin(ANGLES[:, 1]),
+        np.cos(ANGLES[:, 0]),
+    ]
+)
+HEAD = mf.Head(
+    score=[[0.8, -0.3, 0.1], [0.4, 0.6, -0.2], [0.0, 0.5, -0.7]],
+    value=[[0.9, 0.2, -0.1], [-0.5, 1.1, 0.3], [0.2, -0.4, 0.6]],
+)
+
+
+def causal(space, head=HEAD, beta=3.0, law=None, **options) -> mf.Problem:
+    """Problem of tokens that see those before them."""
+    of = mf.Attention([head], beta=beta, mask="causal", **options)
+    return mf.Problem(space, of, initial=mf.uniform() if law is None else law)
+
+
+def at(problem: mf.Problem, until: float) -> np.ndarray:
+    """Tokens at a time."""
+    run = mf.simulate(problem, until=until, save=2, tolerance=1e-12)
+    return run.measures[-1].points
+
+
+def test_velocities_of_a_general_head() -> None:
+    """A transposed score, or a token that sees those behind it, would go unnoticed in B = V = 1.
+
+    Reference: sums over j <= k by hand in 16 digits, equal weights.
+    """
+    felt = heads_interaction(causal(mf.Sphere()))
+    expected = [
+        [0.0205812917, 0.1410602706628, -0.0259376110985],
+        [0.2088190220882, 0.3096934054615, -0.5008083155052],
+        [-0.130288607004, 0.0074772932446, 0.0769733735467],
+        [-0.1765491167928, -0.252311564342, 0.40715764578],
+    ]
+    velocity = ordered_velocity(felt, TOKENS, None, far=False)
+    np.testing.assert_allclose(velocity, expected, rtol=0, atol=5e-11)
+
+
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()], ids=lambda space: space.name)
+@pytest.mark.parametrize("mask, rate", [("causal", None), ("alibi", 40.0)])
+@pytest.mark.parametrize("normalization", ["none", "softmax"])
+def test_running_moments_are_sums_over_pairs(space, mask, rate, normalization) -> None:
+    """Tokens of a later chunk would see moments of another prefix, or faded by another rate."""
+    d = space.ambient
+    heads = [
+        mf.Head(score=np.diag(np.linspace(1.0, 0.7, d)), value=[1.0, 0.4, -0.2][:d]),
+        mf.Head(),
+    ]
+    of = mf.Attention(heads, normalization, beta=6.0, mask=mask, alibi_rate=rate)
+    felt = heads_interaction(mf.Problem(space, of))
+    points = space.random_points(FEW + 100, np.random.default_rng(5))
+    pairs = space.project(points, felt.output(points, None))
+    np.testing.assert_allclose(
+        ordered_velocity(felt, points, None, far=False), pairs, rtol=0, atol=1e-14
+    )
+
+
+def test_first_tokens_follow_closed_forms() -> None:
+    """Token 1 sees itself: e^{tV} x; V = 1: token 2 has the cosine c' = (1 - c^2) / (1 + e^{b(1-c)}).
+
+    c(2) = 0.5791953369111 from c = 0 at beta = 1: the time as function of c has exponential
+    integrals (two equal tokens, at half the rate of the unmasked pair).
+    """
+    found = at(causal(mf.Sphere(), law=mf.from_points(TOKENS)), 1.0)
+    np.testing.assert_allclose(
+        found[1], [-0.1388054038369, 0.9901045757420, -0.0206395000107], rtol=0, atol=1e-10
+    )
+    np.testing.assert_allclose(
+        found[3], [0.4291511491233, -0.8881059347618, 0.1646120890066], rtol=0, atol=1e-10
+    )
+    plane = at(causal(mf.Sphere(5), mf.Head(), 1.0, mf.from_points(np.eye(5)[:2])), 2.0)
+    np.testing.assert_array_equal(plane[0], np.eye(5)[0])
+    assert abs(plane[0] @ plane[1] - 0.5791953369111) < 1e-10
+
+
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(), mf.Sphere(8)], ids=repr)
+def test_a_prefix_evolves_as_if_the_rest_did_not_exist(space) -> None:
+    """Masks that leak would let later tokens move earlier ones."""
+    points = space.random_points(12, np.random.default_rng(2))
+    head = mf.Head(score=np.diag(np.linspace(1.0, -0.5, space.ambient)))
+    felt = heads_interaction(causal(space, head))
+    whole = ordered_velocity(felt, points, None, far=True)
+    part = ordered_velocity(felt, points[:7], None, far=True)
+    np.testing.assert_allclose(whole[:7], part, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_all_tokens_come_to_the_first(seed: int) -> None:
+    """V = 1, any score: almost every start ends in x_1(0) (Theorem 4.1 of arXiv:2411.04990)."""
+    rng = np.random.default_rng(seed)
+    points = mf.Sphere(4).random_points(6, rng)
+    head = mf.Head(score=rng.normal(size=(4, 4)))
+    found = at(causal(mf.Sphere(4), head, 1.0, mf.from_points(points)), 400.0)
+    np.testing.assert_allclose(found, np.tile(points[0], (6, 1)), rtol=0, atol=1e-4)
+
+
+def test_strong_centres_stay_where_they_are() -> None:
+    """Tokens farther than 4 / sqrt(beta) from all before them hardly move, those behind do.
+
+    200 tokens, beta = 64: displacements of 0.003 (mean of largest) by t = 75, at most 0.05.
+    """
+    angles = mf.Circle().random_points(200, np.random.default_rng(11))
+    away = np.abs(np.angle(np.exp(1j * (angles[:, None] - angles))))
+    strong = [k for k in range(200) if (away[k, :k] > 0.5).all()]
+    moved = at(causal(mf.Circle(), mf.Head(), 64.0, mf.from_points(angles)), 75.0) - angles
+    assert moved[0] == 0.0
+    assert 3 <= len(strong) <= 12
+    assert np.abs(moved[strong]).max() < 0.05 < 0.5 < np.abs(moved).max()
+
+
+def test_masks_that_say_nothing_are_refused() -> None:
+    """A rate without its mask would be left out in silence."""
+    with pytest.raises(ValueError, match='alibi_rate belongs to mask = "alibi": give both or'):
+        mf.Attention(beta=1.0, mask="causal", alibi_rate=1.0)
+    with pytest.raises(ValueError, match='mask = "causal" and normalization = "sinkhorn" excl'):
+        mf.Attention([mf.Head()], "sinkhorn", beta=1.0, mask="causal")
+
+
+def test_a_density_without_order_is_refused() -> None:
+    """It would evolve as if there were no mask."""
+    with pytest.raises(ValueError, match='mask = "causal" asks for an order, and density has none'):
+        mf.simulate(causal(mf.Circle(), mf.Head()), until=1.0)
