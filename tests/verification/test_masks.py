@@ -71,7 +71,7 @@ def test_running_moments_are_sums_over_pairs(space, mask, rate, normalization) -
 
 
 def test_first_tokens_follow_closed_forms() -> None:
-    """Token 1 sees itself: e^{tV} x; V = 1: token 2 has the cosine c' = (1 - c^2) / (1 + e^{b(1-c)}).
+    """Token 1 follows e^{tV} x; with V = 1 token 2 has c' = (1 - c^2) / (1 + e^{b (1 - c)}).
 
     c(2) = 0.5791953369111 from c = 0 at beta = 1: the time as function of c has exponential
     integrals (two equal tokens, at half the rate of the unmasked pair).
