@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from meanfield.errors import SimulationError
     from meanfield.events import Event
     from meanfield.flows import SA, USA, Flow
+    from meanfield.frequencies import Gaussian, GivenFrequencies, Lorentzian, UniformSpread
     from meanfield.front import run, simulate
     from meanfield.initial import (
         Law,
@@ -109,17 +110,21 @@ __all__ = [
     "Event",
     "FeedForward",
     "Flow",
+    "Gaussian",
+    "GivenFrequencies",
     "Head",
     "Kernel",
     "Law",
     "Layers",
     "LinearOperator",
+    "Lorentzian",
     "Measure",
     "Problem",
     "Run",
     "SimulationError",
     "Space",
     "Sphere",
+    "UniformSpread",
     "cluster_rates",
     "cluster_tree",
     "convergence_study",
@@ -171,6 +176,7 @@ _MODULES = {
     "errors": "SimulationError",
     "events": "Event",
     "flows": "SA USA Flow",
+    "frequencies": "Gaussian GivenFrequencies Lorentzian UniformSpread",
     "front": "run simulate",
     "initial": "Law from_density from_points mixture perturbed_uniform sampled uniform "
     "von_mises_fisher",

@@ -27,6 +27,7 @@ _WORDS = {
     "Event": "an Event",
     "Executor": "an executor, such as concurrent.futures.ProcessPoolExecutor()",
     "Flow": "a flow: mf.USA, mf.SA or mf.Flow(...)",
+    "Frequencies": "a law of frequencies, such as mf.Lorentzian(width=0.2)",
     "Generator": "a random generator, such as np.random.default_rng(0)",
     "Head": "a head, such as mf.Head(score=[1, -1], value=1.0)",
     "InitialLaw": "an initial law, such as mf.uniform() or mf.von_mises_fisher(2.0)",
@@ -36,6 +37,7 @@ _WORDS = {
     "Problem": "a problem, such as mf.Problem(mf.Circle(), mf.exponential(beta=9.0))",
     "Run": "a run, such as mf.simulate(...) makes",
     "Geometry": "a manifold, such as mf.Circle() or mf.Sphere()",
+    "UnimodalFrequencies": "a law of frequencies with a peak, such as mf.Gaussian(width=0.5)",
 }
 
 # What makes an initial law of what people have, by the type of that.

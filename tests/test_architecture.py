@@ -25,6 +25,7 @@ FLOORS = [
         "events",
         "files",
         "flows",
+        "frequencies",
         "kinds",
         "layers",
         "matrices",
