@@ -84,6 +84,11 @@ if TYPE_CHECKING:
         equiangular_cosine,
         equiangular_time,
     )
+    from meanfield.theory.kuramoto import (
+        critical_widths,
+        incoherence_growth_rates,
+        synchronised_order,
+    )
     from meanfield.theory.linear_operator import LinearOperator, linear_operator
     from meanfield.theory.next_merge import next_merge_estimate
     from meanfield.theory.onset import tricritical_beta
@@ -129,6 +134,7 @@ __all__ = [
     "cluster_tree",
     "convergence_study",
     "critical_diffusivity",
+    "critical_widths",
     "dominant_degree",
     "ensemble",
     "equiangular_beta",
@@ -141,6 +147,7 @@ __all__ = [
     "from_values",
     "growth_rate_max",
     "growth_rates",
+    "incoherence_growth_rates",
     "linear",
     "linear_operator",
     "load",
@@ -161,6 +168,7 @@ __all__ = [
     "stationary_state",
     "switching_threshold",
     "switching_thresholds",
+    "synchronised_order",
     "tokens_for_dominance",
     "tricritical_beta",
     "two_cluster_time",
@@ -200,6 +208,7 @@ _MODULES = {
     "theory.cluster_counts": "mean_clusters tokens_for_dominance",
     "theory.cluster_rates": "cluster_rates",
     "theory.equiangular": "equiangular_beta equiangular_cosine equiangular_time",
+    "theory.kuramoto": "critical_widths incoherence_growth_rates synchronised_order",
     "theory.linear_operator": "LinearOperator linear_operator",
     "theory.next_merge": "next_merge_estimate",
     "theory.onset": "tricritical_beta",

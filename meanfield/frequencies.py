@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from meanfield.arrays import ComplexArray, FloatArray, same_value, value_of
-from meanfield.checks import at_least, checked
+from meanfield.arrays import EPS, ComplexArray, FloatArray, same_value, value_of
+from meanfield.checks import at_least, at_most, checked
+from meanfield.compute.threads import one_blas_thread
 
 
 class Frequencies(ABC):
@@ -41,6 +42,14 @@ class Frequencies(ABC):
     @abstractmethod
     def resolvent(self, z: complex | ComplexArray) -> ComplexArray:
         """H(z) = int g(omega) / (z + i omega) d omega, Re z > 0; shape of z."""
+
+    @abstractmethod
+    def pole(self, coupling: float) -> complex:
+        """The z of largest real part with coupling H(z) = 1.
+
+        Where none has Re z > 0 it is a zero of the continuation of coupling H - 1, by which what is
+        smooth in omega is damped (Landau); NaN where none is known.
+        """
 
     @checked
     def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
@@ -89,6 +98,11 @@ class UnimodalFrequencies(Frequencies):
         """Largest density, g(centre)."""
         return float(self._unit_density(np.zeros(1))[0]) / self.width
 
+    @property
+    def plateau(self) -> float:
+        """Half the width of the interval on which the density is the largest."""
+        return 0.0
+
     @checked
     def density(self, frequencies: FloatArray) -> FloatArray:
         """Density g(omega); shape of frequencies."""
@@ -125,6 +139,19 @@ class UnimodalFrequencies(Frequencies):
         z = (np.asarray(z, dtype=np.complex128) + 1j * self.centre) / self.width
         return np.asarray(self._unit_resolvent(z) / self.width)
 
+    def pole(self, coupling: float) -> complex:
+        """The z with coupling H(z) = 1, or of its continuation; see `Frequencies.pole`."""
+        return complex(self.width * self._unit_pole(coupling / self.width), -self.centre)
+
+    def locked(self, pull: float) -> float:
+        """Order of the tokens that a pull locks, divided by pull / width.
+
+            int sqrt(1 - (omega / pull)^2) g(omega) d omega,    |omega| <= pull,
+
+        with omega from the centre: int cos(theta)^2 g(pull sin(theta)) d theta, times the width.
+        """
+        return self._unit_locked(pull / self.width)
+
     @abstractmethod
     def _unit_density(self, x: FloatArray) -> FloatArray: ...
 
@@ -136,6 +163,12 @@ class UnimodalFrequencies(Frequencies):
 
     @abstractmethod
     def _unit_resolvent(self, z: ComplexArray) -> ComplexArray: ...
+
+    @abstractmethod
+    def _unit_pole(self, coupling: float) -> float: ...
+
+    @abstractmethod
+    def _unit_locked(self, pull: float) -> float: ...
 
 
 @checked
@@ -182,6 +215,12 @@ class Lorentzian(UnimodalFrequencies):
 
     def _unit_resolvent(self, z: ComplexArray) -> ComplexArray:
         return np.asarray(1.0 / (1.0 + z))
+
+    def _unit_pole(self, coupling: float) -> float:
+        return coupling - 1.0
+
+    def _unit_locked(self, pull: float) -> float:
+        return 1.0 / (1.0 + math.hypot(1.0, pull))
 
 
 @checked
@@ -231,6 +270,30 @@ class Gaussian(UnimodalFrequencies):
         # w(i x) = e^{x^2} erfc(x), entire: also its continuation to Re z < 0.
         return np.asarray(math.sqrt(0.5 * math.pi) * wofz(1j * z / math.sqrt(2.0)))
 
+    def _unit_pole(self, coupling: float) -> float:
+        from scipy.optimize import brentq
+        from scipy.special import erfcx, log_ndtr
+
+        if coupling <= 0.0:
+            return math.nan
+        target = -math.log(coupling) - 0.5 * math.log(0.5 * math.pi)
+
+        def excess(z: float) -> float:
+            # ln of e^{x^2} erfc(x), x = z / sqrt 2, which falls from infinity to 0.
+            if z > 0.0:
+                return float(np.log(erfcx(z / math.sqrt(2.0)))) - target
+            return float(math.log(2.0) + 0.5 * z * z + log_ndtr(-z)) - target
+
+        # H(z) < 1 / z, and e^{x^2} <= e^{x^2} erfc(x) for x <= 0.
+        lowest = -math.sqrt(2.0 * max(target, 0.0)) - 1e-9
+        return float(brentq(excess, lowest, coupling, xtol=1e-300, rtol=4 * EPS))
+
+    def _unit_locked(self, pull: float) -> float:
+        from scipy.special import ive
+
+        x = 0.25 * pull * pull
+        return math.sqrt(math.pi / 8.0) * float(ive(0, x) + ive(1, x))
+
 
 @checked
 @dataclass(frozen=True)
@@ -257,6 +320,11 @@ class UniformSpread(UnimodalFrequencies):
     array([0., 1., 1.])
     """
 
+    @property
+    def plateau(self) -> float:
+        """Half the width of the interval, G."""
+        return self.width
+
     def _unit_density(self, x: FloatArray) -> FloatArray:
         return np.where(np.abs(x) <= 1.0, 0.5, 0.0)
 
@@ -271,6 +339,16 @@ class UniformSpread(UnimodalFrequencies):
 
     def _unit_resolvent(self, z: ComplexArray) -> ComplexArray:
         return np.asarray(np.arctan(1.0 / z))
+
+    def _unit_pole(self, coupling: float) -> float:
+        # Below, moments fall off like sin(G t) / t, by the edges of g and no pole.
+        return 1.0 / math.tan(1.0 / coupling) if coupling >= 2.0 / math.pi else math.nan
+
+    def _unit_locked(self, pull: float) -> float:
+        if pull <= 1.0:
+            return 0.25 * math.pi
+        edge = 1.0 / pull
+        return 0.5 * (math.asin(edge) + edge * math.sqrt((1.0 - edge) * (1.0 + edge)))
 
 
 @checked
@@ -335,3 +413,20 @@ class GivenFrequencies(Frequencies):
         """H(z) = mean of 1 / (z + i omega_j); shape of z."""
         z = np.asarray(z, dtype=np.complex128)
         return np.asarray(np.mean(1.0 / (z[..., None] + 1j * self.values), axis=-1))
+
+    def pole(self, coupling: float) -> complex:
+        """The z of largest real part with coupling H(z) = 1; its real part is never negative.
+
+        An eigenvalue of -i diag(omega) + coupling / n, n x n.
+
+        Raises
+        ------
+        ValueError
+            Of more than 2048 different frequencies.
+        """
+        values, counts = np.unique(self.values, return_counts=True)
+        at_most(2048, frequencies=len(values))
+        root = np.sqrt(counts / len(self.values))
+        with one_blas_thread():
+            found = np.linalg.eigvals(np.diag(-1j * values) + coupling * np.outer(root, root))
+        return complex(found[np.argmax(found.real)])
