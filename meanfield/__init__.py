@@ -91,6 +91,11 @@ if TYPE_CHECKING:
     )
     from meanfield.theory.linear_operator import LinearOperator, linear_operator
     from meanfield.theory.next_merge import next_merge_estimate
+    from meanfield.theory.normalization_schemes import (
+        equiangular_layer_steps,
+        equiangular_layers,
+        linear_phase_clock,
+    )
     from meanfield.theory.onset import tricritical_beta
     from meanfield.theory.stability import (
         critical_diffusivity,
@@ -139,6 +144,8 @@ __all__ = [
     "ensemble",
     "equiangular_beta",
     "equiangular_cosine",
+    "equiangular_layer_steps",
+    "equiangular_layers",
     "equiangular_time",
     "exponential",
     "from_density",
@@ -150,6 +157,7 @@ __all__ = [
     "incoherence_growth_rates",
     "linear",
     "linear_operator",
+    "linear_phase_clock",
     "load",
     "mean_clusters",
     "mixture",
@@ -211,6 +219,7 @@ _MODULES = {
     "theory.kuramoto": "critical_widths incoherence_growth_rates synchronised_order",
     "theory.linear_operator": "LinearOperator linear_operator",
     "theory.next_merge": "next_merge_estimate",
+    "theory.normalization_schemes": "equiangular_layer_steps equiangular_layers linear_phase_clock",
     "theory.onset": "tricritical_beta",
     "theory.stability": "critical_diffusivity dominant_degree growth_rate_max growth_rates "
     "onset_time switching_threshold switching_thresholds",

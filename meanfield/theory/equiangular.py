@@ -46,7 +46,7 @@ _NEWTON_STEPS = 60
 
 
 @dataclass(frozen=True)
-class _Path:
+class AngularPath:
     """The way of the tokens from their start: time against the distance delta = y - y_0.
 
     Times are divided by e^{log_unit}.
@@ -171,11 +171,12 @@ class _Path:
         return start + length
 
 
-def _path(tokens: int, beta: float, normalized: bool, cosine: float) -> _Path:
+def angular_path(tokens: int, beta: float, normalized: bool, cosine: float) -> AngularPath:
+    """Path of n tokens that begin at a cosine."""
     gap, share = 1.0 - cosine, (1.0 + (tokens - 1) * cosine) / tokens
     log_unit = max(beta, 0.0) * gap if normalized else abs(beta) - beta * cosine
     nothing = np.zeros(1)
-    path = _Path(beta, tokens, normalized, gap, share, log_unit, nothing, nothing)
+    path = AngularPath(beta, tokens, normalized, gap, share, log_unit, nothing, nothing)
     if beta == 0.0:  # the speed is constant from the start
         return path
     levels = _CHANGE / abs(beta) * np.arange(1.0, _LEVELS + 1.0)
@@ -189,11 +190,11 @@ def _path(tokens: int, beta: float, normalized: bool, cosine: float) -> _Path:
         ]
     )
     edges = np.unique(edges)
-    path = _Path(beta, tokens, normalized, gap, share, log_unit, edges, nothing)
+    path = AngularPath(beta, tokens, normalized, gap, share, log_unit, edges, nothing)
     with np.errstate(over="ignore"):
         times = np.cumsum(path.within(edges[:-1], np.diff(edges)))
     times = np.concatenate([nothing, np.where(np.isnan(times), math.inf, times)])
-    return _Path(beta, tokens, normalized, gap, share, log_unit, edges, times)
+    return AngularPath(beta, tokens, normalized, gap, share, log_unit, edges, times)
 
 
 def _split(gap: float, remains: float) -> tuple[FloatArray, FloatArray]:
@@ -316,7 +317,7 @@ def equiangular_time(
     9.5443
     15.9953
     """
-    path = _path_of(problem, tokens, start)
+    path = path_of(problem, tokens, start)
     cosines = np.asarray(until, dtype=np.float64)
     if not np.all((cosines >= start) & (cosines <= 1.0)):
         raise ValueError(f"until must lie between start = {start:g} and 1: tokens come closer.")
@@ -351,7 +352,7 @@ def log_late_gap(problem: Problem, tokens: int, start: float = 0.0) -> float:
     >>> round(math.exp(log_late_gap(problem, 8)), 7)
     29.8796274
     """
-    path = _path_of(problem, tokens, start)
+    path = path_of(problem, tokens, start)
     nodes, weights = gauss_legendre(_ORDER)
     widths = np.diff(path.edges)
     at = path.edges[:-1, None] + 0.5 * widths[:, None] * (1.0 + nodes)  # (panels, nodes)
@@ -407,7 +408,7 @@ def equiangular_beta(
         raise ValueError("times must be positive and finite.")
 
     def lateness(beta: float, time: float) -> float:
-        path = _path(tokens, beta, True, 0.0)
+        path = angular_path(tokens, beta, True, 0.0)
         units = path.units_at(path.distance(*_split(1.0, delta)))
         return path.log_unit + math.log(float(units)) - math.log(time)
 
@@ -424,8 +425,8 @@ def equiangular_beta(
 
 def _at(
     problem: Problem, tokens: int, times: float | FloatArray, start: float
-) -> tuple[_Path, FloatArray]:
-    path = _path_of(problem, tokens, start)
+) -> tuple[AngularPath, FloatArray]:
+    path = path_of(problem, tokens, start)
     given = np.asarray(times, dtype=np.float64)
     if not np.all(given >= 0):
         raise ValueError("times must not be negative.")
@@ -433,7 +434,8 @@ def _at(
     return path, distance.reshape(given.shape)
 
 
-def _path_of(problem: Problem, tokens: int, start: float) -> _Path:
+def path_of(problem: Problem, tokens: int, start: float) -> AngularPath:
+    """Path of n tokens of a problem that begin at a cosine, if there are such tokens."""
     at_least(2, tokens=tokens)
     check_no_diffusion(problem)
     zonal = problem.zonal
@@ -450,7 +452,7 @@ def _path_of(problem: Problem, tokens: int, start: float) -> _Path:
         raise ValueError(
             f"start must lie between -1 / (tokens - 1) = {-1 / (tokens - 1):g} and 1, got {start}."
         )
-    return _path(tokens, zonal.kernel.log_slope, zonal.normalized, start)
+    return angular_path(tokens, zonal.kernel.log_slope, zonal.normalized, start)
 
 
 def _shaped(values: FloatArray) -> float | FloatArray:
