@@ -97,6 +97,7 @@ if TYPE_CHECKING:
         linear_phase_clock,
     )
     from meanfield.theory.onset import tricritical_beta
+    from meanfield.theory.random_tokens import hemisphere_probability
     from meanfield.theory.stability import (
         critical_diffusivity,
         dominant_degree,
@@ -154,6 +155,7 @@ __all__ = [
     "from_values",
     "growth_rate_max",
     "growth_rates",
+    "hemisphere_probability",
     "incoherence_growth_rates",
     "linear",
     "linear_operator",
@@ -221,6 +223,7 @@ _MODULES = {
     "theory.next_merge": "next_merge_estimate",
     "theory.normalization_schemes": "equiangular_layer_steps equiangular_layers linear_phase_clock",
     "theory.onset": "tricritical_beta",
+    "theory.random_tokens": "hemisphere_probability",
     "theory.stability": "critical_diffusivity dominant_degree growth_rate_max growth_rates "
     "onset_time switching_threshold switching_thresholds",
     "theory.two_clusters": "two_cluster_time",
