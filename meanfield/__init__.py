@@ -22,8 +22,8 @@ A run from a density, or of the tokens themselves, its clusters over time, and a
 Start with: Problem, predict_clusters, simulate, run (of a run file), load, wasserstein,
 growth_rates, stationary_state, phase_diagram, ensemble, convergence_study.
 
-Laws to start from: uniform, perturbed_uniform, von_mises_fisher, mixture, sampled, from_points
-(your tokens), from_function, from_values, from_density.
+Laws to start from: uniform, perturbed_uniform, von_mises_fisher, mixture, sampled, gaussian,
+from_points (your tokens), from_function, from_values, from_density.
 """
 
 # Public names are listed one by one; each is loaded when it is first used, with what it needs.
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         Law,
         from_density,
         from_points,
+        gaussian,
         mixture,
         perturbed_uniform,
         sampled,
@@ -153,6 +154,7 @@ __all__ = [
     "from_function",
     "from_points",
     "from_values",
+    "gaussian",
     "growth_rate_max",
     "growth_rates",
     "hemisphere_probability",
@@ -196,7 +198,7 @@ _MODULES = {
     "flows": "SA USA Flow",
     "frequencies": "Gaussian GivenFrequencies Lorentzian UniformSpread",
     "front": "run simulate",
-    "initial": "Law from_density from_points mixture perturbed_uniform sampled uniform "
+    "initial": "Law from_density from_points gaussian mixture perturbed_uniform sampled uniform "
     "von_mises_fisher",
     "kernels": "Kernel exponential linear zonal",
     "layers": "Layers",

@@ -21,6 +21,8 @@ from meanfield.positivity import checked_positive
 
 # Nobody writes radians like this, and most sets of degrees have an angle beyond 26 of them.
 _FOUR_TURNS = 8.0 * np.pi
+# Products of longer vectors may overflow.
+_LARGEST_SCALE = 1e8
 
 Mean = float | Sequence[float] | FloatArray | None
 """Where a law is centred: an angle, a vector, or None for the manifold's own origin."""
@@ -214,6 +216,7 @@ class Mixture:
 
     def build(self, manifold: Manifold) -> Density:
         """Density of the mixture, to the degree that its sharpest component needs."""
+        total = manifold.from_modes([])
         sharpest = max(kappa for _, _, kappa in self.components)
         degree = 0
         # Below, uniform to the last bit.
@@ -225,7 +228,7 @@ class Mixture:
                 f"most {manifold.largest_degree}: reduce it."
             )
         weights = np.array([weight for weight, _, _ in self.components], dtype=np.float64)
-        total = manifold.resize(manifold.from_modes([]), degree)
+        total = manifold.resize(total, degree)
         total[0] = 0.0
         parts: list[Component] = []
         for weight, (_, mean, kappa) in zip(weights / weights.sum(), self.components, strict=True):
@@ -312,6 +315,7 @@ class Sampled:
 
     def build(self, manifold: Manifold) -> Density:
         """Density of the tokens' moments, if it is not negative."""
+        manifold.from_modes([])  # which refuses where there are no densities
         if self.max_degree is None:
             raise ValueError(
                 "sampled: max_degree has no default without a problem: give it, or take the "
@@ -334,6 +338,60 @@ class Sampled:
         """What makes it again."""
         degree = "" if self.max_degree is None else f", max_degree={self.max_degree}"
         return f"sampled(tokens={self.tokens}, seed={self.seed}{degree})"
+
+
+@checked
+def gaussian(tokens: int, seed: int = 0, scale: float = 1.0) -> InitialLaw:
+    """Tokens at independent normal vectors, of mean 0 and variance scale^2 in each coordinate.
+
+    The usual start in R^d. On spheres only directions count: tokens are uniform there.
+
+    Parameters
+    ----------
+    tokens : int
+        How many.
+    seed : int
+        Of the draw.
+    scale : float
+        Standard deviation of a coordinate.
+
+    Raises
+    ------
+    ValueError
+        If there is no token, the seed is negative, or scale is not positive.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> mf.Problem(mf.Space(2), mf.linear(), mf.SA, mf.gaussian(100, scale=0.5)).initial_measure()
+    Measure(100 equal points on the space:2)
+    """
+    at_least(1, tokens=tokens)
+    at_most(MOST_TOKENS, tokens=tokens)
+    at_least(0, seed=seed)
+    if not 0.0 < scale <= _LARGEST_SCALE:
+        raise ValueError(f"scale must be positive, at most {_LARGEST_SCALE:g}, got {scale:g}.")
+    return Gaussian(tokens, seed, scale)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """The law that `gaussian` makes."""
+
+    tokens: int
+    seed: int
+    scale: float
+    name: str = field(default="gaussian", init=False)
+
+    def build(self, manifold: Manifold) -> Measure:
+        """Measure of the tokens."""
+        rng = np.random.default_rng(self.seed)
+        return Measure(manifold, self.scale * rng.standard_normal((self.tokens, manifold.ambient)))
+
+    def __repr__(self) -> str:
+        """What makes it again."""
+        scale = "" if self.scale == 1.0 else f", scale={self.scale}"
+        return f"gaussian(tokens={self.tokens}, seed={self.seed}{scale})"
 
 
 @checked

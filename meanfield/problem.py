@@ -29,6 +29,9 @@ from meanfield.measures import Density, Measure
 from meanfield.terms import Drift, FeedForward, Term
 from meanfield.views import VIEWS
 
+TERMS = ("feed_forward", "drift")
+"""Parts of a problem that are fixed fields."""
+
 
 class Isotropic(ABC):
     """A problem of which no direction is preferred: uniform is stationary, its rates closed forms.
@@ -188,8 +191,8 @@ class Problem:
         the mean of the kernel over mu), or `Flow(normalized, strength, diffusivity)`.
     initial : InitialLaw
         Given. Where they start; stability does not need it. Made by `uniform`, `perturbed_uniform`,
-        `von_mises_fisher`, `mixture`, `sampled`, `from_points`, `from_function`, `from_values`,
-        `from_density`.
+        `von_mises_fisher`, `mixture`, `sampled`, `gaussian`, `from_points`, `from_function`,
+        `from_values`, `from_density`.
     feed_forward, drift : FeedForward, Drift; optional
         Given. Fixed fields u that move tokens too, by P_x u(x).
     layers : Layers, optional
@@ -248,7 +251,8 @@ class Problem:
     @property
     def terms(self) -> tuple[Term, ...]:
         """Fixed fields that move tokens beside attention."""
-        return tuple(term for term in (self.feed_forward, self.drift) if term is not None)
+        given = (getattr(self, name) for name in TERMS)
+        return tuple(term for term in given if term is not None)
 
     @property
     def mask(self) -> Mask:

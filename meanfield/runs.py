@@ -23,7 +23,7 @@ from meanfield.manifolds import Manifold, manifold_of
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.observables.clusters import told_counts
-from meanfield.problem import Problem
+from meanfield.problem import TERMS, Problem
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED
 from meanfield.theory.stability import growth_rate_max, growth_rates
@@ -380,7 +380,18 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "paper_time_factor": paper_time_factor(problem),
         "growth_rate_max": growth_rate_max(problem) if problem.is_isotropic else math.nan,
         "initial": problem.initial.name,
+        **_parts(problem),
     }
+
+
+def _parts(problem: Problem) -> dict[str, str]:
+    """What moves tokens beside plain attention, as far as there is any."""
+    told = {
+        "mask": problem.mask.replace("none", ""),
+        "terms": ", ".join(name for name in TERMS if getattr(problem, name) is not None),
+        "layers": "" if problem.layers is None else repr(problem.layers),
+    }
+    return {name: words for name, words in told.items() if words}
 
 
 def known_rates(problem: Problem) -> FloatArray:

@@ -32,6 +32,7 @@ DOCS = ROOT / "docs"
 RUN_FILE_TABLES: dict[str, dict[str, Key]] = (
     {f"`[{name}]`": keys for name, keys in config.SECTION_KEYS.items()}
     | {"`[[heads]]`": heads.HEAD_KEYS}
+    | {f"`[{name}]`": keys for name, keys in sections.PART_KEYS.items()}
     | {
         f'`[initial]` with `name = "{name}"`': keys_of(law)
         for name, law in sections.INITIAL.items()

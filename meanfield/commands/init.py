@@ -13,11 +13,12 @@ TEMPLATE = """\
 title = "Clusters on the circle"
 
 [problem]
-manifold = "circle"           # "circle" | "sphere"
+manifold = "circle"           # "circle" | "sphere" | tokens: "sphere:128" | "space:2" (R^2)
 kernel = "exponential"        # "exponential" | "linear" (Kuramoto) | "zonal" (your own)
 beta = 9.0                    # inverse temperature
 normalization = "none"        # "none" (USA) | "softmax" (SA) | "sinkhorn" (doubly stochastic)
 strength = 1.0                # -1.0 repels
+# mask = "causal"             # tokens see those before them (particles)
 
 # [[heads]]                   # one a head, as many as there are; without any Q = K = V = 1
 # query = 1.0                 # a number, a diagonal [a, b], rows, "w.npy" or "w.npz:name"
@@ -26,9 +27,23 @@ strength = 1.0                # -1.0 repels
 # beta = 2.0                  # this head's own; default: that of [problem]
 #                             # [time] unit = "growth" only where they leave uniform alone
 
+# [feed_forward]              # moves tokens too: output . activation(input . x + bias)
+# input = "mlp.npz:input"     # matrices as above
+# bias = "mlp.npz:bias"
+# output = "mlp.npz:output"
+# activation = "gelu"         # "relu" | "gelu" | "silu" | "tanh" | "identity"
+
+# [drift]                     # moves tokens too: matrix . x
+# matrix = [[0, -0.3], [0.3, 0]]
+
+# [layers]                    # discrete layers instead of the flow; then [time] may be left out
+# count = 24
+# step = 0.1
+# placement = "pre"           # "post" | "pre" | "peri" | "sandwich" | "mix" | "ngpt" | ...
+
 [initial]
 name = "perturbed_uniform"    # "uniform" | "von_mises_fisher" | "mixture" | "sampled" |
-                              # "tokens" | "atoms" | "file"
+                              # "gaussian" | "tokens" | "atoms" | "file"
 modes = [[1, 0.01, 0.0], [3, 0.02, -0.01], [4, 0.0, 0.02]]   # [k, cosine, sine]
                               # on the sphere: [l, m, amplitude]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.config.document import parsed, read_document
-from meanfield.config.heads import first_difference, read_heads, same_heads
+from meanfield.config.heads import first_difference, same_heads
 from meanfield.config.keys import (
     REQUIRED,
     ConfigError,
@@ -33,9 +33,11 @@ from meanfield.config.overrides import RIVALS, USUAL_LAW, homes, override
 from meanfield.config.python_file import Folder, Permission, permitted_file, without_code
 from meanfield.config.sections import (
     INITIAL,
+    PART_KEYS,
     PROBLEM_KEYS,
     normalization_of,
     read_problem,
+    without_files,
 )
 from meanfield.errors import known_names
 from meanfield.measures import Measure
@@ -80,7 +82,9 @@ SECTION_KEYS = {
 # The step of noisy particles is a time: it stands in [time], in its unit.
 del SECTION_KEYS["representation"]["step"]
 # Those of [[heads]], which are many, are not set one by one.
-_ALL_KEYS: dict[str, set[str]] = {section: set(keys) for section, keys in SECTION_KEYS.items()} | {
+_ALL_KEYS: dict[str, set[str]] = {
+    section: set(keys) for section, keys in (SECTION_KEYS | PART_KEYS).items()
+} | {
     "initial": {"name"}.union(*(keys_of(law) for law in INITIAL.values())),
     "heads": set(),
 }
@@ -161,6 +165,7 @@ def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
     # Laws of other kinds, from Python, have no keys of which defaults are known.
     keys = keys_of(INITIAL[name]) if name in INITIAL else {}
     sections = SECTION_KEYS | {"initial": {"name": Key(line, name), **keys}}
+    sections |= {section: PART_KEYS[section] for section in PART_KEYS.keys() & tables.keys()}
     complete = dict(tables)
     for section, keys in sections.items():
         defaults = {k: key.default for k, key in keys.items() if key.default is not REQUIRED}
@@ -251,19 +256,14 @@ def _config(
         name: read_table(f"{where}: [{name}]", tables.get(name, {}), keys)
         for name, keys in SECTION_KEYS.items()
     }
-    heads = None
-    if "heads" in tables:
-        heads = read_heads(f"{where}: ", source.parent, tables["heads"])
-        # What was run stays known when the files of its matrices are gone.
-        tables = tables | {"heads": heads.tables}
-    initial = tables.get("initial", {"name": "uniform"})
-    problem = read_problem(where, folder, tables["problem"], initial, heads)
+    tables, files = without_files(f"{where}: ", source.parent, tables)
+    problem = read_problem(f"{where}: ", folder, tables)
     with located(f"{where}: [time]"):
         times, step = times_of(problem, **values["time"])
     with located(f"{where}: [representation]"):
         options = Options(**values["representation"], step=step)
         _check_representation(problem, options)
-    inputs = [source, *_input_files(source.parent, tables), *(heads.files if heads else ())]
+    inputs = [source, *_input_files(source.parent, tables), *files]
     state = _default_state(problem, options)
     output = output_of(
         f"{where}: [output]", source, folder, given, inputs, state, **values["output"]

@@ -1,8 +1,8 @@
 """Keys of a run file: a section is a function or a dataclass, its parameters are the keys.
 
 The type of a parameter tells what a value must be, its kind: float a number, tuple[int, ...] a list
-of integers, `Annotated[..., kind]` what that function says: it returns the value as the program
-uses it, or raises TypeError with what it wants.
+of integers, Literal one of a few strings, `Annotated[..., kind]` what that function says: it
+returns the value as the program uses it, or raises TypeError with what it wants.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from meanfield.errors import known_names, one_line
 
@@ -80,6 +80,8 @@ def _kind_of(hint: Any) -> Kind:
     if get_origin(hint) is Annotated:
         kind: Kind = get_args(hint)[1]
         return kind
+    if get_origin(hint) is Literal:
+        return one_of(*get_args(hint))
     if get_origin(hint) is tuple:
         return list_of(_kind_of(get_args(hint)[0]), least=1)
     if NoneType in get_args(hint):

@@ -1,15 +1,16 @@
-"""Sections of a run file that build a `Problem`: [problem] and [initial]."""
+"""Sections of a run file that build a `Problem`: [problem], its parts, and [initial]."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
-from meanfield.attention import NORMALIZATIONS, Normalization
-from meanfield.config.heads import HeadSections
+from meanfield.attention import NORMALIZATIONS, Mask, Normalization
+from meanfield.config.heads import attention_of, read_heads
 from meanfield.config.initial_files import (
     last_state_of_run,
     tokens_from_file,
@@ -28,6 +29,7 @@ from meanfield.config.keys import (
     shown,
     string,
 )
+from meanfield.config.matrices import MatrixFiles, matrix
 from meanfield.config.overrides import USUAL_LAW
 from meanfield.config.python_file import Folder, file_function
 from meanfield.errors import known_names
@@ -35,6 +37,7 @@ from meanfield.flows import Flow
 from meanfield.initial import (
     InitialLaw,
     from_points,
+    gaussian,
     mixture,
     perturbed_uniform,
     sampled,
@@ -44,66 +47,126 @@ from meanfield.initial import (
 from meanfield.kernels import KERNELS, zonal
 from meanfield.kernels.exponential import LARGEST_BETA
 from meanfield.kernels.zonal import WIDTH_BETAS
-from meanfield.manifolds import MANIFOLDS
+from meanfield.layers import Layers
+from meanfield.manifolds import manifold_of
 from meanfield.own_laws import from_function
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_range
+from meanfield.terms import Drift, FeedForward
 
 # Laws that a hand wrote stay far below; memory and time of a law are proportional to this.
 _MOST_TOKENS = 10**8
 
 
-def read_problem(
-    where: str,
-    folder: Folder,
-    table: Any,
-    initial: Any,
-    heads: HeadSections | None = None,
-) -> Problem:
-    """Problem of [problem], [initial] and [[heads]], its initial measure built and checked.
+PARTS: dict[str, Callable[..., Any]] = {
+    "feed_forward": FeedForward,
+    "drift": Drift,
+    "layers": Layers,
+}
+"""Sections that a problem has or has not, beside [[heads]], and what they make."""
+
+PART_KEYS = {
+    "feed_forward": keys_of(FeedForward, **dict.fromkeys(("input", "output", "bias"), matrix)),
+    "drift": keys_of(Drift, matrix=matrix),
+    "layers": keys_of(Layers),
+}
+"""Their keys."""
+
+
+def without_files(
+    where: str, folder: Path | None, tables: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[Path]]:
+    """Document with matrices in the place of the files that hold them, and those files.
+
+    What was run stays known when the files are gone.
 
     Parameters
     ----------
     where : str
-        Name of the run file, for errors.
+        What errors begin with: "run.toml: ", or nothing.
+    folder : Path or None
+        Where files of matrices are; None reads none.
+    tables : mapping
+        What TOML gave.
+
+    Raises
+    ------
+    ConfigError
+        If a section or a key is wrong, or a file does not hold what it should.
+    """
+    files, whole = MatrixFiles(folder), dict(tables)
+    if "heads" in tables:
+        whole["heads"] = read_heads(f"{where}[[heads]]", tables["heads"], files)
+    for name, keys in PART_KEYS.items():
+        if name in tables:
+            whole[name] = files.written_out(f"{where}[{name}]", tables[name], keys)
+    return whole, files.read
+
+
+def read_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Problem:
+    """Problem of a document without files of matrices, its initial measure built and checked.
+
+    Parameters
+    ----------
+    where : str
+        What errors begin with: "run.toml: ".
     folder : Folder
         Paths inside the run file are relative to it.
-    table, initial : object
-        The two sections as TOML gave them.
-    heads : HeadSections, optional
-        The sections [[heads]], if there are any.
+    tables : mapping
+        The document, as `without_files` gives it.
 
     Raises
     ------
     ConfigError
         With one line that names file, section and key.
     """
-    bare = bare_problem(f"{where}: [problem]", folder, table, heads)
-    section = f"{where}: [initial]"
+    bare = bare_problem(where, folder, tables)
+    section = f"{where}[initial]"
     with located(section):
-        problem = replace(bare, initial=initial_law(section, folder, initial, bare))
+        law = initial_law(section, folder, tables.get("initial", {"name": "uniform"}), bare)
+        problem = replace(bare, initial=law)
         problem.initial_measure()
     return problem
 
 
-def bare_problem(
-    section: str, folder: Folder, table: Any, heads: HeadSections | None = None
-) -> Problem:
-    """Problem of the section [problem] and of heads without its initial law."""
-    values = read_table(section, table, PROBLEM_KEYS)
+def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Problem:
+    """Problem of a document without files of matrices, without its initial law.
+
+    Raises
+    ------
+    ConfigError
+        As `read_problem`.
+    """
+    section = f"{where}[problem]"
+    values = read_table(section, tables["problem"], PROBLEM_KEYS)
     with located(section):
-        bare = _problem(section, folder, heads, **values)
+        bare = _problem(section, folder, tables.get("heads"), **values)
+    for name in (name for name in PARTS if name in tables):
+        with located(f"{where}[{name}]"):
+            parts: dict[str, Any] = {name: PARTS[name](**tables[name])}
+            bare = replace(bare, **parts)
+    with located(section):
         # A user's function may turn out not to be smooth: find out before anything starts.
         _ = bare.kernel_degree
     return bare
 
 
+def _manifold(value: Any) -> str:
+    """Name of a manifold."""
+    name = string(value)
+    try:
+        manifold_of(name)
+    except ValueError as error:
+        raise TypeError(str(error).removeprefix(f"manifold {name} ").rstrip(".")) from None
+    return name
+
+
 def _problem(
     section: str,
     folder: Folder,
-    heads: HeadSections | None,
+    heads: list[dict[str, Any]] | None,
     /,
-    manifold: Annotated[str, one_of(*MANIFOLDS)],
+    manifold: Annotated[str, _manifold],
     kernel: Annotated[str, one_of(*KERNELS, "zonal")] = "exponential",
     beta: float | None = None,
     multipliers: tuple[float, ...] | None = None,
@@ -112,13 +175,22 @@ def _problem(
     normalized: bool | None = None,
     strength: float = 1.0,
     diffusivity: float = 0.0,
+    mask: Mask = "none",
+    alibi_rate: float | None = None,
 ) -> Problem:
     how = normalization_of(section, normalization, normalized)
     flow = Flow(how != "none", strength, diffusivity)
     check_range(flow)
-    if kernel != "exponential" and (heads is not None or how == "sinkhorn"):
-        what = 'normalization = "sinkhorn" needs' if heads is None else "[[heads]] need"
-        raise ConfigError(f'{section} {what} kernel = "exponential", got {shown(kernel)}.')
+    space = manifold_of(manifold)
+    matrices = {
+        "[[heads]] need": heads is not None,
+        'normalization = "sinkhorn" needs': how == "sinkhorn",
+        f'mask = "{mask}" needs': mask != "none",
+        "alibi_rate needs": alibi_rate is not None,
+    }
+    needing = [what for what, given in matrices.items() if given]
+    if kernel != "exponential" and needing:
+        raise ConfigError(f'{section} {needing[0]} kernel = "exponential", got {shown(kernel)}.')
     own = {"multipliers": multipliers, "attention": attention}
     given = [key for key, value in own.items() if value is not None]
     if kernel != "zonal":
@@ -130,12 +202,18 @@ def _problem(
         if beta is None and kernel == "exponential" and heads is None:
             raise ConfigError(f"{section} beta is missing.")
         made = KERNELS[kernel](beta or 0.0)  # which knows the range of beta
-        if heads is not None or how == "sinkhorn":
-            heads = heads or HeadSections(section, [{}])
-            d = MANIFOLDS[manifold]().dimension + 1
-            options = {"strength": strength, "diffusivity": diffusivity}
-            return Problem(MANIFOLDS[manifold](), heads.attention(d, how, beta, **options))
-        return Problem(MANIFOLDS[manifold](), made, flow)
+        if needing:
+            label = section if heads is None else section.replace("[problem]", "[[heads]]")
+            options: dict[str, Any] = {
+                "strength": strength,
+                "diffusivity": diffusivity,
+                "mask": mask,
+                "alibi_rate": alibi_rate,
+            }
+            return Problem(
+                space, attention_of(label, heads or [{}], space.ambient, how, beta, **options)
+            )
+        return Problem(space, made, flow)
     if len(given) != 1:
         raise ConfigError(
             f'{section} kernel = "zonal" needs either multipliers = [a_0, a_1, ...] or '
@@ -155,7 +233,7 @@ def _problem(
         function = file_function(label, folder, attention)
         with located(label):
             made = zonal(function, beta=width, name=attention)
-    return Problem(MANIFOLDS[manifold](), made, flow)
+    return Problem(space, made, flow)
 
 
 PROBLEM_KEYS = keys_of(_problem)
@@ -205,13 +283,6 @@ def initial_law(section: str, folder: Folder, table: Any, bare: Problem) -> Init
     return INITIAL[name](replace(folder, section=section), bare, **values)
 
 
-def _vector(value: Any) -> list[float]:
-    components: list[float] = list_of(number)(value)
-    if len(components) != 3:
-        raise TypeError("must be a vector of three numbers")
-    return components
-
-
 def _concentration(value: Any) -> float:
     concentration = number(value)
     if not 0 <= concentration <= LARGEST_BETA:
@@ -238,15 +309,18 @@ def _von_mises_fisher(
     bare: Problem,
     /,
     concentration: Annotated[float, _concentration],
-    mean: Annotated[Any, either(number, _vector)] = None,
+    mean: Annotated[Any, either(number, list_of(number))] = None,
 ) -> InitialLaw:
     return von_mises_fisher(concentration, mean=_mean(mean, bare))
 
 
 def _mean(value: Any, bare: Problem) -> Any:
-    """Angle on the circle, vector of three numbers on the sphere."""
-    wanted = "an angle" if bare.manifold.dimension == 1 else "a vector [x, y, z]"
-    fits = isinstance(value, list) == (bare.manifold.dimension > 1)
+    """Angle on the circle, vector elsewhere."""
+    d = bare.manifold.ambient
+    wanted = (
+        "an angle" if d == 2 else "a vector [x, y, z]" if d == 3 else f"a vector of {d} numbers"
+    )
+    fits = not isinstance(value, list) if d == 2 else isinstance(value, list) and len(value) == d
     if value is not None and not fits:
         raise ValueError(f"mean = {shown(value)} must be {wanted} on the {bare.manifold.name}.")
     return value
@@ -288,19 +362,29 @@ def _sampled(
     return sampled(tokens, seed, max_degree)
 
 
+def _gaussian(
+    folder: Folder, bare: Problem, /, tokens: int, seed: int = 0, scale: float = 1.0
+) -> InitialLaw:
+    return gaussian(tokens, seed, scale)
+
+
 def _atoms(
     folder: Folder,
     bare: Problem,
     /,
     angles: tuple[float, ...] | None = None,
-    points: Annotated[list[list[float]] | None, list_of(_vector, least=1)] = None,
+    points: Annotated[list[list[float]] | None, list_of(list_of(number), least=1)] = None,
     weights: Annotated[list[float] | None, list_of(number)] = None,
 ) -> InitialLaw:
     given: dict[str, Any] = {"angles": angles, "points": points}
-    wanted = "angles" if bare.manifold.dimension == 1 else "points"
+    wanted = "angles" if bare.manifold.family == "circle" else "points"
     places = given.pop(wanted)
     if places is None or [*given.values()] != [None]:
         raise ValueError(f"atoms on the {bare.manifold.name} are given by {wanted} = [...] alone.")
+    d = bare.manifold.ambient
+    for point in () if wanted == "angles" else places:
+        if len(point) != d:
+            raise ValueError(f"points holds {shown(point)}, expected vectors of {d} numbers.")
     return from_points(np.array(places), None if weights is None else np.array(weights), "atoms")
 
 
@@ -315,6 +399,7 @@ INITIAL: dict[str, Callable[..., InitialLaw]] = {
     "von_mises_fisher": _von_mises_fisher,
     "mixture": _mixture,
     "sampled": _sampled,
+    "gaussian": _gaussian,
     "function": _function,
     "values": values_from_file,
     "file": last_state_of_run,

@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from meanfield.config.document import parsed
-from meanfield.config.heads import read_heads
 from meanfield.config.python_file import Folder
-from meanfield.config.sections import INITIAL_FROM_FILES, bare_problem, initial_law
+from meanfield.config.sections import (
+    INITIAL_FROM_FILES,
+    bare_problem,
+    initial_law,
+    without_files,
+)
 from meanfield.flows import Flow
 from meanfield.initial import InitialLaw, from_density, from_points
 from meanfield.kernels import KERNELS
@@ -63,8 +67,8 @@ def stored_problem(run: Run) -> Problem:
 def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
     if "attention" in tables["problem"]:
         raise ValueError("a user's own Python, which is not run where a file is read.")
-    heads = read_heads("", None, tables["heads"]) if "heads" in tables else None
-    bare = bare_problem("[problem]", Folder(Path()), tables["problem"], heads)
+    tables, _ = without_files("", None, tables)
+    bare = bare_problem("", Folder(Path()), tables)
     table = tables.get("initial", {"name": "uniform"})
     if table.get("name") in INITIAL_FROM_FILES:
         return replace(bare, initial=_first_state(run, table["name"]))
@@ -77,6 +81,11 @@ def _told_by_attributes(run: Run) -> Problem:
         raise ValueError(
             f"the attention of the run has {facts['heads']} heads, of which its file does not hold "
             "the matrices: make the problem again."
+        )
+    if facts.get("terms") or facts.get("layers"):
+        raise ValueError(
+            "the run has a feed_forward, a drift or layers of which its file does not hold the "
+            "numbers: make the problem again."
         )
     name = str(facts.get("kernel", ""))
     if name not in KERNELS:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from meanfield.attention import Head
-from meanfield.initial import InitialLaw, Mixture, PerturbedUniform, Sampled, Uniform
+from meanfield.config.sections import PARTS
+from meanfield.initial import Gaussian, InitialLaw, Mixture, PerturbedUniform, Sampled, Uniform
 from meanfield.kernels.zonal import Zonal
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
@@ -47,13 +49,34 @@ def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
+    """Sections [problem] and those of its parts."""
+    parts = {name: _plain(getattr(problem, name)) for name in PARTS}
+    given = {name: part for name, part in parts.items() if part is not None}
+    return _attention(problem) | given
+
+
+def _plain(part: Any) -> dict[str, Any] | None:
+    """Keys of a part, matrices as lists."""
+    if part is None:
+        return None
+    given = {each.name: getattr(part, each.name) for each in fields(part)}
+    return {
+        name: value if isinstance(value, str | int) else np.asarray(value).tolist()
+        for name, value in given.items()
+        if value is not None
+    }
+
+
+def _attention(problem: Problem) -> dict[str, Any]:
     """Sections [problem] and, of an attention with matrices, [[heads]]."""
     asked: dict[str, Any] = {"manifold": problem.manifold.name}
     flow = {"strength": problem.flow.strength, "diffusivity": problem.flow.diffusivity}
     of = problem.attention
     if of is not None:
         asked |= {"kernel": "exponential", "normalization": of.normalization}
-        given = {} if of.beta is None else {"beta": of.beta}
+        mask = None if of.mask == "none" else of.mask
+        optional = {"beta": of.beta, "mask": mask, "alibi_rate": of.alibi_rate}
+        given = {name: value for name, value in optional.items() if value is not None}
         return {"problem": asked | given | flow, "heads": [_head(head) for head in of.heads]}
     kernel = problem.own_kernel
     asked |= {
@@ -93,6 +116,8 @@ def _initial(problem: Problem) -> dict[str, Any]:
     if isinstance(law, Sampled):
         known = {"tokens": law.tokens, "seed": law.seed, "max_degree": law.max_degree}
         return {"name": law.name, **{k: v for k, v in known.items() if v is not None}}
+    if isinstance(law, Gaussian):
+        return {"name": law.name, "tokens": law.tokens, "seed": law.seed, "scale": law.scale}
     return {"name": law.name, "digest": _digest(problem.initial_measure())}
 
 

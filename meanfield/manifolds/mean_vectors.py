@@ -73,8 +73,11 @@ def packed(array: FloatArray) -> ModalArray:
 
 
 def from_modes(modes: Sequence[Sequence[float]]) -> ComplexArray:
-    """Refuse a density, see `check_coefficients`."""
-    return check_coefficients(modes)
+    """Refuse a density."""
+    raise ValueError(
+        "densities on S^(d-1), d > 3, have an axis, and live on Axial(d), axial:D in run files; "
+        "R^d has none. Start from tokens: gaussian, or points that you give."
+    )
 
 
 def order_parameter(moments: ModalArray) -> float:

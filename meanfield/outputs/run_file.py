@@ -42,7 +42,7 @@ import numpy.typing as npt
 from meanfield.arrays import ModalArray
 from meanfield.compute.limits import available_memory
 from meanfield.events import Event
-from meanfield.manifolds import MANIFOLDS, Manifold
+from meanfield.manifolds import Manifold, manifold_of
 from meanfield.manifolds.label_cells import usual_order
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES
@@ -248,9 +248,7 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
     _check_memory(file, states)
     attributes = plain_attributes(file, *_FACTS)
     attributes.setdefault("requested_time_unit", _unit_asked_for(attributes))
-    if attributes["manifold"] not in MANIFOLDS:
-        raise ValueError(f"manifold {attributes['manifold']!r} is not known")
-    space = MANIFOLDS[attributes["manifold"]]()
+    space = manifold_of(str(attributes["manifold"]))
     time = increasing_times(file)
     count = len(time)
     names, moments = [], _NO_MOMENTS
@@ -287,7 +285,8 @@ def _known(name: Any) -> str:
 def modal(space: Manifold, file: Any, name: str, count: int) -> h5py.Dataset:
     """Dataset of so many rows of coefficients, as the manifold spreads them."""
     if len(space.modal_axes) == 1:
-        return dataset(file, name, "c", (count, None))
+        some = space.spread(space.moments(np.array([space.origin]), None, 0))
+        return dataset(file, name, some.dtype.kind, (count, None))
     found = dataset(file, name, "f", (count, 2, None, None))
     return dataset(file, name, "f", (count, 2, found.shape[2], found.shape[2]))
 
@@ -298,8 +297,8 @@ def read_moments(space: Manifold, file: h5py.File, count: int) -> ModalArray:
     if not np.all(np.isfinite(found)):
         raise ValueError("moments holds what is no number")
     # Of a probability measure |m_l| <= 1, |m_lm| <= sqrt(2 l + 1). Far beyond, whatever follows
-    # them takes steps without end.
-    most = _LARGEST_MOMENT * np.sqrt(2 * found.shape[-1] - 1)
+    # them takes steps without end. In R^d tokens grow.
+    most = _LARGEST_MOMENT * np.sqrt(2 * found.shape[-1] - 1) if space.is_sphere else np.inf
     if found.size and np.abs(found).max() > most:
         raise ValueError(f"moments holds numbers beyond {most:.3g}, which no measure has")
     # There is no order above the degree, and no sine of order 0.

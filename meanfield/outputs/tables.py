@@ -17,7 +17,7 @@ from meanfield.arrays import FloatArray
 from meanfield.events import successor
 from meanfield.observables import OBSERVABLES
 from meanfield.outputs.words import attention_words
-from meanfield.problem import Problem
+from meanfield.problem import TERMS, Problem
 from meanfield.runs import (
     NO_RATES,
     Run,
@@ -98,6 +98,12 @@ def _problem(problem: Problem) -> Pairs:
             yield "heads", f"{len(of.heads)} in all"
         yield "beta", f"{problem.beta:g}, the largest beta |B|_2 of the heads"
     yield "flow", _FLOWS[problem.normalization]
+    if problem.mask != "none":
+        yield "mask", problem.mask
+    for name in (*TERMS, "layers"):
+        if getattr(problem, name) is not None:
+            told = repr(getattr(problem, name))
+            yield name.replace("_", " "), shorten(told, _LONGEST, placeholder=" ...")
     if flow.strength != 1.0:
         yield "strength", flow.strength
     yield "diffusivity", f"{flow.diffusivity:g} (scaled time)" if flow.diffusivity else "0"
@@ -172,6 +178,9 @@ def _facts(facts: dict[str, Any]) -> str:
     for key, usual in (("strength", 1.0), ("diffusivity", 0.0)):
         if float(facts.get(key, usual)) != usual:
             parts.append(f"{key} {float(facts[key]):g}")
+    if facts.get("mask"):
+        parts.append(f"{facts['mask']} mask")
+    parts += [str(facts[key]) for key in ("terms", "layers") if facts.get(key)]
     return ", ".join(parts)
 
 

@@ -67,7 +67,7 @@ def test_tokens_are_taken_as_they_are(tmp_path: Path, dtype: str) -> None:
         (npy(np.zeros(2, [("x", "f8")])), "holds .*expected real numbers"),
         (npy([]), "holds no tokens, expected at least one"),
         (npy([[1.0, 2.0, 3.0]]), r"file = .*: points have shape \(1, 3\), expected angles"),
-        (npy(np.ones((50, 768))), r"nothing evolves in R\^768, but theory knows Sphere\(768\)"),
+        (npy(np.ones((50, 768))), r"tokens of R\^768 live on mf\.Sphere\(768\)"),
         (npy([10.0, 350.0]), "file = .*: points look like degrees, the largest is 350"),
         (npy(1.0), r"holds float64 of shape \(\), expected"),
         (npy([0.0, np.nan]), "point 1 is nan"),

@@ -18,7 +18,7 @@ def load(path: Path, *overrides: str) -> Config:
 MISTAKES = [
     (
         'problem={manifold="circle", betta=1}',
-        "[problem] 'betta' is not a key of this section. Did you mean beta? Known: attention, ",
+        "[problem] 'betta' is not a key of this section. Did you mean beta? Known: ",
     ),
     ("problem.beta=nine", '[problem] beta = "nine" must be a number.'),
     ("problem.beta=nan", "[problem] beta = nan must be a finite number."),

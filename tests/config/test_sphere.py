@@ -36,7 +36,7 @@ MISTAKES = [
         "max_degree = 20 is below degree 25 of the kernel: set it to 25",
     ),
     (VMF.format(3, 0.3), "mean = 0.3 must be a vector [x, y, z] on the sphere."),
-    (VMF.format(3, [0, 1]), "must be a vector of three numbers"),
+    (VMF.format(3, [0, 1]), "must be a vector [x, y, z] on the sphere"),
     (
         VMF.format(3, [0, 0, 0]),
         "mean = (0.0, 0.0, 0.0) must be a vector [x, y, z], not zero",

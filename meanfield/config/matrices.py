@@ -1,0 +1,110 @@
+"""Matrices in run files: numbers, lists, rows, or names of files, which are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.config.array_files import read_array
+from meanfield.config.keys import ConfigError, Key, number, read_table, shown
+
+# Files of results hold the matrices as text in their run file, which takes a second a MiB to read.
+_MOST_NUMBERS = 2**17
+
+_EXPECTED = 'a number, a list of numbers, a list of rows, or a string "file.npy" or "file.npz:name"'
+
+
+def matrix(value: Any) -> Any:
+    """Number, list of numbers (a diagonal), list of rows of equal length, or a file's name."""
+    if isinstance(value, str):
+        path, name = _file_and_name(value)
+        if not path or (name is None) != path.endswith(".npy") or "\0" in value:
+            raise TypeError(f"must be {_EXPECTED}")
+        return value
+    if isinstance(value, list) and value:
+        rows = [row for row in value if isinstance(row, list)]
+        if rows and (len(rows) < len(value) or not all(rows)):
+            raise TypeError(f"must be {_EXPECTED}")
+        if len({len(row) for row in rows}) > 1:
+            lengths = " and ".join(str(n) for n in sorted({len(row) for row in rows})[:2])
+            raise TypeError(f"has rows of {lengths} numbers, expected rows of equal length")
+        return [[_entry(each) for each in row] for row in rows] or list(map(_entry, value))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"must be {_EXPECTED}")
+    return number(value)
+
+
+def _entry(value: Any) -> float:
+    try:
+        return number(value)
+    except TypeError as error:
+        raise TypeError(f"holds {shown(value)}, which {error}") from None
+
+
+def _file_and_name(reference: str) -> tuple[str, str | None]:
+    """File and name of an array in "file.npy" or "file.npz:name"; no name of another string."""
+    path, colon, name = reference.rpartition(":")
+    if colon and path.endswith(".npz"):
+        return path, name
+    return reference, "" if reference.endswith(".npz") else None
+
+
+@dataclass
+class MatrixFiles:
+    """Files of matrices beside a run file, as far as they were read.
+
+    Attributes
+    ----------
+    folder : Path or None
+        Given. Where the files are; None reads none.
+    read : list of Path
+        Derived. Files that were read.
+    left : int
+        Derived. How many numbers more they may hold.
+    """
+
+    folder: Path | None
+    read: list[Path] = field(default_factory=list)
+    left: int = _MOST_NUMBERS
+
+    def written_out(self, label: str, table: Any, keys: Mapping[str, Key]) -> dict[str, Any]:
+        """A table with the matrices themselves in the place of their files, checked by its keys.
+
+        Raises
+        ------
+        ConfigError
+            If a key is wrong, or a file does not hold what it should.
+        """
+        read_table(label, table, dict(keys))
+        return {
+            name: self._from_file(f"{label} {name}", value).tolist()
+            if keys[name].kind is matrix and isinstance(value, str)
+            else value
+            for name, value in table.items()
+        }
+
+    def _from_file(self, key: str, reference: str) -> FloatArray:
+        label = f"{key} = {shown(reference)}"
+        if self.folder is None:
+            raise ConfigError(f"{label} is a file, which is not read here.")
+        path, name = _file_and_name(reference)
+        source = self.folder / path
+        try:
+            found = read_array(label, source, "numbers", name=name, most=self.left)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+        if found.ndim > 2:
+            raise ConfigError(f"{label} has shape {found.shape}, expected (), (d,) or (k, d).")
+        found = found.astype(np.float64)
+        wrong = found[~np.isfinite(found)]
+        if wrong.size:
+            raise ConfigError(f"{label} holds {wrong.flat[0]:g}, expected finite numbers.")
+        self.left -= found.size
+        if source not in self.read:
+            self.read.append(source)
+        return np.asarray(found)
