@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from meanfield.checks import at_least, checked
-from meanfield.manifolds import Space
+from meanfield.manifolds import Geometry
 
 # Where 1 - x e^{-w/a} is far enough from its zero for 48 nodes of Gauss and Laguerre.
 _FAR = 60.0
@@ -32,7 +32,7 @@ _SMALLEST = 1e-290
 
 
 @checked
-def hemisphere_probability(manifold: Space, tokens: int) -> float:
+def hemisphere_probability(manifold: Geometry, tokens: int) -> float:
     """Probability that n independent uniform tokens lie in one half of the sphere.
 
     Such tokens form one cluster, whatever queries and keys are, if the value is the identity
@@ -74,7 +74,7 @@ def hemisphere_probability(manifold: Space, tokens: int) -> float:
 
 
 @checked
-def log_hemisphere_probability(manifold: Space, tokens: int) -> float:
+def log_hemisphere_probability(manifold: Geometry, tokens: int) -> float:
     """Ln of `hemisphere_probability`, also where that underflows.
 
     What is missing to 1 is the probability of n tokens in R^{n - d}: ask for its logarithm there.
@@ -104,7 +104,7 @@ def log_hemisphere_probability(manifold: Space, tokens: int) -> float:
 
 
 @checked
-def cap_mass(manifold: Space, angle: float) -> float:
+def cap_mass(manifold: Geometry, angle: float) -> float:
     """Probability q that a uniform token is nearer than an angle to a given point.
 
     I_{sin^2 angle}((d - 1) / 2, 1 / 2) / 2 up to pi / 2: angle / pi on the circle, sin^2(angle / 2)
@@ -131,7 +131,7 @@ def cap_mass(manifold: Space, angle: float) -> float:
 
 
 @checked
-def expected_centres(manifold: Space, tokens: int, separation: float) -> float:
+def expected_centres(manifold: Geometry, tokens: int, separation: float) -> float:
     """Expected number of strong centres among n independent uniform tokens, (1 - (1 - q)^n) / q.
 
     A token is one if all before it are farther away than the separation; q is the mass of a cap of
@@ -178,7 +178,7 @@ def expected_centres(manifold: Space, tokens: int, separation: float) -> float:
 
 
 @checked
-def log_pair_tail(manifold: Space, cosine: float) -> float:
+def log_pair_tail(manifold: Geometry, cosine: float) -> float:
     """Ln of the probability that two independent uniform tokens have |<x, y>| > c.
 
     ln I_{1 - c^2}((d - 1) / 2, 1 / 2), about -d c^2 / 2, in any dimension.
@@ -225,7 +225,7 @@ def log_pair_tail(manifold: Space, cosine: float) -> float:
 
 
 @checked
-def almost_orthogonal_bounds(manifold: Space, tokens: int, cosine: float) -> tuple[float, float]:
+def almost_orthogonal_bounds(manifold: Geometry, tokens: int, cosine: float) -> tuple[float, float]:
     """Bounds of the probability that all pairs of n uniform tokens have |<x_i, x_j>| <= c.
 
     With p = P(|<x, y>| > c) and N = n (n - 1) / 2 pairs,
