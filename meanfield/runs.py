@@ -38,7 +38,9 @@ KEEP_STATES = (
 )
 """What to do where the states of a run are missing."""
 
-NO_RATES = "no rates: uniform has none in closed form where a head prefers a direction"
+NO_RATES = (
+    "no rates: closed forms need a sphere, attention alone, and heads that prefer no direction"
+)
 """Said of growth rates where `Problem.is_isotropic` is false."""
 
 

@@ -146,10 +146,10 @@ def _lines(config: Config, representation: Representation) -> str | None:
 def _next_doubling(config: Config, representation: Representation) -> str | None:
     """What a density of the sphere that is to go further than by default would cost."""
     problem, options = config.problem, config.options
-    degree = min(2 * usual_degree(problem), problem.space.largest_degree)
     ends = not hands_over(problem, options) and options.max_degree is None
     if representation.name != "density" or problem.space.dimension == 1 or not ends:
         return None
+    degree = min(2 * usual_degree(problem), problem.space.largest_degree)
     # Eight times the work of a transform, half the step, and what does not fit caches.
     return f"max_degree = {degree} is allowed; a unit of time there takes ten times as long"
 

@@ -3,11 +3,12 @@
 Variables:
 
     coordinates   time, degree; cluster where clusters were found
-    moments       (time, degree) complex on the circle, (time, kind, degree, order) on the sphere
+    moments       (time, degree) complex on the circle, (time, kind, degree, order) on the sphere,
+                  (time, component) in other dimensions: mass and mean vector
     observables   by name; clusters_count, clusters_mass, clusters_centre
     diagnostics   as diagnostics_<name>
     density       (time, angle) or (time, lat, lon), if a grid is asked for
-    growth_rates  (degree), as far as the moments go; NaN where no rate is stored
+    growth_rates  (degree), as far as moments by degree go; NaN where no rate is stored
 """
 
 from __future__ import annotations
@@ -80,15 +81,14 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
         raise ValueError("to_xarray needs xarray: pip install xarray h5netcdf.") from None
     time = xarray.Variable("time", run.time, _time_attributes(run))
     space, moments = run.manifold, np.asarray(run.moments)
+    by_degree = "degree" in space.modal_axes
+    told = "moments int conj(Y_l) dmu" if by_degree else "mass, and components of the mean vector"
+    rates = run.growth_rates
     variables: dict[str, Any] = {
-        "moments": (
-            ("time", *space.modal_axes),
-            moments,
-            {"long_name": "moments int conj(Y_l) dmu"},
-        ),
+        "moments": (("time", *space.modal_axes), moments, {"long_name": told}),
         "growth_rates": (
             "degree",
-            _to_length(run.growth_rates, moments.shape[-1]),
+            _to_length(rates, moments.shape[-1]) if by_degree else rates,
             {"long_name": "growth rates of the uniform state", "units": "1 / scaled time"},
         ),
         "representation": (
@@ -109,6 +109,7 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
     coordinates: dict[str, Any] = {"time": time}
     for axis, length in zip(space.modal_axes, moments.shape[1:], strict=True):
         coordinates[axis] = np.arange(length)
+    coordinates["degree"] = np.arange(len(variables["growth_rates"][1]))
     if "clusters/mass" in run.observables:
         coordinates["cluster"] = np.arange(run.observables["clusters/mass"].shape[1])
     if grid is not None:
