@@ -67,4 +67,4 @@ def test_run_files_know_spaces_of_any_dimension(
     assert "space:2" in capsys.readouterr().out
     file.write_text(RUN.replace("[2, 0.3]", "[2, 0.3, 1]"))
     assert main(["check", str(file)]) == 2
-    assert "a vector of 2 numbers on the space:2" in capsys.readouterr().err
+    assert "expected vectors of 2 numbers" in capsys.readouterr().err
