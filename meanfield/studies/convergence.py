@@ -186,13 +186,21 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
 
     Attributes
     ----------
+    problem : Problem
+        Given.
+    options : dataclass
+        Given.
+    tolerance : float
+        Given. Of the time steps.
     reference : Reference
         Given.
     step : float or None
         Given. Time step of noisy tokens, scaled time.
     """
 
+    problem: Problem
     options: StudyOptions
+    tolerance: float
     reference: Reference
     step: float | None = None
     unit: ClassVar[str] = "particle systems"
@@ -215,8 +223,8 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
                 system_distances(
                     self.problem,
                     self.reference,
-                    runs.tokens,
-                    rng_of(asked.seed, runs.tokens, number),
+                    runs.size,
+                    rng_of(asked.seed, runs.size, number),
                     metric=asked.metric,
                     tolerance=self.tolerance,
                     step=self.step,

@@ -195,13 +195,21 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
 
     Attributes
     ----------
+    problem : Problem
+        Given.
+    options : dataclass
+        Given.
+    tolerance : float
+        Given. Of the time steps.
     onset_times : ndarray, shape (n_sizes,)
         Given. Scaled.
     predicted : ndarray, shape (n_sizes,)
         Given. Mean count of the linear law, NaN if tokens are not uniform.
     """
 
+    problem: Problem
     options: EnsembleOptions
+    tolerance: float
     onset_times: FloatArray
     predicted: FloatArray
     unit: ClassVar[str] = "runs"
@@ -230,16 +238,16 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
             If particles cannot go on.
         """
         problem, asked = self.problem, self.options
-        times = np.array(asked.times) * self.onset_times[asked.tokens.index(runs.tokens)]
+        times = np.array(asked.times) * self.onset_times[asked.tokens.index(runs.size)]
         carrier = CARRIERS[asked.carrier]
         starts = (
-            carrier(problem, run_tokens(problem, runs.tokens, run, asked.seed), self.tolerance)
+            carrier(problem, run_tokens(problem, runs.size, run, asked.seed), self.tolerance)
             for run in runs.numbers
         )
         # The last bits of a sum by BLAS depend on its threads, and results must not.
         with one_blas_thread():
             found = [
-                clusters_of_run(problem, start, times, runs.tokens, self.tolerance)
+                clusters_of_run(problem, start, times, runs.size, self.tolerance)
                 for start in starts
             ]
         return table_of(found, point_shape(problem.space))
@@ -272,9 +280,9 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
             problem_attributes(self.problem) | facts,
         )
 
-    def block_length(self, tokens: int) -> int:
+    def block_length(self, size: int) -> int:
         """As many runs as take a few tenths of a second."""
-        share = _BLOCK_TOKENS[self.problem.space.dimension] // (tokens + self.overhead)
+        share = _BLOCK_TOKENS[self.problem.space.dimension] // (size + self.overhead)
         return min(max(share, 1), _MOST_BLOCKED)
 
 

@@ -36,39 +36,41 @@ class Runs:
 
     Attributes
     ----------
-    tokens : int
-        Given. The size.
+    size : int or float
+        Given. Number of tokens, or what else the rows of a study differ in.
     numbers : range
         Given. Which of the runs of this size.
     """
 
-    tokens: int
+    size: Any
     numbers: range
 
 
-@dataclass(frozen=True, eq=False)
 class Study(ABC, Generic[Table, Results]):
-    """What is to be run, as plain data that any process can work on.
+    """What is to be run: a base of frozen dataclasses, plain data that any process can work on.
 
     Attributes
     ----------
-    problem : Problem
-        Given.
     options : dataclass
         Given. With the fields tokens (sizes, increasing) and seed, and others of each study.
-    tolerance : float
-        Given. Of the time steps.
     unit : str
         What its runs are called.
     overhead : int
         A run costs about as much as this many tokens beyond its own.
     """
 
-    problem: Problem
     options: Any
-    tolerance: float
     unit: ClassVar[str]
     overhead: ClassVar[int]
+
+    @property
+    def sizes(self) -> Sequence[Any]:
+        """What the rows of a table stand for: numbers of tokens, unless a study says otherwise."""
+        return cast(Sequence[int], self.options.tokens)
+
+    def name(self, size: Any) -> str:
+        """What a size is called beside a bar."""
+        return f"n = {size}"
 
     @abstractmethod
     def empty(self) -> Table:
@@ -94,7 +96,7 @@ class Study(ABC, Generic[Table, Results]):
     def results(self, table: Table) -> Results:
         """What a table says, finished or not."""
 
-    def block_length(self, tokens: int) -> int:
+    def block_length(self, size: Any) -> int:
         """How many runs of a size are one task."""
         return 1
 
@@ -105,11 +107,11 @@ class Study(ABC, Generic[Table, Results]):
         last ones to finish are short.
         """
         parts = [
-            Runs(tokens, numbers)
-            for tokens, row in zip(self.options.tokens, self.lacking(table), strict=True)
-            for numbers in _consecutive(np.flatnonzero(row), self.block_length(tokens))
+            Runs(size, numbers)
+            for size, row in zip(self.sizes, self.lacking(table), strict=True)
+            for numbers in _consecutive(np.flatnonzero(row), self.block_length(size))
         ]
-        return sorted(parts, key=lambda runs: (runs.numbers.start, -runs.tokens))
+        return sorted(parts, key=lambda runs: (runs.numbers.start, -runs.size))
 
     def completed(self, executor: Executor | None = None, progress: bool = False) -> Results:
         """Results of all runs, made here or by an executor; progress is a bar of the work done."""
@@ -126,8 +128,8 @@ class Study(ABC, Generic[Table, Results]):
 
     def index(self, runs: Runs) -> tuple[int, slice]:
         """Index of runs in a table."""
-        size = self.options.tokens.index(runs.tokens)
-        return size, slice(runs.numbers.start, runs.numbers.stop)
+        row = self.sizes.index(runs.size)
+        return row, slice(runs.numbers.start, runs.numbers.stop)
 
     def progress(self, table: Table) -> str:
         """What is done, of how much."""
@@ -136,7 +138,7 @@ class Study(ABC, Generic[Table, Results]):
 
     def work(self, runs: Runs) -> float:
         """Work of some runs, in tokens."""
-        return float(len(runs.numbers) * (runs.tokens + self.overhead))
+        return float(len(runs.numbers) * (runs.size + self.overhead))
 
 
 def as_problem(problem: Problem | Callable[[], Problem]) -> Problem:

@@ -96,7 +96,7 @@ def test_what_is_finished_is_kept(
     cause = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
     runs = blocks[0].numbers
     assert back.attributes["status"] == f"{cause} with {len(runs)} of 6 runs finished"
-    size = plan.options.tokens.index(blocks[0].tokens)
+    size = plan.options.tokens.index(blocks[0].size)
     np.testing.assert_array_equal(back.counts[size, runs], made.counts[size, runs])
     assert (back.counts >= 0).sum() == 2 * len(runs)
 

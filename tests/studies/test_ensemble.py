@@ -49,7 +49,7 @@ def test_order_and_resuming_do_not_matter(order: int) -> None:
     """What was found before, or last, would be lost or in another place."""
     whole = plan(runs=130)
     blocks = whole.missing(whole.empty())
-    seen = [(b.tokens, run) for b in blocks for run in b.numbers]
+    seen = [(b.size, run) for b in blocks for run in b.numbers]
     assert sorted(seen) == [(n, run) for n in (20, 60) for run in range(130)]
     small = plan((60,), 3)
     found = small.empty()
@@ -59,7 +59,7 @@ def test_order_and_resuming_do_not_matter(order: int) -> None:
     grown = larger.resumed(small.results(found))
     assert (grown.counts[1, :3] == found.counts[0]).all()
     missing = larger.missing(grown)
-    assert sorted((b.tokens, run) for b in missing for run in b.numbers) == [
+    assert sorted((b.size, run) for b in missing for run in b.numbers) == [
         *[(20, run) for run in range(5)],
         (60, 3),
         (60, 4),
@@ -73,10 +73,9 @@ def test_an_interrupt_leaves_balanced_sizes() -> None:
     """All runs of one size would be done before the next size begins."""
     asked = plan((20, 60), 640)
     blocks = asked.missing(asked.empty())
-    assert [block.tokens for block in blocks[:2]] == [60, 20]
+    assert [block.size for block in blocks[:2]] == [60, 20]
     done = {
-        n: max(b.numbers.stop for b in blocks[: len(blocks) // 2] if b.tokens == n)
-        for n in (20, 60)
+        n: max(b.numbers.stop for b in blocks[: len(blocks) // 2] if b.size == n) for n in (20, 60)
     }
     assert abs(done[20] - done[60]) <= max(len(block.numbers) for block in blocks)
     assert sum(map(asked.work, blocks)) == 640 * (1020 + 1060)
