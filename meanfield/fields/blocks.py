@@ -59,8 +59,9 @@ def attention_output(
     x : ndarray, shape (n, d) or (R, n, d)
         Tokens; with a mask in their order.
     heads : sequence of HeadMatrices, or callable
-        Scores S (beta included) and values V (strength included), each (d, d); or a function
-        a(<x, y>) of arrays that replaces e^{x^T S y}, with V = 1.
+        Scores S (beta included) and values V (strength included), each (d, d), or (R, d, d) for
+        replicas with matrices of their own; or a function a(<x, y>) of arrays that replaces
+        e^{x^T S y}, with V = 1.
     masses : ndarray, shape (n,) or (R, n); optional
         Not negative; 1/n by default. Only their ratios enter, but for normalization "none" without
         a mask.
@@ -119,7 +120,7 @@ def attention_output(
                     means *= (head.value * sums)[..., None]
                 else:
                     means *= sums[..., None]
-                    means = np.matmul(means, head.value.T)
+                    means = np.matmul(means, _part(head.value, part).swapaxes(-1, -2))
                 if first:
                     found[part, rows] = means
                 else:
@@ -177,6 +178,17 @@ def attention_matrices(
     return found
 
 
+def replicas_at_once(n: int, d: int) -> int:
+    """How many replicas of n tokens in R^d stay in cache together.
+
+    Examples
+    --------
+    >>> replicas_at_once(32, 8), replicas_at_once(4096, 128)
+    (146, 1)
+    """
+    return max(1, PAIRS_AT_ONCE // (n * (n + 3 * d)))
+
+
 def row_entropies(matrices: FloatArray) -> FloatArray:
     """Entropies -sum_j P_ij log P_ij of the rows of attention matrices, in nats.
 
@@ -228,8 +240,7 @@ class _Plan:
     @property
     def replicas(self) -> int:
         """Replicas in a chunk; more than one where whole systems are small."""
-        _, n, d = self.shape
-        return max(1, PAIRS_AT_ONCE // (n * (n + 3 * d)))
+        return replicas_at_once(*self.shape[1:])
 
     @property
     def rows(self) -> int:
@@ -259,7 +270,10 @@ class _Plan:
         asking, seen = x[:, rows], x[:, :columns]
         masses = head.masses[part if len(head.masses) > 1 else slice(None), :columns]
         # A new array also for numbers: NumPy would take x x^T for a case of BLAS that is slower.
-        z = asking * head.score if isinstance(head.score, float) else np.matmul(asking, head.score)
+        if isinstance(head.score, float):
+            z = asking * head.score
+        else:
+            z = np.matmul(asking, _part(head.score, part))
         block = np.matmul(z, seen.swapaxes(1, 2))
         if head.function is None:
             shifts = self._exponentials(z, seen, masses, block, rows.start)
@@ -348,10 +362,11 @@ def _planned(
         if head is None:
             planned.append(_Head(1.0, 1.0, own, function))
             continue
-        if head.score.shape != (d, d) or head.value.shape != (d, d):
+        known = ((d, d), (*x.shape[:-2], d, d))
+        if head.score.shape not in known or head.value.shape not in known:
             raise ValueError(
                 f"a head has matrices of shapes {head.score.shape} and {head.value.shape}, "
-                f"expected ({d}, {d}) for tokens in R^{d}."
+                f"expected {' or '.join(map(str, dict.fromkeys(known)))} for tokens in R^{d}."
             )
         masses = own
         if normalization == "sinkhorn":
@@ -367,7 +382,12 @@ def _planned(
     )
 
 
+def _part(matrices: FloatArray, part: slice) -> FloatArray:
+    """Those of some replicas, or the one that all have."""
+    return matrices if matrices.ndim == 2 else matrices[part]
+
+
 def _shortened(matrix: FloatArray, dtype: npt.DTypeLike) -> FloatArray | float:
     """The number c of a matrix c 1, which needs no product; others as they are."""
-    number = multiple_of_identity(matrix)
+    number = multiple_of_identity(matrix) if matrix.ndim == 2 else None
     return np.ascontiguousarray(matrix, dtype=dtype) if number is None else number

@@ -111,6 +111,16 @@ def test_replicas_are_systems_of_their_own_on_any_threads() -> None:
     np.testing.assert_allclose(found[0][0, :9], prefix, rtol=0, atol=1e-13)
 
 
+def test_replicas_may_have_matrices_of_their_own() -> None:
+    """Those of another replica, or transposed ones, would show."""
+    rng = np.random.default_rng(8)
+    x, score, value = (rng.normal(size=(500, *rest)) for rest in ((16, 3), (3, 3), (3, 3)))
+    out = attention_output(x, [HeadMatrices(score, value)])
+    for r in (0, 250, 499):
+        alone = attention_output(x[r], [HeadMatrices(score[r], value[r])])
+        np.testing.assert_array_equal(out[r], alone)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_exponents_beyond_all_numbers_leave_the_largest(dtype: Any) -> None:
     """Scores of a million overflow, and so does a range of positions."""
