@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from meanfield.stationary.states import stationary_state
     from meanfield.studies.convergence import convergence_study
     from meanfield.studies.ensemble import ensemble
+    from meanfield.studies.merging import RandomHead, merging_diagram
     from meanfield.studies.phase import phase_diagram, phase_point
     from meanfield.studies.prediction import predict_clusters
     from meanfield.terms import Drift, FeedForward
@@ -132,6 +133,7 @@ __all__ = [
     "Lorentzian",
     "Measure",
     "Problem",
+    "RandomHead",
     "Run",
     "SimulationError",
     "Space",
@@ -164,6 +166,7 @@ __all__ = [
     "linear_phase_clock",
     "load",
     "mean_clusters",
+    "merging_diagram",
     "mixture",
     "next_merge_estimate",
     "observable",
@@ -214,6 +217,7 @@ _MODULES = {
     "stationary.states": "stationary_state",
     "studies.convergence": "convergence_study",
     "studies.ensemble": "ensemble",
+    "studies.merging": "RandomHead merging_diagram",
     "studies.phase": "phase_diagram phase_point",
     "studies.prediction": "predict_clusters",
     "terms": "Drift FeedForward",
@@ -244,6 +248,8 @@ _MAKERS = {
     "Ensemble.plot": "outputs.plots.ensemble:ensemble_figure",
     "LinearOperator.plot": "outputs.plots.spectrum:spectrum_figure",
     "Measure.plot": "outputs.plots.measure:measure_figure",
+    "MergingDiagram.html": "outputs.tables:merging_html",
+    "MergingDiagram.plot": "outputs.plots.merging:merging_figure",
     "PhaseDiagram.html": "outputs.tables:phase_diagram_html",
     "PhaseDiagram.plot": "outputs.plots.phase:phase_diagram_figure",
     "PhasePoint.html": "outputs.tables:phase_point_html",

@@ -114,6 +114,59 @@ def _ensemble(command: argparse.ArgumentParser) -> None:
     _add_study(command, "ensemble")
 
 
+def _diagram(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--tokens", type=positive, default=32, metavar="N", help="default: 32")
+    command.add_argument(
+        "--dimension", type=positive, default=8, metavar="D", help="of R^D; default: 8"
+    )
+    command.add_argument(
+        "--beta",
+        required=True,
+        type=finite,
+        nargs="+",
+        metavar="B",
+        help="inverse temperature. LO HI COUNT: equally spaced",
+    )
+    command.add_argument(
+        "--until", type=finite, default=30.0, metavar="T", help="papers' time; default: 30"
+    )
+    command.add_argument(
+        "--save", type=positive, default=200, metavar="COUNT", help="times; default: 200"
+    )
+    command.add_argument(
+        "--replicas", type=positive, default=256, metavar="R", help="for each beta; default: 256"
+    )
+    command.add_argument(
+        "--normalization", default="softmax", metavar="Z", help="softmax (default) or none"
+    )
+    command.add_argument(
+        "--score", default="identity", metavar="B", help="identity (default), gaussian or goe"
+    )
+    command.add_argument(
+        "--value",
+        default="identity",
+        metavar="V",
+        help="identity (default), wishart, score, minus_score",
+    )
+    command.add_argument(
+        "--threshold", type=finite, default=0.999, metavar="S", help="of cosines; default: 0.999"
+    )
+    command.add_argument(
+        "--layers", action="store_true", help="the published layers instead of the flow"
+    )
+    command.add_argument(
+        "--step", type=finite, default=0.1, metavar="H", help="of layers; default: 0.1"
+    )
+    command.add_argument(
+        "--tolerance", type=finite, default=1e-5, metavar="TOL", help="of the flow; default: 1e-5"
+    )
+    command.add_argument("--seed", type=not_negative, default=0, metavar="SEED", help="default: 0")
+    command.add_argument(
+        "-o", "--output", metavar="OUT.h5", default="diagram.h5", help="default: diagram.h5"
+    )
+    _add_results(command)
+
+
 def _plot(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="OUT.h5", nargs="?", help="what `meanfield run` wrote")
     command.add_argument(
@@ -222,6 +275,11 @@ def _add_study(command: argparse.ArgumentParser, name: str) -> None:
     """Arguments of commands of many runs; `name` is the ending of their outputs."""
     _add_config(command)
     command.add_argument("-o", "--output", metavar="OUT.h5", help=f"default: CONFIG-{name}.h5")
+    _add_results(command)
+
+
+def _add_results(command: argparse.ArgumentParser) -> None:
+    """Where many runs are made, and what becomes of their results."""
     command.add_argument(
         "--plot", metavar="FIGURE", help="a figure of the result: .png, .pdf or .svg"
     )
@@ -301,6 +359,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
         _compare,
     ),
     "ensemble": ("many runs from sampled tokens, and how many clusters they make", _ensemble),
+    "diagram": ("how many pairs of random tokens have merged, over beta and time", _diagram),
     "plot": ("figures and films from what a command wrote", _plot),
     "compile": ("compile all kernels now, for images of containers and for CI", _compile),
     "info": ("what a file holds and where it comes from, as text, JSON or CSV", _info),
@@ -331,6 +390,10 @@ EXAMPLES = {
         "ensemble mine.toml --runs 100 --plot clusters.png",
         "ensemble mine.toml --runs 400 --resume",
     ),
+    "diagram": (
+        "diagram --dimension 8 --beta 0.1 9 10 --replicas 64 --plot merged.png",
+        "diagram --dimension 8 --beta 0.1 9 10 --replicas 256 --resume",
+    ),
     "plot": ("plot mine.h5", "plot mine.h5 --kind energy -o energy.pdf"),
     "compile": ("compile", "compile --quiet"),
     "info": ("info mine.h5", "info mine.h5 --csv"),
@@ -345,6 +408,7 @@ _TAKES_LONG = {
     "phase": "a second for beta up to 10, seconds at 1000, minutes at 10000.",
     "compare": "some ten seconds by default; in proportion to the tokens and repetitions.",
     "ensemble": "some ten seconds by default; in proportion to the tokens and runs.",
+    "diagram": "5 ms a replica and beta (32 tokens in R^8, default time).",
     "compile": "a minute or so, once on a machine.",
 }
 

@@ -6,7 +6,14 @@ import argparse
 
 from meanfield.commands.memory import check_comparison_memory
 from meanfield.commands.streams import say
-from meanfield.commands.studies import check_resumes, is_complete, pool, run_missing, study_file
+from meanfield.commands.studies import (
+    asked_of,
+    check_resumes,
+    is_complete,
+    pool,
+    run_missing,
+    study_file,
+)
 from meanfield.commands.study_reports import comparison_report
 from meanfield.config import Config, load_config
 from meanfield.config.keys import located
@@ -40,9 +47,8 @@ def execute(options: argparse.Namespace) -> int:
                     raise OutputError(
                         f"{path} ends at another time. Use --overwrite to start again."
                     )
-                run_missing(
-                    plan, stored, write_comparison, output, config, options, spent, executor
-                )
+                asked = asked_of(config)
+                run_missing(plan, stored, write_comparison, output, asked, options, spent, executor)
         elif not options.quiet:
             say(f"{path} holds all the systems asked for: nothing to do.")
     study = load_comparison(path)

@@ -7,7 +7,14 @@ from pathlib import Path
 
 from meanfield.commands.memory import check_ensemble_memory
 from meanfield.commands.streams import say
-from meanfield.commands.studies import check_resumes, is_complete, pool, run_missing, study_file
+from meanfield.commands.studies import (
+    asked_of,
+    check_resumes,
+    is_complete,
+    pool,
+    run_missing,
+    study_file,
+)
 from meanfield.commands.study_reports import ensemble_report
 from meanfield.config import Config, ConfigError, load_config
 from meanfield.config.config import ENSEMBLE_TIME
@@ -38,7 +45,8 @@ def execute(options: argparse.Namespace) -> int:
         if stored is None or not is_complete(config, "ensemble", stored):
             left = len(plan.missing(plan.empty() if stored is None else plan.resumed(stored)))
             with pool(options, left, config.problem) as executor:
-                run_missing(plan, stored, write_ensemble, output, config, options, spent, executor)
+                asked = asked_of(config)
+                run_missing(plan, stored, write_ensemble, output, asked, options, spent, executor)
         elif not options.quiet:
             say(f"{path} holds all the runs asked for: nothing to do.")
     made = load_ensemble(path)

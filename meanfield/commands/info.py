@@ -13,7 +13,7 @@ from meanfield.commands.happenings import happenings, happenings_json
 from meanfield.commands.report import Report, facts, table
 from meanfield.commands.streams import say
 from meanfield.commands.studies import runs_of_each
-from meanfield.commands.study_reports import comparison_report, ensemble_report
+from meanfield.commands.study_reports import comparison_report, ensemble_report, merging_report
 from meanfield.outputs.provenance import parsed_versions, read_provenance
 from meanfield.outputs.result_file import load
 from meanfield.outputs.result_hash import result_hash, run_results
@@ -21,6 +21,7 @@ from meanfield.outputs.wall_time import seconds_by_phase
 from meanfield.runs import NO_RATES, Run
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.merging_results import MergingDiagram
 from meanfield.theory.time_units import time_name
 
 _SAVES_SHOWN = 12
@@ -52,6 +53,8 @@ def _read(path: str) -> tuple[Report, dict[str, Any], str]:
     run = load(path, states="none")
     if not isinstance(run, Run):
         attributes, digest = read_provenance(path)
+        if isinstance(run, MergingDiagram):
+            return _diagram_report(run, path, attributes, digest), attributes, digest
         return _study_report(run, path, attributes, digest), attributes, digest
     digest = result_hash(run_results(run.scaled_time, run.moments, run.observables))
     return _run_report(run, digest), run.attributes, digest
@@ -147,6 +150,22 @@ def _study_report(
         {"kind": kind, **known, **report.data, "provenance": origin},
         report.columns,
     )
+
+
+def _diagram_report(
+    made: MergingDiagram, path: str, attributes: Mapping[str, Any], digest: str
+) -> Report:
+    """Facts, then the table that the command itself prints, once every beta has a replica."""
+    known, report = made.attributes, merging_report(made, path)
+    names = ("title", "status", "seed", "tolerance")
+    pairs = [("kind", "diagram"), *[(name, known[name]) for name in names if known.get(name, "")]]
+    done = f"{int(made.finished.sum())} of {made.table.done.size} replicas"
+    made_by = f"{known.get('created')} by meanfield {known.get('meanfield_version')}"
+    pairs += [("created", made_by), ("finished", done)]
+    blocks = report.blocks if made.finished.all() else []
+    origin = provenance_report(attributes, digest).data
+    data = {"kind": "diagram", **known, **report.data, "provenance": origin}
+    return Report([facts(pairs), *blocks], data, report.columns)
 
 
 def _run_report(run: Run, digest: str) -> Report:

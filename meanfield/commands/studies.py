@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from meanfield.commands.progress import shown
 from meanfield.commands.streams import Forgiving, say
@@ -33,6 +33,27 @@ from meanfield.version import __version__
 Table = TypeVar("Table")
 
 
+class Asked(NamedTuple):
+    """What a study says of where it comes from.
+
+    Attributes
+    ----------
+    text : str
+        Given. The run file, or what stands for it.
+    title, name : str
+        Given. Title of the study, may be empty; what a bar calls it without one.
+    """
+
+    text: str
+    title: str
+    name: str
+
+
+def asked_of(config: Config) -> Asked:
+    """Of a run file."""
+    return Asked(config.text, config.title, config.source.stem)
+
+
 @contextmanager
 def study_file(options: argparse.Namespace, config: Config, name: str) -> Iterator[OutputFile]:
     """Hold the right to write a study, where nothing is replaced unasked.
@@ -52,7 +73,16 @@ def study_file(options: argparse.Namespace, config: Config, name: str) -> Iterat
         If the figure cannot be written where it is to go.
     """
     path = Path(options.output or config.source.with_name(f"{config.source.stem}-{name}.h5"))
-    check_path(f"-o {path}", path, config.inputs)
+    with output_file(options, path, config.inputs) as output:
+        yield output
+
+
+@contextmanager
+def output_file(
+    options: argparse.Namespace, path: Path, inputs: Sequence[Path] = ()
+) -> Iterator[OutputFile]:
+    """Hold the right to write a file, as `study_file` does."""
+    check_path(f"-o {path}", path, inputs)
     check_welcome(path, resume=options.resume, overwrite=options.overwrite)
     if options.plot is not None:
         from meanfield.outputs.plots.figures import check_figure
@@ -117,10 +147,10 @@ def is_complete(config: Config, section: str, stored: ConvergenceStudy | Ensembl
 
 def run_missing(
     study: Study[Table, Any],
-    stored: ConvergenceStudy | Ensemble | None,
+    stored: Any,
     write: Callable[[Path | OutputFile, Any], None],
     output: OutputFile,
-    config: Config,
+    asked: Asked,
     options: argparse.Namespace,
     spent: WallTime,
     executor: Executor | None,
@@ -134,8 +164,8 @@ def run_missing(
     now = datetime.now(UTC).isoformat(timespec="seconds")
     attributes = {
         "meanfield_version": __version__,
-        "config": config.text,
-        "title": config.title,
+        "config": asked.text,
+        "title": asked.title,
         "created": now if known is None else known["created"],
         **provenance(known),
     }
@@ -148,9 +178,9 @@ def run_missing(
             for _ in shown(
                 done,
                 total,
-                config.title or config.source.stem,
+                asked.title or asked.name,
                 quiet=options.quiet,
-                note=lambda runs: f"n = {runs.tokens}",
+                note=lambda runs: study.name(runs.size),
                 weight=study.work,
                 before=lambda runs: total - sum(map(study.work, missing)),
             ):

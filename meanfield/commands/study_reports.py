@@ -1,4 +1,4 @@
-"""What `compare`, `ensemble` and `info` say of comparisons and ensembles."""
+"""What `compare`, `ensemble`, `diagram` and `info` say of studies."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from meanfield.arrays import FloatArray
 from meanfield.commands.report import Report, facts, table
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.merging_results import MergingDiagram
 
 _TIMES_SHOWN = 9
+_BETAS_SHOWN = 10
+_DIAGRAM_FACTS = (
+    "normalization", "matrices", "threshold", "motion", "step", "tolerance", "seed",
+)  # fmt: skip
 # Rarer counts are not listed.
 _LEAST_SHARE = 0.005
 
@@ -88,7 +93,51 @@ def ensemble_report(made: Ensemble, path: str | os.PathLike[str]) -> Report:
     return Report(_titled(made, blocks), data, _columns(made, "mean_count"))
 
 
-def _titled(study: ConvergenceStudy | Ensemble, blocks: list[str]) -> list[str]:
+def merging_report(made: MergingDiagram, path: str | os.PathLike[str]) -> Report:
+    """Shares of merged pairs at a few betas and times; data by beta, then time."""
+    rows = np.unique(np.linspace(0, len(made.betas) - 1, _BETAS_SHOWN).astype(int))
+    columns = np.unique(np.linspace(0, len(made.times) - 1, _TIMES_SHOWN).astype(int))
+    header = ["beta", *[f"t = {made.times[j]:.4g}" for j in columns], "largest s.e."]
+    cells = [
+        [
+            f"{made.betas[i]:.4g}",
+            *[f"{made.fraction[i, j]:.4f}" for j in columns],
+            f"{np.max(made.standard_error[i]):.2g}",
+        ]
+        for i in rows
+    ]
+    known = made.attributes
+    pairs: list[tuple[str, Any]] = [
+        ("tokens", f"{made.tokens} in R^{made.dimension}"),
+        ("normalization", known["normalization"]),
+        ("matrices", known["matrices"]),
+        ("motion", known["motion"]),
+        ("merged", f"cosine above {known['threshold']:g}"),
+        ("replicas", f"{int(made.finished.min())} of {made.table.done.shape[1]}"),
+    ]
+    data = {
+        "output": str(path),
+        "tokens": made.tokens,
+        "dimension": made.dimension,
+        "replicas": made.table.done.shape[1],
+        **{name: known.get(name) for name in _DIAGRAM_FACTS},
+        "betas": made.betas,
+        "times": made.times,
+        "finished": made.finished,
+        "fraction": made.fraction,
+        "standard_error": made.standard_error,
+    }
+    flat = {
+        "beta": np.repeat(made.betas, len(made.times)),
+        "time": np.tile(made.times, len(made.betas)),
+        "fraction": made.fraction.ravel(),
+        "standard_error": made.standard_error.ravel(),
+    }
+    shares = f"share of merged pairs\n{table(header, cells)}"
+    return Report(_titled(made, [shares, facts(pairs)]), data, flat)
+
+
+def _titled(study: ConvergenceStudy | Ensemble | MergingDiagram, blocks: list[str]) -> list[str]:
     title = str(study.attributes.get("title", ""))
     return [title, *blocks] if title else blocks
 

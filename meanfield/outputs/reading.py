@@ -100,7 +100,7 @@ def _what_else(name: str) -> str:
         begin = file.read(8)
     for signature, kind in _OTHERS.items():
         if begin.startswith(signature):
-            return f", but {kind}. Expected what meanfield run, compare or ensemble wrote."
+            return f", but {kind}. Expected what meanfield run, compare, ensemble or diagram wrote."
     return f". {ADVICE}"
 
 

@@ -1,29 +1,39 @@
 """Any file of results: what it says it is decides what it is read as.
 
-`meanfield run` writes a `Run`, `compare` a `ConvergenceStudy`, `ensemble` an `Ensemble`.
+`meanfield run` writes a `Run`, `compare` a `ConvergenceStudy`, `ensemble` an `Ensemble`,
+`diagram` a `MergingDiagram`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Literal
 
 from meanfield.checks import checked
 from meanfield.outputs.comparison_file import load_comparison
 from meanfield.outputs.ensemble_file import load_ensemble
+from meanfield.outputs.merging_file import load_merging
 from meanfield.outputs.reading import opened
 from meanfield.outputs.run_file import read_run
-from meanfield.outputs.study_file import study_kind
+from meanfield.outputs.study_file import Kind, study_kind
 from meanfield.runs import Run
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.merging_results import MergingDiagram
 
-Result = Run | ConvergenceStudy | Ensemble
+Result = Run | ConvergenceStudy | Ensemble | MergingDiagram
+
+_STUDIES: dict[Kind, Callable[[str | os.PathLike[str]], Result]] = {
+    "comparison": load_comparison,
+    "ensemble": load_ensemble,
+    "diagram": load_merging,
+}
 
 
 @checked
 def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = "all") -> Result:
-    """Load what `meanfield run`, `compare` or `ensemble` wrote, finished or not.
+    """Load what `meanfield run`, `compare`, `ensemble` or `diagram` wrote, finished or not.
 
     Parameters
     ----------
@@ -34,7 +44,7 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
 
     Returns
     -------
-    Run, ConvergenceStudy or Ensemble
+    Run, ConvergenceStudy, Ensemble or MergingDiagram
 
     Raises
     ------
@@ -53,4 +63,4 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
         if kind is None:
             # At once: its checksum is over the whole file, which may be large.
             return read_run(path, file, states)
-    return load_comparison(path) if kind == "comparison" else load_ensemble(path)
+    return _STUDIES[kind](path)

@@ -205,7 +205,7 @@ def check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
     if version != FORMAT_VERSION or "time" not in file:
         advice = "Run its configuration again with this version."
         if version is None:
-            advice = "Expected what meanfield run, compare or ensemble wrote."
+            advice = "Expected what meanfield run, compare, ensemble or diagram wrote."
         raise FormatError(
             f"{os.fspath(path)} is not a run file of format {FORMAT_VERSION} "
             f"(format_version is {version}). {advice}"

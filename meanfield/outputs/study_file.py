@@ -1,4 +1,4 @@
-"""Files of studies (HDF5): what those of `compare` and `ensemble` have in common.
+"""Files of studies (HDF5): what those of `compare`, `ensemble` and `diagram` have in common.
 
     attributes       KIND_format_version, then what the study knows of itself, `provenance` and
                      `wall_time`; result_hash, over every array of the file, unless it is running
@@ -6,8 +6,9 @@
     /VALUE           every axis of it with its dimension scale attached
     units            an attribute of those that have one
 
-What the axes and values are is said in `comparison_file` and `ensemble_file`. The files are small
-and written anew each time: at once, about every second while results come, and at the end.
+What the axes and values are is said in `comparison_file`, `ensemble_file` and `merging_file`. The
+files are small and written anew each time: at once, about every second while results come, and at
+the end.
 """
 
 from __future__ import annotations
@@ -32,10 +33,14 @@ from meanfield.studies.study import Runs, Study
 if TYPE_CHECKING:
     import h5py
 
-Kind = Literal["comparison", "ensemble"]
+Kind = Literal["comparison", "ensemble", "diagram"]
 Table = TypeVar("Table")
 
-STUDY_COMMANDS: dict[Kind, str] = {"comparison": "compare", "ensemble": "ensemble"}
+STUDY_COMMANDS: dict[Kind, str] = {
+    "comparison": "compare",
+    "ensemble": "ensemble",
+    "diagram": "diagram",
+}
 """Kind of a study file -> the command that writes it."""
 
 
@@ -149,7 +154,7 @@ def record_study(
         Written at once, and at the end; one that is to be recognised is refused if another took its
         place.
     write : callable (file, results)
-        Writes results into the file: `write_comparison` or `write_ensemble`.
+        Writes results into the file, as `write_ensemble` does.
     study, table : Study, table of results
         What is to be run, and what is known already; may be filled in place.
     parts : iterable of (Runs, table)

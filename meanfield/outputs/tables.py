@@ -27,6 +27,7 @@ from meanfield.stationary.states import StationaryState
 from meanfield.status import COMPLETED
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.merging_results import MergingDiagram
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 from meanfield.studies.prediction import ClusterPrediction
 from meanfield.theory.stability import dominant_degree, growth_rate_max
@@ -36,7 +37,7 @@ Pairs = Iterable[tuple[str, Any]]
 
 _LEFT = ' style="text-align: left"'
 # Changes of the number of clusters that one line can name, and counts of a law.
-_MOST_CHANGES, _LEAST_SHARE = 8, 0.005
+_MOST_CHANGES, _LEAST_SHARE, _BETAS_SHOWN = 8, 0.005, 10
 # Heads that are shown, and how much of each: models have hundreds, of thousands of numbers.
 _MOST_HEADS, _LONGEST = 8, 160
 _FLOWS = {
@@ -344,6 +345,29 @@ def ensemble_html(made: Ensemble) -> str:
         "share of runs",
     )  # fmt: skip
     return html_table("Ensemble", pairs) + _grid(columns, rows)
+
+
+def merging_html(made: MergingDiagram) -> str:
+    """Facts of a merging diagram, and a row for some of its betas."""
+    known = made.attributes
+    pairs: list[tuple[str, Any]] = [
+        ("tokens", f"{made.tokens} in R^{made.dimension}"),
+        ("normalization", known.get("normalization")),
+        ("matrices", known.get("matrices")),
+        ("motion", known.get("motion")),
+    ]
+    if known.get("status", COMPLETED) != COMPLETED:
+        pairs.append(("ended", known["status"]))
+    rows = [
+        (
+            f"{made.betas[i]:g}",
+            made.finished[i],
+            f"{made.fraction[i, -1]:.4g} +- {made.standard_error[i, -1]:.2g}",
+        )
+        for i in np.unique(np.linspace(0, len(made.betas) - 1, _BETAS_SHOWN).astype(int))
+    ]
+    columns = ("beta", "replicas", f"share of merged pairs at t = {made.times[-1]:g}")
+    return html_table("Merging diagram", pairs) + _grid(columns, rows)
 
 
 def state_html(state: StationaryState) -> str:

@@ -94,7 +94,11 @@ def test_study_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     ("name", "content", "line"),
     [
         ("a.toml", b"[problem]", "but a run file: make its results with meanfield run"),
-        ("a.png", b"\x89PNG\r\n", "but a figure. Expected what meanfield run, compare or ensemble"),
+        (
+            "a.png",
+            b"\x89PNG\r\n",
+            "but a figure. Expected what meanfield run, compare, ensemble or diagram",
+        ),
         ("a.npy", b"\x93NUMPY\x01", "but an array of NumPy"),
         ("a.h5", b"hello", "is not a readable HDF5 file. Restore a copy"),
     ],

@@ -29,6 +29,7 @@ DEFAULT_KIND = "overview"
 STUDIES = {
     "comparison": "distances to the density against time, and against the number of tokens",
     "ensemble": "mean number of clusters against the number of tokens, and its distributions",
+    "diagram": "share of merged pairs of tokens over beta and time, with the curve (6.12)",
 }
 """The one figure of each kind of study."""
 BOTH = ("circle", "sphere")
@@ -335,7 +336,7 @@ def save_plot(
     kind: str | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Draw a run, a comparison, an ensemble, a prediction or a phase diagram into a file.
+    """Draw a run, a study, a prediction or a phase diagram into a file.
 
     Parameters
     ----------

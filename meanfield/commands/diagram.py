@@ -1,0 +1,88 @@
+"""`meanfield diagram`: how many pairs of random tokens have merged, over beta and time."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+from meanfield.attention import Head
+from meanfield.commands.phase import inverse_temperatures
+from meanfield.commands.streams import say
+from meanfield.commands.studies import Asked, output_file, pool, run_missing
+from meanfield.commands.study_reports import merging_report
+from meanfield.files.replacing import OutputError
+from meanfield.outputs.merging_file import load_merging, write_merging
+from meanfield.outputs.wall_time import WallTime
+from meanfield.studies.merging import DiagramOptions, MergingPlan, RandomHead
+from meanfield.studies.merging_results import MergingDiagram
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Make the diagram."""
+    plan = MergingPlan(_asked(options))
+    spent = WallTime()
+    path = Path(options.output)
+    with output_file(options, path) as output:
+        stored = _stored(plan, path) if options.resume and path.exists() else None
+        left = len(plan.missing(plan.empty() if stored is None else plan.resumed(stored)))
+        if left or stored is None:
+            asked = Asked(config_text(plan.options), "", "diagram")
+            with pool(options, left) as executor:
+                run_missing(plan, stored, write_merging, output, asked, options, spent, executor)
+        elif not options.quiet:
+            say(f"{path} holds all the replicas asked for: nothing to do.")
+    made = load_merging(path)
+    if options.plot is not None:
+        from meanfield.outputs.plots import save_plot
+
+        save_plot(made, options.plot)
+    merging_report(made, path).show(options)
+    return 0
+
+
+def config_text(options: DiagramOptions) -> str:
+    """What was asked for, but for the number of replicas, as one JSON object."""
+    return json.dumps(options.facts())
+
+
+def _asked(options: argparse.Namespace) -> DiagramOptions:
+    """What the command line asks for."""
+    if not options.until > 0.0:
+        raise ValueError(f"--until must be positive, got {options.until:g}.")
+    plain = (options.score, options.value) == ("identity", "identity")
+    return DiagramOptions(
+        tokens=options.tokens,
+        dimension=options.dimension,
+        betas=tuple(inverse_temperatures(options.beta)),
+        times=tuple(np.linspace(0.0, options.until, options.save + 1)[1:].tolist()),
+        replicas=options.replicas,
+        normalization=options.normalization,
+        heads=(Head(),) if plain else RandomHead(options.score, options.value),
+        threshold=options.threshold,
+        motion="layers" if options.layers else "flow",
+        step=options.step,
+        tolerance=options.tolerance,
+        seed=options.seed,
+    )
+
+
+def _stored(plan: MergingPlan, path: Path) -> MergingDiagram:
+    """What the output holds, if it may be continued: it may only grow in replicas."""
+    stored = load_merging(path)
+    before = json.loads(stored.attributes["config"])
+    for name, wanted in json.loads(config_text(plan.options)).items():
+        if before.get(name) != wanted:
+            raise OutputError(
+                f"{path} has another {name}: --resume may only add replicas. Use --overwrite to "
+                "start again."
+            )
+    held, replicas = stored.table.done.shape[1], plan.options.replicas
+    if held > replicas:
+        raise OutputError(
+            f"--replicas {replicas} is fewer than the {held} of {path}: --resume may only add. Use "
+            "--overwrite to start again."
+        )
+    return stored

@@ -1,0 +1,109 @@
+"""What a merging diagram holds: how many pairs of tokens have merged, over beta and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import checked
+from meanfield.views import VIEWS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class MergingTable:
+    """Merged pairs over replicas, as whole numbers: sums do not depend on their order.
+
+    Attributes
+    ----------
+    done : ndarray of bool, shape (n_betas, replicas); of one beta (replicas,)
+        Given. Replicas that are counted.
+    sums, squares : ndarray of int, shape (n_betas, n_times); of one beta (n_times,)
+        Given. Of the number of merged pairs, and of its square.
+    """
+
+    done: npt.NDArray[np.bool_]
+    sums: npt.NDArray[np.int64]
+    squares: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class MergingDiagram:
+    """Probability that two tokens have merged, over inverse temperatures and times.
+
+    Attributes
+    ----------
+    betas : ndarray, shape (n_betas,)
+        Given.
+    times : ndarray, shape (n_times,)
+        Given. The papers' time t: under softmax scaled time, without normalisation that of weights
+        e^{beta <x, y>}.
+    tokens, dimension : int
+        Given. n, and d of tokens on the unit sphere of R^d.
+    table : MergingTable
+        Given. What was counted.
+    attributes : dict
+        Given. What was asked for; from a file also title, status, ...
+    finished : ndarray of int, shape (n_betas,)
+        Derived. Replicas that were made.
+    fraction, standard_error : ndarray, shape (n_betas, n_times)
+        Derived. Share of the pairs that have merged, mean over replicas, and its error; NaN where
+        there are too few.
+    """
+
+    betas: FloatArray
+    times: FloatArray
+    tokens: int
+    dimension: int
+    table: MergingTable
+    attributes: dict[str, Any] = field(default_factory=dict)
+    finished: npt.NDArray[np.int64] = field(init=False)
+    fraction: FloatArray = field(init=False)
+    standard_error: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Derive mean and error from the counts."""
+        pairs = self.tokens * (self.tokens - 1) // 2
+        made = self.table.done.sum(axis=1)
+        with np.errstate(all="ignore"):
+            mean = self.table.sums / made[:, None]
+            # Exact but for one rounding each, hence not negative by more than that.
+            spread = np.maximum(self.table.squares / made[:, None] - mean**2, 0.0)
+            error = np.sqrt(spread / (made - 1)[:, None])
+        error[made < 2] = np.nan
+        object.__setattr__(self, "finished", made)
+        object.__setattr__(self, "fraction", mean / pairs)
+        object.__setattr__(self, "standard_error", error / pairs)
+
+    @checked
+    def plot(
+        self,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        """Figure of the share of merged pairs over beta and time, with the curve (6.12).
+
+        A title instead of its own, and matplotlib's size in inches and dots an inch.
+        """
+        figure: Figure = VIEWS["MergingDiagram.plot"](self, title=title, figsize=figsize, dpi=dpi)
+        return figure
+
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        return str(VIEWS["MergingDiagram.html"](self))
+
+    def __repr__(self) -> str:
+        """One line: of what, and over which betas and times."""
+        return (
+            f"MergingDiagram({self.tokens} tokens in R^{self.dimension}, {len(self.betas)} betas "
+            f"from {self.betas[0]:g} to {self.betas[-1]:g}, {len(self.times)} times up to "
+            f"{self.times[-1]:g}, {self.finished.min()} of {self.table.done.shape[1]} replicas)"
+        )

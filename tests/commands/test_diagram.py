@@ -1,0 +1,116 @@
+"""`meanfield diagram`: output, resuming, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time as clock
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.outputs.merging_file import load_merging
+
+SMALL = ("--tokens", "6", "--dimension", "3", "--beta", "0.5", "4", "3", "--until", "4",
+         "--save", "5", "--seed", "2")  # fmt: skip
+
+
+def diagram(path: Path, *options: str, workers: str = "1") -> int:
+    """Exit status."""
+    return main(["diagram", *SMALL, "-o", str(path), "--quiet", "--workers", workers, *options])
+
+
+def test_file_and_json_hold_what_python_gives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Times, betas or facts would be lost on the way; a figure and `info` would fail."""
+    path, figure = tmp_path / "d.h5", tmp_path / "d.png"
+    assert diagram(path, "--replicas", "12", "--json", "--plot", str(figure)) == 0
+    told = json.loads(capsys.readouterr().out)
+    made = mf.merging_diagram(6, 3, betas=[0.5, 2.25, 4.0], times=[0.8, 1.6, 2.4, 3.2, 4.0],
+                              replicas=12, seed=2)  # fmt: skip
+    stored = mf.load(path)
+    for each in (stored.fraction, told["fraction"]):
+        np.testing.assert_array_equal(each, made.fraction)
+    np.testing.assert_allclose(told["times"], made.times)
+    assert told["finished"] == [12, 12, 12] and told["betas"] == [0.5, 2.25, 4.0]
+    assert repr(stored) == repr(made) and figure.read_bytes().startswith(b"\x89PNG")
+    assert main(["info", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == "diagram"
+
+
+def test_resuming_gives_what_is_asked_for_at_once(tmp_path: Path) -> None:
+    """Replicas would be counted twice, or draw other numbers in other processes."""
+    grown, whole = tmp_path / "grown.h5", tmp_path / "whole.h5"
+    more = ("--score", "goe", "--value", "minus_score", "--normalization", "none", "--until", "0.2")
+    assert diagram(grown, "--replicas", "5", *more) == 0
+    assert diagram(grown, "--replicas", "9", "--resume", *more) == 0
+    assert diagram(whole, "--replicas", "9", *more) == 0
+    a, b = load_merging(grown), load_merging(whole)
+    assert a.attributes["result_hash"] == b.attributes["result_hash"]
+    assert a.attributes["matrices"] == "RandomHead(score='goe', value='minus_score')"
+    # Nothing is left to do.
+    before = grown.read_bytes()
+    assert diagram(grown, "--replicas", "9", "--resume", *more) == 0
+    assert grown.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--resume", "--seed", "3"), "has another seed: --resume may only add replicas"),
+        (("--resume", "--replicas", "2"), "is fewer than the 3"),
+        ((), "exists"),
+        (("--overwrite", "--score", "gauss"), "score 'gauss' is not known"),
+        (("--overwrite", "--until", "0"), "--until must be positive, got 0"),
+        (("--overwrite", "--dimension", "1"), "dimension must be at least 2, got 1"),
+    ],
+)
+def test_what_cannot_be_done_is_told(
+    options: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file would be replaced unasked, or continued to something else."""
+    path = tmp_path / "d.h5"
+    assert diagram(path, "--replicas", "3") == 0
+    assert (
+        diagram(path, *(options if "--replicas" in options else ("--replicas", "3", *options))) == 2
+    )
+    assert message in capsys.readouterr().err
+
+
+KILLED = """\
+import sys
+from meanfield.commands.main import main
+from meanfield.outputs import study_file
+study_file.FLUSH_SECONDS = 0.0
+main(["diagram", *sys.argv[1:], "--workers", "1", "--quiet"])
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_loses_nothing_written(tmp_path: Path) -> None:
+    """A kill would leave a broken file; another number of processes would give another result."""
+    whole, killed = tmp_path / "whole.h5", tmp_path / "killed.h5"
+    more = ("--tokens", "64", "--replicas", "500")
+    command = [sys.executable, "-c", KILLED, *SMALL, "-o", str(killed), "--resume", *more]
+    done = 0
+    for _ in range(2):
+        started = subprocess.Popen(command)
+        while started.poll() is None:
+            clock.sleep(0.002)
+            if killed.exists() and load_merging(killed).finished.sum() > done:
+                break
+        started.kill()
+        started.wait()
+        now = int(load_merging(killed).finished.sum())
+        assert done < now
+        done = now
+    assert done < 1500
+    assert diagram(killed, "--resume", *more) == 0
+    assert diagram(whole, *more, workers="2") == 0
+    a, b = load_merging(killed), load_merging(whole)
+    assert a.attributes["result_hash"] == b.attributes["result_hash"]
