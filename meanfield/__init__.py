@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from meanfield.layers import Layers
     from meanfield.manifolds import Circle, Space, Sphere
     from meanfield.measures import Density, Measure
-    from meanfield.observables import observable
+    from meanfield.observables import attention_matrix, observable
     from meanfield.observables.cluster_tree import cluster_tree
     from meanfield.outputs.result_file import load
     from meanfield.own_laws import from_function, from_values
@@ -139,6 +139,7 @@ __all__ = [
     "Space",
     "Sphere",
     "UniformSpread",
+    "attention_matrix",
     "cluster_rates",
     "cluster_tree",
     "convergence_study",
@@ -207,7 +208,7 @@ _MODULES = {
     "layers": "Layers",
     "manifolds": "Circle Space Sphere",
     "measures": "Density Measure",
-    "observables": "observable",
+    "observables": "attention_matrix observable",
     "observables.cluster_tree": "cluster_tree",
     "outputs.result_file": "load",
     "own_laws": "from_function from_values",

@@ -21,7 +21,7 @@ from meanfield.errors import SimulationError
 from meanfield.execute import Record, evolution_of, origin, record_of, recorded
 from meanfield.files.replacing import OutputError
 from meanfield.measures import Density, Measure
-from meanfield.observables import OBSERVABLES, chosen_observables
+from meanfield.observables import OBSERVABLES, chosen_observables, usual_observables
 from meanfield.outputs.locks import check_welcome, writer_lock
 from meanfield.outputs.provenance import provenance
 from meanfield.outputs.recorder import record_whole
@@ -118,8 +118,10 @@ def simulate(
         Time step of noisy particles, in `unit`.
     observables : sequence or mapping, optional
         Names of ours ("energy", "order_parameter", "clusters", "peaks", "resolution", "entropy",
-        "free_energy"), (name, function), `observable(...)`, or a mapping of names to functions
-        f(measure); energy and clusters are always there. Default: all of ours.
+        "free_energy"; of tokens also "mean_cosine", "similarity", "effective_rank",
+        "attention_entropy"), (name, function), `observable(...)`, or a mapping of names to
+        functions f(measure); energy and clusters are always there. Default: the first seven; of
+        tokens on other spheres and in R^d order parameter and mean cosine.
     callback : callable (time, measure), optional
         Called at every saved time, the time in `unit`.
     progress : bool
@@ -172,7 +174,8 @@ def simulate(
     )
     options = Options(representation, tolerance, max_degree, max_nodes, tokens, seed, scaled_step)
     check_options(problem, options)
-    chosen = chosen_observables(tuple(OBSERVABLES) if observables is None else observables)
+    asked_for = usual_observables(problem.manifold) if observables is None else observables
+    chosen = chosen_observables(asked_for)
     evolution = Evolution(problem, options, times, unit, stop, chosen)
     asked = {
         "end": until,

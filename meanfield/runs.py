@@ -21,7 +21,7 @@ from meanfield.checks import checked
 from meanfield.events import Event
 from meanfield.manifolds import Manifold, manifold_of
 from meanfield.measures import Density, Measure
-from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
+from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.observables.clusters import told_counts
 from meanfield.problem import TERMS, Problem
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -404,7 +404,7 @@ def known_rates(problem: Problem) -> FloatArray:
 def collect(
     problem: Problem,
     stream: Iterable[Snapshot],
-    observables: Iterable[str | Observable] = tuple(OBSERVABLES),
+    observables: Iterable[str | Observable] = USUAL_OBSERVABLES,
     unit: str = "scaled",
 ) -> Run:
     """Run from a stream of snapshots, and of what is observed of them."""

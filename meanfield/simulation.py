@@ -16,7 +16,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.kinds import came
 from meanfield.measures import Density, Measure
-from meanfield.observables import OBSERVABLES, Observable, chosen_observables
+from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables
 from meanfield.observables.clusters import cluster_radius, clusters
 from meanfield.problem import Problem
 from meanfield.representations import Options, Representation, hand_over_rule, represent
@@ -51,7 +51,7 @@ class Evolution:
         Given. Ends the run after the first saved time at which it holds; "one_cluster", or a
         function of time, in `unit`, and measure.
     observables : tuple of Observable
-        Given. What is looked at, see `chosen_observables`; all of ours by default.
+        Given. What is looked at, see `chosen_observables`; those of any density by default.
     """
 
     problem: Problem
@@ -59,7 +59,7 @@ class Evolution:
     times: FloatArray
     unit: str = "scaled"
     stop: Stop | None = None
-    observables: tuple[Observable, ...] = chosen_observables(tuple(OBSERVABLES))
+    observables: tuple[Observable, ...] = chosen_observables(USUAL_OBSERVABLES)
 
     @cached_property
     def unit_length(self) -> float:

@@ -41,6 +41,7 @@ from meanfield.config.sections import (
 )
 from meanfield.errors import known_names
 from meanfield.measures import Measure
+from meanfield.observables import usual_observables
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
 from meanfield.representations.effects import idle_options, idle_told
@@ -265,8 +266,9 @@ def _config(
         _check_representation(problem, options)
     inputs = [source, *_input_files(source.parent, tables), *files]
     state = _default_state(problem, options)
+    usual = usual_observables(problem.manifold, in_files=True)
     output = output_of(
-        f"{where}: [output]", source, folder, given, inputs, state, **values["output"]
+        f"{where}: [output]", source, folder, given, inputs, state, usual, **values["output"]
     )
     with located(f"{where}: [compare]"):
         compare = StudyOptions(**_hashable(values["compare"]))

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from meanfield.config.keys import ConfigError, list_of, located, one_of, shown, string
 from meanfield.config.python_file import Folder, file_function
 from meanfield.observables import (
-    DEFAULT_OBSERVABLES,
     OBSERVABLES,
     Observable,
     chosen_observables,
@@ -47,19 +46,24 @@ def output_of(
     given: Path | None,
     inputs: Sequence[Path],
     usual_state: str,
+    usual: tuple[str, ...],
     /,
     path: str | None = None,
-    observables: Annotated[tuple[str, ...], list_of(_observable)] = DEFAULT_OBSERVABLES,
+    observables: Annotated[tuple[str, ...] | None, list_of(_observable)] = None,
     state: Annotated[str | None, one_of("all", "last", "none")] = None,
 ) -> Output:
-    """Section [output] of the run file `source`; the path `given` on the command line wins."""
+    """Section [output] of the run file `source`; the path `given` on the command line wins.
+
+    `usual_state` and `usual` observables stand for those that it does not name.
+    """
     if given is not None:
         chosen, named = given, f"-o {given}"
     else:
         chosen = source.with_suffix(".h5") if path is None else source.parent / path
         named = f"{section} path = {shown(chosen.name if path is None else path)}"
     check_path(named, chosen, inputs)
-    return Output(chosen, _observables(section, folder, observables), state or usual_state)
+    names = usual if observables is None else observables
+    return Output(chosen, _observables(section, folder, names), state or usual_state)
 
 
 def _observables(

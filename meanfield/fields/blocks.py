@@ -210,6 +210,46 @@ def row_entropies(matrices: FloatArray) -> FloatArray:
     return np.asarray(0.0 - (matrices * logs).sum(axis=-1))
 
 
+def attention_entropies(
+    x: FloatArray,
+    heads: Weighing,
+    masses: FloatArray | None = None,
+    *,
+    normalization: Normalization = "softmax",
+    log_scale: float = 0.0,
+    mask: Mask = "none",
+    rate: float = 0.0,
+) -> FloatArray:
+    """Entropies of the rows of `attention_matrices`, divided by their sums; no matrix is kept.
+
+    Parameters and errors are those of `attention_matrices`.
+
+    Returns
+    -------
+    ndarray, shape (n_heads, n)
+
+    Examples
+    --------
+    >>> head = HeadMatrices(score=np.zeros((2, 2)), value=np.eye(2))
+    >>> attention_entropies(np.eye(2), [head]).round(6)
+    array([[0.693147, 0.693147]])
+    """
+    # Sums of rows cancel but for normalised ones.
+    how: Normalization = "softmax" if normalization == "none" else normalization
+    plan = _planned(x, heads, masses, how, 0.0, mask, rate, np.float64)
+    found = np.zeros((len(plan.heads), len(x)))
+    with one_blas_thread():
+        for number, head in enumerate(plan.heads):
+
+            def fill(i: int, head: _Head = head, entropies: FloatArray = found[number]) -> None:
+                part, rows, columns = plan.chunk(i)
+                weights, sums = plan.weights(head, part, rows, columns)
+                entropies[rows] = row_entropies(weights[0] * sums[0, :, None])
+
+            map_chunks(fill, plan.chunks)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class _Head:
     """Score and value, numbers where they are multiples of the identity; masses of its own."""

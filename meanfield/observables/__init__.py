@@ -18,6 +18,7 @@ from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError, known_names, one_line
 from meanfield.kinds import came
 from meanfield.measures import Density, Measure
+from meanfield.observables.attention import attention_entropy, attention_matrix
 from meanfield.observables.clusters import clusters
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
 from meanfield.observables.head_energies import energy_told
@@ -25,25 +26,39 @@ from meanfield.observables.observable import Observable
 from meanfield.observables.own import Own, entry_axis, observable, of_own_kind, own_values
 from meanfield.observables.peaks import peaks
 from meanfield.observables.resolution import resolution
-from meanfield.observables.table import ALWAYS_STORED, DEFAULT_OBSERVABLES, OBSERVABLES
+from meanfield.observables.similarity import effective_rank, mean_cosine, similarity
+from meanfield.observables.table import (
+    ALWAYS_STORED,
+    DEFAULT_OBSERVABLES,
+    OBSERVABLES,
+    USUAL_OBSERVABLES,
+    usual_observables,
+)
 from meanfield.problem import Problem
 
 __all__ = [
     "ALWAYS_STORED",
     "DEFAULT_OBSERVABLES",
     "OBSERVABLES",
+    "USUAL_OBSERVABLES",
     "Observable",
+    "attention_entropy",
+    "attention_matrix",
     "chosen_observables",
     "clusters",
+    "effective_rank",
     "energy_told",
     "entropy",
     "entry_axis",
     "free_energy",
     "interaction_energy",
+    "mean_cosine",
     "observable",
     "observe",
     "peaks",
     "resolution",
+    "similarity",
+    "usual_observables",
 ]
 
 

@@ -13,7 +13,7 @@ from meanfield.arrays import ModalArray
 from meanfield.checks import checked
 from meanfield.kinds import came
 from meanfield.measures import Density, Measure
-from meanfield.observables.observable import Observable, Values
+from meanfield.observables.observable import Axis, Observable, Values
 from meanfield.observables.table import OBSERVABLES
 from meanfield.problem import Problem
 
@@ -23,7 +23,7 @@ Own = Callable[[Density | Measure], Any]
 # Other words than observables that stand beside them in files, tables and datasets.
 _RESERVED = {
     *("time", "moments", "growth_rates", "representation", "stability", "events", "diagnostics"),
-    *("density", "measure", "degree", "order", "kind", "cluster", "axis"),
+    *("density", "measure", "degree", "order", "kind", "cluster", "axis", "cosine", "head"),
 }
 _RESERVED_PREFIXES = ("clusters_", "diagnostics_")
 
@@ -65,9 +65,10 @@ def observable(
     return of_own_kind(Observable(name, long_name or name, _OfMeasure(name, function)))
 
 
-def entry_axis(name: str) -> str:
-    """Axis of the arrays of an observable of the user's own, in files and datasets."""
-    return name + _ENTRY
+def entry_axis(name: str) -> Axis:
+    """Axis of the arrays of an observable, in files and datasets."""
+    known = OBSERVABLES[name].axis if name in OBSERVABLES else None
+    return known or Axis(name + _ENTRY)
 
 
 _ENTRY = "_entry"

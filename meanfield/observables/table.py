@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from meanfield.arrays import ModalArray
+from meanfield.manifolds import Geometry
 from meanfield.measures import Density, Measure
+from meanfield.observables.attention import attention_entropy
 from meanfield.observables.clusters import clusters
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
-from meanfield.observables.observable import Observable, Values
+from meanfield.observables.observable import Axis, Observable, Values
 from meanfield.observables.peaks import peaks
 from meanfield.observables.resolution import resolution
+from meanfield.observables.similarity import CENTRES, effective_rank, mean_cosine, similarity
 from meanfield.problem import Problem
 
 
@@ -59,9 +62,48 @@ OBSERVABLES: dict[str, Observable] = {
                 "free_energy": free_energy(problem, measure, moments)
             },
         ),
+        Observable(
+            "mean_cosine",
+            "mean cosine of pairs",
+            lambda problem, measure, _: {"mean_cosine": mean_cosine(measure)},
+        ),
+        Observable(
+            "similarity",
+            "share of pairs by their cosine",
+            lambda problem, measure, _: {"similarity": similarity(measure)},
+            Axis("cosine", CENTRES),
+        ),
+        Observable(
+            "effective_rank",
+            "effective rank of the Gram matrix",
+            lambda problem, measure, _: {"effective_rank": effective_rank(measure)},
+        ),
+        Observable(
+            "attention_entropy",
+            "mean entropy of the rows of attention",
+            lambda problem, measure, _: {"attention_entropy": attention_entropy(problem, measure)},
+            Axis("head"),
+        ),
     ]
 }
 """Observables that a run file names."""
 
 DEFAULT_OBSERVABLES = ("order_parameter", "energy", "clusters", "resolution")
+_OF_VECTORS = ("order_parameter", "energy", "clusters", "mean_cosine")
+# What all runs in Python have: none of these looks at all pairs of tokens.
+USUAL_OBSERVABLES = (*DEFAULT_OBSERVABLES, "peaks", "entropy", "free_energy")
 ALWAYS_STORED = ("energy", "clusters")
+
+
+def usual_observables(space: Geometry, *, in_files: bool = False) -> tuple[str, ...]:
+    """What is observed unless told otherwise; run files name fewer.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> usual_observables(mf.Sphere(128))
+    ('order_parameter', 'energy', 'clusters', 'mean_cosine')
+    """
+    if space.family == "vectors":
+        return _OF_VECTORS
+    return DEFAULT_OBSERVABLES if in_files else USUAL_OBSERVABLES

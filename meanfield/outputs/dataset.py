@@ -22,6 +22,7 @@ from meanfield.checks import at_most
 from meanfield.manifolds import Manifold
 from meanfield.measures import Density
 from meanfield.observables import OBSERVABLES, entry_axis
+from meanfield.observables.observable import Axis
 from meanfield.pictures.projections import directions
 from meanfield.runs import Run
 
@@ -97,16 +98,18 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
             {"long_name": "representation in use"},
         ),
     }
+    coordinates: dict[str, Any] = {"time": time}
     for name, values in run.observables.items():
-        entries = "cluster" if name.startswith("clusters/") else entry_axis(name)
-        axes = ("time", entries, *space.point_axes)[: values.ndim]
+        entries = Axis("cluster") if name.startswith("clusters/") else entry_axis(name)
+        axes = ("time", entries.name, *space.point_axes)[: values.ndim]
+        if values.ndim > 1 and entries.values is not None:
+            coordinates[entries.name] = entries.values
         details = {"long_name": _LONG_NAMES.get(name, name)}
         if name in _UNITS:
             details["units"] = _UNITS[name]
         variables[name.replace("/", "_")] = (axes, values, details)
     for name, values in run.diagnostics.items():
         variables[f"diagnostics_{name}"] = ("time", values, {"long_name": name.replace("_", " ")})
-    coordinates: dict[str, Any] = {"time": time}
     for axis, length in zip(space.modal_axes, moments.shape[1:], strict=True):
         coordinates[axis] = np.arange(length)
     coordinates["degree"] = np.arange(len(variables["growth_rates"][1]))

@@ -348,7 +348,7 @@ def checked_observables(space: Manifold, file: h5py.File, count: int) -> dict[st
     shapes = {"clusters/mass": (count, None), "clusters/centre": centre}
     found = found_observables(file)
     names = {"energy", *found}
-    for name in names - {*OBSERVABLES}:
+    for name in names - {n for n, each in OBSERVABLES.items() if each.axis is None}:
         if len(found[name].shape) == 2:
             shapes.setdefault(name, (count, None))
     clusters = {"clusters/count", *shapes}

@@ -121,7 +121,7 @@ def append(file: h5py.File, rows: Sequence[Row]) -> None:
     )
     cluster = ("observables/clusters/cluster", "observables/clusters/axis")
     for name in rows[0].observed:
-        axes = cluster if name.startswith("clusters/") else (f"observables/{entry_axis(name)}",)
+        axes = cluster if name.startswith("clusters/") else _entry_scale(file, name)
         found = [row.observed[name] for row in rows]
         _put(file, f"observables/{name}", first, _alike(file, name, found), "time", *axes)
     for name in sorted({name for row in rows for name in row.diagnostics}):
@@ -148,9 +148,18 @@ def _alike(file: h5py.File, name: str, found: list[FloatArray]) -> list[FloatArr
         numbers = file[path][()]
         file[path].dims[0].detach_scale(file["time"])
         del file[path]
-        axis = f"observables/{entry_axis(name)}"
-        _put(file, path, 0, [np.atleast_1d(number) for number in numbers], "time", axis)
+        axis = _entry_scale(file, name)
+        _put(file, path, 0, [np.atleast_1d(number) for number in numbers], "time", *axis)
     return [np.atleast_1d(value) for value in found]
+
+
+def _entry_scale(file: h5py.File, name: str) -> tuple[str]:
+    """Dimension scale of the arrays of an observable, with its values if it has any."""
+    axis = entry_axis(name)
+    path = f"observables/{axis.name}"
+    if axis.values is not None and path not in file:
+        file.create_dataset(path, data=axis.values).make_scale(axis.name)
+    return (path,)
 
 
 def append_states(file: h5py.File, states: Sequence[tuple[int, Density | Measure]]) -> None:

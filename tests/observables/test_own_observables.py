@@ -73,7 +73,11 @@ def test_own_values_are_copies() -> None:
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ("enrgy", ValueError, "'enrgy' is not known. Did you mean energy. Known: clusters, "),
+        (
+            "enrgy",
+            ValueError,
+            "'enrgy' is not known. Did you mean energy. Known: attention_entropy, clusters, ",
+        ),
         (
             ["qqq"],
             ValueError,

@@ -1,0 +1,200 @@
+"""How alike tokens are, in any dimension: cosines of pairs, and how many directions they fill.
+
+Of n equal tokens pairs i != j count, so that tokens drawn from a density have on average what the
+density has, the law of <x, y> under mu x mu. Weighted points stand for masses, of which every one
+is near itself: all pairs count. In R^d cosines are those of directions.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.compute.threads import map_chunks
+from meanfield.fields import PAIRS_AT_ONCE
+from meanfield.manifolds import Geometry
+from meanfield.measures import Density, Measure
+
+MOST_TOKENS = 10_000
+"""Tokens up to which all pairs are looked at."""
+
+_BINS = 41
+EDGES = np.linspace(-1.0, 1.0, _BINS + 1)
+"""Ends of the bins of cosines, odd in number: orthogonal tokens lie in the middle of one."""
+CENTRES = 0.5 * (EDGES[1:] + EDGES[:-1])
+"""Middles of the bins."""
+
+# Matrices of so many rows have their eigenvalues in a second.
+_MOST_ROWS = 2_048
+# What sums of eigenvalues are rounded to: those below are none.
+_ROUNDING = 1e-15
+
+
+def directions(measure: Measure) -> FloatArray:
+    """Unit vectors (n, d) of points; NaN for a token at 0 of R^d."""
+    vectors = measure.manifold.vectors(measure.points)
+    if measure.manifold.is_sphere:
+        return vectors
+    # In two steps: squares of large numbers would overflow.
+    with np.errstate(invalid="ignore"):
+        vectors = vectors / np.abs(vectors).max(axis=1, keepdims=True)
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def mean_cosine(measure: Density | Measure) -> float:
+    """Mean of <x, y> over pairs: 1 for a single cluster, 0 for uniform.
+
+        tokens            sum_{i != j} <x_i, x_j> / (n (n - 1)) = (n |m|^2 - 1) / (n - 1)
+        other measures    int int <x, y> dmu dmu = |m|^2,    m = int x dmu
+
+    Returns
+    -------
+    float
+        NaN for a single token, or one at 0 of R^d.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> mean_cosine(mf.Measure(mf.Sphere(4), np.eye(4)))
+    0.0
+    """
+    if isinstance(measure, Density):
+        return measure.order_parameter**2
+    x = directions(measure)
+    mean = measure.mass @ x
+    square = float(mean @ mean)
+    if not _are_tokens(measure):
+        return square
+    n = len(x)
+    return (n * square - 1.0) / (n - 1) if n > 1 else math.nan
+
+
+def similarity(measure: Density | Measure) -> FloatArray:
+    """Share of pairs whose cosine lies in each of the bins `EDGES`: a histogram of sum 1.
+
+    Of a density on S^{d-1} the law of s = <x, y> has the density sum_l p_l P_l(s) relative to that
+    of uniform, w(s) ~ (1 - s^2)^{(d-3)/2}, with p_l = sum_m |m_lm|^2 of moments m_lm in an
+    orthonormal basis and Gegenbauer polynomials P_l(1) = 1. By Sturm and Liouville
+
+        int_a^b P_l w ds = [(1 - s^2) w P_l'](a) - [(1 - s^2) w P_l'](b), over l (l + d - 2).
+
+    Returns
+    -------
+    ndarray, shape (41,)
+        NaN for more than `MOST_TOKENS` points, a single token, and densities on other spaces.
+
+    References
+    ----------
+    NIST DLMF 18.8 (the differential equation) and 18.18 (the addition theorem).
+
+    Examples
+    --------
+    On S^2 cosines of uniform are uniform:
+
+    >>> import meanfield as mf
+    >>> bool(np.ptp(similarity(mf.uniform().build(mf.Sphere()))) < 1e-15)
+    True
+    """
+    if isinstance(measure, Density):
+        return _law(measure.manifold, measure.coefficients)
+    tokens, n = _are_tokens(measure), len(measure.points)
+    if n > MOST_TOKENS or (tokens and n < 2):
+        return np.full(_BINS, np.nan)
+    x, mass = directions(measure), measure.mass
+    if not np.isfinite(x).all():
+        return np.full(_BINS, np.nan)
+    rows = max(1, PAIRS_AT_ONCE // n)
+
+    def counted(chunk: int) -> FloatArray:
+        """Pairs of some rows with themselves, and twice those with the rows below."""
+        first, last = chunk * rows, min((chunk + 1) * rows, n)
+        own = x[first:last]
+        square = _binned(own @ own.T, mass[first:last], mass[first:last], tokens)
+        return square + 2.0 * _binned(own @ x[last:].T, mass[first:last], mass[last:], tokens)
+
+    counts = np.sum(map_chunks(counted, -(-n // rows)), axis=0)
+    if tokens:
+        # Each with itself.
+        counts[-1] -= n
+        counts /= n * (n - 1.0)
+    return np.asarray(counts)
+
+
+def _binned(cosines: FloatArray, one: FloatArray, other: FloatArray, equal: bool) -> FloatArray:
+    """Number of pairs in each bin, or their mass."""
+    cosines += 1.0
+    cosines *= 0.5 * _BINS
+    np.clip(cosines, 0.0, _BINS - 0.5, out=cosines)
+    weights = None if equal else np.outer(one, other).ravel()
+    return np.bincount(cosines.astype(np.intp).ravel(), weights, _BINS).astype(np.float64)
+
+
+def _are_tokens(measure: Measure) -> bool:
+    return measure.weights is None and not measure.cell_order
+
+
+def _law(space: Geometry, coefficients: ModalArray) -> FloatArray:
+    """Share of the law of <x, y> in each bin, of a density on the circle or S^2."""
+    if space.family not in ("circle", "sphere"):
+        return np.full(_BINS, np.nan)
+    powers = space.sizes_by_degree(coefficients) ** 2  # type: ignore[attr-defined]
+    if space.family == "circle":
+        powers[1:] *= 2.0  # of k and -k
+        angles = np.arccos(EDGES)
+        l = np.arange(1, len(powers))
+        below = angles + (np.sin(np.outer(angles, l)) / l) @ powers[1:]
+        return np.asarray((below[:-1] - below[1:]) / np.pi)
+    from numpy.polynomial import legendre
+
+    # Half of the powers: w = 1/2 on [-1, 1].
+    integral = legendre.legint(0.5 * powers, lbnd=-1.0)
+    return np.asarray(np.diff(legendre.legval(EDGES, integral)))
+
+
+def effective_rank(measure: Density | Measure) -> float:
+    r"""Effective number of directions: exp of the entropy of eigenvalues of the Gram matrix.
+
+        exp(-sum_i p_i log p_i),    p_i = lambda_i / sum_j lambda_j
+
+    with lambda_i of (sqrt(m_i m_j) <x_i, x_j>)_ij, which are those of the matrix int x x^T dmu. It
+    is 1 for a single cluster or two opposite ones, and d for uniform.
+
+    Returns
+    -------
+    float
+        NaN where both n and d are above 2,048, or all tokens are at 0 of R^d.
+
+    References
+    ----------
+    Roy and Vetterli, The effective rank, EUSIPCO 2007.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> round(effective_rank(mf.Measure(mf.Sphere(6), np.eye(6)[:4])), 12)
+    4.0
+    """
+    space = measure.manifold
+    if isinstance(measure, Density):
+        grid = space.grid(max(measure.max_degree, 2))
+        points, mass = grid.points, grid.weights * grid.to_nodal(measure.coefficients)
+    else:
+        points, mass = measure.points, measure.mass
+    x = space.vectors(points)
+    if min(x.shape) > _MOST_ROWS:
+        return math.nan
+    largest = np.abs(x).max()
+    if not 0.0 < largest < math.inf:
+        return math.nan
+    x = x / largest
+    if x.shape[0] < x.shape[1]:
+        x = x * np.sqrt(mass)[:, None]
+        gram = x @ x.T
+    else:
+        gram = (x.T * mass) @ x
+    values = np.linalg.eigvalsh(gram)
+    shares = values / values.sum()
+    shares = shares[shares > _ROUNDING]
+    return float(np.exp(-(shares @ np.log(shares))))

@@ -1,0 +1,143 @@
+"""Cosines of pairs, effective ranks, attention matrices: of tokens in any dimension."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.observables import attention_entropy, effective_rank, mean_cosine, similarity
+from meanfield.observables.similarity import CENTRES, EDGES
+
+RNG = np.random.default_rng(0)
+TOKENS = mf.Measure(mf.Sphere(9), RNG.standard_normal((30, 9)))
+POLAR = np.array([[0.4, 0.3], [1.2, 2.0], [2.3, 4.1], [1.7, 5.5]]).T
+THREE = mf.Measure(
+    mf.Sphere(),
+    np.stack([np.sin(POLAR[0]) * np.cos(POLAR[1]), np.sin(POLAR[0]) * np.sin(POLAR[1]),
+              np.cos(POLAR[0])], axis=1),
+    [0.1, 0.4, 0.3, 0.2],
+)  # fmt: skip
+SCORE = np.array([[0.8, -0.3, 0.1], [0.4, 0.6, -0.2], [0.0, 0.5, -0.7]])
+VALUE = np.array([[0.9, 0.2, -0.1], [-0.5, 1.1, 0.3], [0.2, -0.4, 0.6]])
+
+
+def test_cosines_are_those_of_pairs() -> None:
+    """Of n (n - 1) pairs; lengths do not count in R^d."""
+    cosines = (TOKENS.points @ TOKENS.points.T)[~np.eye(30, dtype=bool)]
+    assert mean_cosine(TOKENS) == pytest.approx(cosines.mean(), abs=1e-15)
+    expected = np.histogram(cosines, EDGES)[0] / 870
+    np.testing.assert_allclose(similarity(TOKENS), expected, rtol=0, atol=1e-15)
+    grown = mf.Measure(mf.Space(9), TOKENS.points * np.geomspace(1e-3, 1e200, 30)[:, None])
+    assert mean_cosine(grown) == pytest.approx(cosines.mean(), abs=1e-15)
+    # Weights are masses, each of which is near itself.
+    pair = mf.Measure(mf.Sphere(9), np.eye(9)[:2], [0.25, 0.75])
+    found = similarity(pair)
+    assert found[[20, 40]] == pytest.approx([2 * 3 / 16, 10 / 16], abs=1e-15)
+    assert mean_cosine(pair) == pytest.approx(10 / 16, abs=1e-15)
+
+
+def test_law_of_cosines_of_densities() -> None:
+    """Closed forms: of 1 + 2 r cos on the circle, of 1 + a z on the sphere."""
+    angles = np.arccos(EDGES)
+    circle = mf.perturbed_uniform([[1, 0.6, 0.0]]).build(mf.Circle())
+    r = abs(circle.moments(1)[1])
+    expected = -np.diff(angles + 2.0 * r * r * np.sin(angles)) / np.pi
+    np.testing.assert_allclose(similarity(circle), expected, rtol=0, atol=1e-15)
+    sphere = mf.perturbed_uniform([[1, 0, 0.5]]).build(mf.Sphere())
+    square = mean_cosine(sphere)
+    expected = np.diff(0.5 * EDGES + 0.75 * square * EDGES**2)
+    np.testing.assert_allclose(similarity(sphere), expected, rtol=0, atol=1e-15)
+
+
+def test_tokens_of_a_density_have_its_law_of_cosines() -> None:
+    """Of degrees up to 20, against a quadrature of the same density."""
+    density = mf.von_mises_fisher(4.0).build(mf.Sphere())
+    grid = mf.Sphere().grid(24)
+    nodes = mf.Measure(mf.Sphere(), grid.points, grid.weights * density(grid.points))
+    # A bin holds nodes or not: coarse sums over few bins agree.
+    shares = [similarity(each) @ CENTRES for each in (density, nodes)]
+    assert shares[0] == pytest.approx(mean_cosine(density), abs=2e-3)
+    assert shares[0] == pytest.approx(shares[1], abs=2e-3)
+    assert effective_rank(density) == pytest.approx(effective_rank(nodes), abs=1e-9)
+
+
+def test_effective_rank_counts_directions() -> None:
+    """Opposite clusters are one; few long vectors of many, and many short ones, alike."""
+    assert effective_rank(mf.Measure(mf.Sphere(5), [np.ones(5), -np.ones(5)])) == pytest.approx(1.0)
+    weights = np.full(30, 1 / 30)
+    whole = np.linalg.eigvalsh(TOKENS.points @ TOKENS.points.T / 30.0)[-9:]
+    expected = np.exp(-(whole @ np.log(whole)))
+    assert effective_rank(TOKENS) == pytest.approx(expected, rel=1e-12)
+    wide = mf.Measure(mf.Sphere(40), np.pad(TOKENS.points, ((0, 0), (0, 31))), weights)
+    assert effective_rank(wide) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("normalization", ["softmax", "none"])
+def test_attention_matrix_moves_tokens(normalization: str) -> None:
+    """P_x sum_j A_ij V x_j is the velocity; of kernels, too."""
+    heads = mf.Attention([mf.Head(score=SCORE, value=VALUE)], normalization, beta=3.0)
+    space, x = mf.Sphere(), THREE.points
+    for problem, value in (
+        (mf.Problem(space, heads), VALUE),
+        (mf.Problem(space, mf.exponential(-2.0), mf.Flow(normalization == "softmax")), np.eye(3)),
+    ):
+        from meanfield.fields.felt import felt_by
+
+        felt = felt_by(problem).of_points(x, THREE.weights)
+        drawn = mf.attention_matrix(problem, THREE)[0] @ x @ value.T
+        np.testing.assert_allclose(space.project(x, drawn), felt.velocity(x), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("options", [{}, {"mask": "causal"}, {"mask": "alibi", "alibi_rate": 2.0}])
+def test_entropies_are_those_of_the_rows(options: dict) -> None:
+    """Under every normalisation and mask; alibi falls with (k - j) / n."""
+    heads = [mf.Head(), mf.Head(score=RNG.standard_normal((9, 9)))]
+    for normalization in ("softmax", "none", "sinkhorn")[: 2 if options else 3]:
+        attention = mf.Attention(heads, normalization, beta=2.0, **options)
+        problem = mf.Problem(TOKENS.manifold, attention)
+        found = mf.attention_matrix(problem, TOKENS)
+        if options:
+            assert np.all(found[:, np.triu(np.ones((30, 30), dtype=bool), 1)] == 0.0)
+        if "alibi_rate" in options:
+            plain = mf.attention_matrix(
+                mf.Problem(TOKENS.manifold, mf.Attention(heads, beta=2.0)), TOKENS
+            )
+            fall = found[:, 9, 4] / found[:, 9, 9] * plain[:, 9, 9] / plain[:, 9, 4]
+            np.testing.assert_allclose(fall, np.exp(-2.0 * 5 / 30), rtol=1e-12)
+        rows = found / found.sum(axis=2, keepdims=True)
+        logs = np.log(np.where(rows > 0, rows, 1.0))
+        expected = -(rows * logs).sum(axis=2).mean(axis=1)
+        np.testing.assert_allclose(attention_entropy(problem, TOKENS), expected, rtol=1e-12)
+        if normalization == "sinkhorn":
+            np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-9)
+
+
+def test_attention_matrices_say_what_they_cannot() -> None:
+    """One line each."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(1.0), mf.SA)
+    with pytest.raises(ValueError, match="on the sphere:9, the problem on the sphere"):
+        mf.attention_matrix(problem, TOKENS)
+    with pytest.raises(ValueError, match="at most 10000 tokens, got 10001"):
+        mf.attention_matrix(problem, mf.Measure(mf.Sphere(), np.ones((10001, 3))))
+    density = mf.uniform().build(mf.Sphere())
+    with pytest.raises(TypeError, match="Measure"):
+        mf.attention_matrix(problem, density)
+    assert np.isnan(attention_entropy(problem, density)).all()
+
+
+def test_histograms_have_their_bins_in_files(tmp_path: Path) -> None:
+    """Whoever opens the file sees where the bins lie."""
+    law = mf.from_points(TOKENS.points)
+    problem = mf.Problem(mf.Sphere(9), mf.exponential(2.0), mf.SA, law)
+    names = ["similarity", "attention_entropy", "effective_rank"]
+    run = mf.simulate(problem, 1.0, save=3, observables=names, output=tmp_path / "run.h5")
+    np.testing.assert_array_equal(run.to_xarray().similarity.cosine, CENTRES)
+    assert run.to_xarray().attention_entropy.dims == ("time", "head")
+    with h5py.File(tmp_path / "run.h5") as file:
+        kept = file["observables/similarity"]
+        np.testing.assert_array_equal(kept.dims[1][0], CENTRES)
+    np.testing.assert_allclose(run.observables["similarity"].sum(axis=1), 1.0, rtol=1e-14)
