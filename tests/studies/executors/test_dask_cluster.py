@@ -52,7 +52,7 @@ def test_study_survives_a_killed_worker(cluster: Any, monkeypatch: pytest.Monkey
 
     def killing(function: Any, tasks: Iterable[Any], executor: Any) -> Iterator[tuple[Any, Any]]:
         for task, result in finished(function, tasks, executor):
-            seen.append((task.tokens, task.numbers.start))
+            seen.append((task.size, task.numbers.start))
             if len(seen) == 4:
                 lost.append(cluster.kill_a_busy_worker())
             yield task, result
