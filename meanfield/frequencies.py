@@ -141,7 +141,7 @@ class UnimodalFrequencies(Frequencies):
 
     def pole(self, coupling: float) -> complex:
         """The z with coupling H(z) = 1, or of its continuation; see `Frequencies.pole`."""
-        return complex(self.width * self._unit_pole(coupling / self.width), -self.centre)
+        return complex(self.width * self._unit_pole(coupling / self.width), 0.0 - self.centre)
 
     def locked(self, pull: float) -> float:
         """Order of the tokens that a pull locks, divided by pull / width.
@@ -291,6 +291,8 @@ class Gaussian(UnimodalFrequencies):
     def _unit_locked(self, pull: float) -> float:
         from scipy.special import ive
 
+        if pull > 1e4:  # E sqrt(1 - (omega / pull)^2), divided by the pull
+            return (1.0 - 0.5 / pull**2 - 0.375 / pull**4) / pull
         x = 0.25 * pull * pull
         return math.sqrt(math.pi / 8.0) * float(ive(0, x) + ive(1, x))
 

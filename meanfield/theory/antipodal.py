@@ -19,6 +19,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.checks import at_least, checked
+from meanfield.theory.saved_states import saved_states
 
 
 @checked
@@ -64,26 +65,15 @@ def antipodal_square(
     >>> antipodal_square([1.0], 1.0).round(6)
     array([6.644807])
     """
-    from scipy.integrate import solve_ivp
-
     at_least(0, between=between)
     if start <= 0.0:
         raise ValueError(f"start must be positive, got {start:g}.")
-    if times.ndim != 1 or np.any(np.diff(times, prepend=0.0) < 0.0):
-        raise ValueError("times must be a list of numbers, not negative and in order.")
 
     def speed(t: float, log_square: FloatArray) -> FloatArray:
         w = math.exp(min(float(log_square[0]), 700.0))
         one = math.exp(-w)
         return np.array([-2.0 * value * math.expm1(-2.0 * w) / (1.0 + between * one + one * one)])
 
-    logs, reached = [math.log(start)], 0.0
-    for time in times:
-        last = logs[-1]
-        if time > reached:
-            run = solve_ivp(speed, (reached, time), [last], method="DOP853", rtol=1e-13, atol=1e-13)
-            last = float(run.y[0, -1])
-        logs.append(last)
-        reached = float(time)
+    logs = saved_states(speed, np.array([math.log(start)]), times)[:, 0]
     with np.errstate(over="ignore"):
-        return np.asarray(np.exp(np.array(logs[1:])))
+        return np.asarray(np.exp(logs))

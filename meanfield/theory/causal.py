@@ -27,6 +27,7 @@ from meanfield.manifolds.legendre import gauss_legendre, interpolation, to_coeff
 from meanfield.problem import Problem
 from meanfield.theory.cluster_rates import check_no_diffusion
 from meanfield.theory.equiangular import equiangular_cosine, equiangular_time
+from meanfield.theory.saved_states import saved_states
 
 # Degrees of polynomials in s, and what their last eighth may be beside 1.
 _ORDERS = (16, 32, 64, 128)
@@ -238,8 +239,6 @@ def causal_poisson(
            [0.77450604+0.j        , 0.75678567+0.49001982j]])
     """
     direct, mirrored = _linear_values(problem)
-    if times.ndim != 1 or np.any(np.diff(times, prepend=0.0) < 0.0):
-        raise ValueError("times must be a list of numbers, not negative and in order.")
     if positions.ndim != 1 or not np.all((positions >= 0.0) & (positions <= 1.0)):
         raise ValueError("positions must be a list of numbers from 0 to 1.")
     for order in _ORDERS:
@@ -363,8 +362,6 @@ def _poisson_layers(
     given: ComplexArray, direct: complex, mirrored: complex, times: FloatArray
 ) -> ComplexArray:
     """Moments at the nodes, shape (saves, order)."""
-    from scipy.integrate import solve_ivp
-
     order = len(given)
     s = 0.5 * (1.0 + gauss_legendre(order)[0])
     # (1 / s) int_0^s f ds' = int_0^1 f(s u) du, exact with half as many nodes.
@@ -377,12 +374,4 @@ def _poisson_layers(
         felt = mean @ (direct * zeta + mirrored * zeta.conj())
         return np.asarray(0.5 * (felt - felt.conj() * zeta**2))
 
-    states, reached = [given], 0.0
-    for time in times:
-        last = states[-1]
-        if time > reached:
-            run = solve_ivp(speed, (reached, time), last, method="DOP853", rtol=1e-12, atol=1e-13)
-            last = run.y[:, -1]
-        states.append(last)
-        reached = float(time)
-    return np.array(states[1:]).reshape(len(times), order)
+    return saved_states(speed, given, times)

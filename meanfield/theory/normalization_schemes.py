@@ -48,7 +48,8 @@ Placement = Literal["post", "pre", "peri", "sandwich", "mix", "ngpt", "depth_sca
 _ORDER = 16
 # e^{2 |beta|} must be a number, with some room.
 _LARGEST_BETA = 340.0
-# r_0 e^T is a number up to here, and what is farther has no gap left.
+_LATEST = 1e300
+# T is less than this then, for r is nearly r_0 e^T; and what is farther has no gap left.
 _LONGEST = 720
 _SMALL_STEP = 1e-9
 _NEWTON_STEPS = 100
@@ -106,7 +107,7 @@ def equiangular_layers(
     tokens : int
         Their number n, at least 2.
     times : ndarray, shape (saves,)
-        Scaled times, not negative.
+        Scaled times, from 0 to 1e300.
     placement : str
         "post", "pre", "peri" (the same as "sandwich"), "mix", "ngpt" or "depth_scaled".
     start : float
@@ -147,8 +148,8 @@ def equiangular_layers(
     peri [0.308872 0.878873] [1.88623  5.459056]
     """
     path, softmax = _paths(problem, tokens, start, radius, mix_time, ngpt_rate)
-    if times.ndim != 1 or not np.all(times >= 0.0):
-        raise ValueError("times must be a list of numbers that are not negative.")
+    if times.ndim != 1 or not np.all((times >= 0.0) & (times <= _LATEST)):
+        raise ValueError(f"times must be a list of numbers from 0 to {_LATEST:g}.")
     strength = problem.zonal.strength
     lengths = np.full(len(times), radius)
     if placement in ("post", "mix", "depth_scaled"):

@@ -25,6 +25,7 @@ from meanfield.checks import checked
 from meanfield.kernels.exponential import bessel_ratio, scaled_bessel
 from meanfield.problem import Problem
 from meanfield.theory.cluster_rates import check_no_diffusion
+from meanfield.theory.saved_states import saved_states
 
 
 @checked
@@ -66,8 +67,6 @@ def ring_height(problem: Problem, times: FloatArray, start: float) -> FloatArray
     [0.46432392 0.68706863 0.99736238]
     [0.64837024 0.91776597 0.99976783]
     """
-    from scipy.integrate import solve_ivp
-
     check_no_diffusion(problem)
     zonal = problem.zonal
     beta, d = zonal.kernel.log_slope, zonal.dimension + 1
@@ -75,8 +74,6 @@ def ring_height(problem: Problem, times: FloatArray, start: float) -> FloatArray
         raise ValueError("rings need mf.Sphere(d) with d >= 3 and mf.exponential(beta), beta > 0.")
     if not 0.0 < start < 1.0:
         raise ValueError(f"start must lie between 0 and 1, got {start:g}.")
-    if times.ndim != 1 or np.any(np.diff(times, prepend=0.0) < 0.0):
-        raise ValueError("times must be a list of numbers, not negative and in order.")
 
     def speed(t: float, h: FloatArray) -> FloatArray:
         low = float(1.0 / (1.0 + np.exp(min(float(h[0]), 700.0))))  # 1 - u^2
@@ -87,15 +84,7 @@ def ring_height(problem: Problem, times: FloatArray, start: float) -> FloatArray
             pace *= float(scaled_bessel(d - 2, z, 0)[0])
         return np.array([2.0 * pace])
 
-    heights, reached = [math.log(start**2 / ((1.0 - start) * (1.0 + start)))], 0.0
-    for time in times:
-        if time > reached:
-            run = solve_ivp(
-                speed, (reached, time), [heights[-1]], method="DOP853", rtol=1e-13, atol=1e-13
-            )
-            heights.append(float(run.y[0, -1]))
-        else:
-            heights.append(heights[-1])
-        reached = float(time)
+    begun = math.log(start**2 / ((1.0 - start) * (1.0 + start)))
+    heights = saved_states(speed, np.array([begun]), times)[:, 0]
     with np.errstate(over="ignore"):
-        return np.asarray(np.sqrt(1.0 / (1.0 + np.exp(-np.array(heights[1:])))))
+        return np.asarray(np.sqrt(1.0 / (1.0 + np.exp(-heights))))

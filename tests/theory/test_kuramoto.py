@@ -73,6 +73,10 @@ def test_order_is_what_locked_tokens_make() -> None:
         )[0]
         assert 1.7 * total == pytest.approx(1.0, abs=1e-12)
     assert 1.0 / critical_coupling(mf.Gaussian(1.0)) == pytest.approx(0.6266570686578, abs=1e-13)
+    # r = 1 - sigma^2 / 2 where nearly all lock, on both sides of the series.
+    for width in (0.5e-4, 2e-4, 1e-9):
+        order = synchronised_order(mf.Gaussian(width), 1.0)
+        assert order == pytest.approx(1.0 - width**2 / 2, abs=3e-15)
     assert synchronised_order(mf.UniformSpread(1e-9), 1.0) == pytest.approx(1.0, abs=1e-15)
 
 
