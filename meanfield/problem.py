@@ -255,6 +255,11 @@ class Problem:
         return tuple(term for term in given if term is not None)
 
     @property
+    def undriven(self) -> Problem:
+        """The problem of attention alone: what its steps and rates rest on."""
+        return replace(self, feed_forward=None, drift=None) if self.terms else self
+
+    @property
     def mask(self) -> Mask:
         """Whom a token sees."""
         return self.kernel.mask if isinstance(self.kernel, Attention) else "none"

@@ -19,9 +19,12 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import EPS, FloatArray
 from meanfield.checks import checked
 from meanfield.matrices import matrix, plain
+
+# Of a matrix that has a potential.
+_ROUNDING = 64 * EPS
 
 Activation = Literal["relu", "gelu", "silu", "tanh", "identity"]
 
@@ -45,13 +48,22 @@ class Term(Protocol):
         """Bound of |J|_2: the rate at which neighbours come together, or part."""
         ...
 
+    def no_potential(self, d: int) -> str | None:
+        """Why u is no gradient, a clause; None if it is that of `potential`."""
+        ...
+
+    def potential(self, x: FloatArray) -> FloatArray:
+        """U with u = grad U at vectors (n, d), shape (n,), where there is one."""
+        ...
+
 
 class _Function(NamedTuple):
-    """An activation, its derivative, and the largest modulus of that."""
+    """An activation, its derivative, the largest modulus of that, and its integral."""
 
     value: Callable[[FloatArray], FloatArray]
     slope: Callable[[FloatArray], FloatArray]
     steepest: float
+    integral: Callable[[FloatArray], FloatArray]
 
 
 def _gelu(y: FloatArray) -> FloatArray:
@@ -66,6 +78,26 @@ def _gelu_slope(y: FloatArray) -> FloatArray:
     return np.asarray(ndtr(y) + y * np.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi))
 
 
+def _gelu_integral(y: FloatArray) -> FloatArray:
+    from scipy.special import ndtr
+
+    density = np.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi)
+    return np.asarray(0.5 * ((y * y - 1.0) * ndtr(y) + y * density))
+
+
+def _silu_integral(y: FloatArray) -> FloatArray:
+    from scipy.special import spence
+
+    # y ln(1 + e^y) + Li_2(-e^y); of large y by the value at -y, so that nothing overflows.
+    below = -np.abs(y)
+    small = below * np.log1p(np.exp(below)) + spence(1.0 + np.exp(below))
+    return np.asarray(np.where(y > 0.0, 0.5 * y * y - math.pi**2 / 6.0 - small, small))
+
+
+def _log_cosh(y: FloatArray) -> FloatArray:
+    return np.asarray(np.logaddexp(y, -y) - math.log(2.0))
+
+
 def _logistic(y: FloatArray) -> FloatArray:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * y)))
 
@@ -76,11 +108,16 @@ def _silu_slope(y: FloatArray) -> FloatArray:
 
 
 ACTIVATIONS: dict[str, _Function] = {
-    "relu": _Function(lambda y: np.maximum(y, 0.0), lambda y: np.heaviside(y, 0.5), 1.0),
-    "gelu": _Function(_gelu, _gelu_slope, 1.13),
-    "silu": _Function(lambda y: np.asarray(y * _logistic(y)), _silu_slope, 1.1),
-    "tanh": _Function(np.tanh, lambda y: np.asarray(1.0 - np.tanh(y) ** 2), 1.0),
-    "identity": _Function(lambda y: y, np.ones_like, 1.0),
+    "relu": _Function(
+        lambda y: np.maximum(y, 0.0),
+        lambda y: np.heaviside(y, 0.5),
+        1.0,
+        lambda y: np.asarray(0.5 * np.maximum(y, 0.0) ** 2),
+    ),
+    "gelu": _Function(_gelu, _gelu_slope, 1.13, _gelu_integral),
+    "silu": _Function(lambda y: np.asarray(y * _logistic(y)), _silu_slope, 1.1, _silu_integral),
+    "tanh": _Function(np.tanh, lambda y: np.asarray(1.0 - np.tanh(y) ** 2), 1.0, _log_cosh),
+    "identity": _Function(lambda y: y, np.ones_like, 1.0, lambda y: 0.5 * y * y),
 }
 """Functions sigma of a feed-forward layer, by name."""
 
@@ -160,6 +197,24 @@ class FeedForward:
         both = float(np.linalg.norm(a, 2) * np.linalg.norm(w, 2))
         return both * ACTIVATIONS[self.activation].steepest
 
+    def no_potential(self, d: int) -> str | None:
+        """W = A^T D with a diagonal D is wanted: each neuron writes along what it reads."""
+        a, w, _ = self._matrices(d)
+        along = self._strengths(a, w)
+        if np.abs(w - a.T * along).max() <= _ROUNDING * np.abs(w).max():
+            return None
+        return "a neuron of feed_forward writes in another direction than it reads"
+
+    def potential(self, x: FloatArray) -> FloatArray:
+        """U = sum_j D_j S(<a_j, x> + b_j), S' = sigma."""
+        a, w, b = self._matrices(x.shape[-1])
+        return ACTIVATIONS[self.activation].integral(x @ a.T + b) @ self._strengths(a, w)
+
+    @staticmethod
+    def _strengths(a: FloatArray, w: FloatArray) -> FloatArray:
+        squares = (a * a).sum(axis=1)
+        return np.asarray((a * w.T).sum(axis=1) / np.where(squares > 0.0, squares, 1.0))
+
 
 @checked
 @dataclass(frozen=True)
@@ -209,6 +264,17 @@ class Drift:
     def steepness(self, d: int) -> float:
         """|M|_2."""
         return float(np.linalg.norm(self._matrix(d), 2))
+
+    def no_potential(self, d: int) -> str | None:
+        """A symmetric M is wanted."""
+        m = self._matrix(d)
+        if np.abs(m - m.T).max() <= _ROUNDING * np.abs(m).max():
+            return None
+        return "the drift matrix is not symmetric"
+
+    def potential(self, x: FloatArray) -> FloatArray:
+        """U = <x, M x> / 2."""
+        return np.asarray(0.5 * (x * self.vectors(x)).sum(axis=-1))
 
 
 def drifted(terms: tuple[Term, ...], x: FloatArray) -> FloatArray:

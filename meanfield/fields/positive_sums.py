@@ -8,7 +8,7 @@ e^{beta s} is a head of numbers.
 from __future__ import annotations
 
 from meanfield.arrays import FloatArray
-from meanfield.fields.felt import Felt, Field
+from meanfield.fields.felt import Felt, Field, fixed_field
 from meanfield.fields.heads import heads_interaction
 from meanfield.fields.lost_digits import ROUNDING_SHARE, sees_far
 from meanfield.manifolds.label_cells import LabelCells
@@ -46,7 +46,8 @@ def noise_share(
 def velocity(problem: Problem, field: Field, points: FloatArray, masses: FloatArray) -> FloatArray:
     """Velocity of weighted nodes in their own field, summed over pairs where that is needed."""
     if sums_pairs(problem, len(points)):
-        return heads_interaction(problem).pair_velocity(points, masses)
+        own = heads_interaction(problem).pair_velocity(points, masses)
+        return own + fixed_field(problem).velocity(points) if problem.terms else own
     return field.velocity(points)
 
 
@@ -68,5 +69,11 @@ def velocity_and_divergence(
     array([ 0.841471, -0.074249])
     """
     if sums_pairs(problem, len(points)):
-        return heads_interaction(problem).pair_velocity_and_divergence(points, masses)
+        velocity, divergence = heads_interaction(problem).pair_velocity_and_divergence(
+            points, masses
+        )
+        if problem.terms:
+            fixed, spread = fixed_field(problem).velocity_and_divergence(points)
+            velocity, divergence = velocity + fixed, divergence + spread
+        return velocity, divergence
     return felt.of_points(points, masses).velocity_and_divergence(points)

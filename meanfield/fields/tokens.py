@@ -10,13 +10,12 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields import engines
-from meanfield.fields.felt import Felt, Field
+from meanfield.fields.felt import Attended, Field, fixed_field
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.lost_digits import lost_share_at, relative_errors, sees_far
 from meanfield.fields.mean_field import Interaction
 from meanfield.fields.ordered import ordered_velocity
 from meanfield.problem import Problem
-from meanfield.terms import drifted
 
 MOST_PAIRED = 10_000
 """Tokens up to which sums over pairs stand in for a series of Z that loses its digits: 1e8 pairs, a
@@ -41,8 +40,8 @@ class TokenField:
     ----------
     problem : Problem
         Given.
-    felt : Interaction
-        Given. Degrees that move them.
+    felt : Interaction or HeadsInteraction
+        Given. What attention does, and degrees that move them.
     weights : ndarray, shape (n,), or None
         Given. None means equal.
     tolerance : float
@@ -50,7 +49,7 @@ class TokenField:
     """
 
     problem: Problem
-    felt: Felt
+    felt: Attended
     weights: FloatArray | None
     tolerance: float
 
@@ -72,10 +71,9 @@ class TokenField:
     def velocity(self, points: FloatArray) -> FloatArray:
         """Velocity of every token: attention, and what else moves them."""
         velocity = self._attention_velocity(points)
-        terms, space = self.problem.terms, self.problem.space
-        if not terms:
+        if not self.problem.terms:
             return velocity
-        return velocity + space.project(points, drifted(terms, space.vectors(points)))
+        return velocity + fixed_field(self.problem).velocity(points)
 
     def _attention_velocity(self, points: FloatArray) -> FloatArray:
         space, felt = self.problem.space, self.felt

@@ -24,7 +24,8 @@ def interaction_energy(
     By Funk-Hecke E[mu] = 1/2 sum_l w_l |m_l|^2. One for a single cluster; the sum of squared
     masses for clusters far apart at large beta. For beta < 0 the reference is the uniform
     measure instead, E[mu] / E[uniform]. That of heads with matrices, NaN where they have none, is
-    told in `head_energies`.
+    told in `head_energies`. Fixed fields grad U add int U dmu / strength in the same unit where the
+    sum is what climbs; elsewhere they leave NaN, and `energy_told` says why.
 
     Parameters
     ----------
@@ -33,7 +34,12 @@ def interaction_energy(
     moments : ndarray
         Moments up to at least the kernel's degree.
     measure : Density or Measure, optional
-        That has these moments; doubly stochastic attention needs it.
+        That has these moments; doubly stochastic attention and fixed fields need it.
+
+    Raises
+    ------
+    ValueError
+        If a measure is needed and none is given.
 
     Returns
     -------
@@ -48,6 +54,11 @@ def interaction_energy(
     >>> round(uniform * math.exp(5.0) / 10.0, 10)  # I_0(5) / 10
     2.7239871824
     """
+    if problem.terms:
+        if energy_told(problem) is not None:
+            return float("nan")
+        own = interaction_energy(problem.undriven, moments, measure)
+        return own + _fixed_energy(problem, measure)
     if problem.attention is not None:
         return heads_energy(problem, moments, measure)
     space = problem.space
@@ -55,6 +66,27 @@ def interaction_energy(
         return _pair_energy(problem, measure) if space.is_sphere else float("nan")
     multipliers = _normalised_multipliers(problem.own_kernel, problem.manifold.dimension)
     return space.inner(space.convolve(multipliers, moments), moments)
+
+
+def _fixed_energy(problem: Problem, measure: Density | Measure | None) -> float:
+    """Integral of the potentials of fixed fields, in the unit of the energy of attention."""
+    if measure is None:
+        raise ValueError("fixed fields have the energy of a measure: give it.")
+    if isinstance(measure, Measure):
+        points, masses = measure.points, measure.mass
+    else:
+        grid = measure.manifold.grid(measure.max_degree)
+        points, masses = grid.points, grid.weights * grid.to_nodal(measure.coefficients)
+    x = problem.space.vectors(points)
+    total = sum(float(masses @ term.potential(x)) for term in problem.terms)
+    if problem.attention is not None:
+        return 2.0 * problem.beta * total
+    kernel = problem.own_kernel
+    one, dimension = np.ones(1), problem.manifold.dimension
+    of = kernel.attention if kernel.log_slope else kernel.potential
+    unit = _normalised_reference(kernel, dimension) if kernel.beta < 0 else float(of(one)[0])
+    # W = a / beta of the built-in kernels.
+    return 2.0 * (kernel.beta if kernel.log_slope else 1.0) * total / (problem.flow.strength * unit)
 
 
 def _pair_energy(problem: Problem, measure: Density | Measure | None) -> float:

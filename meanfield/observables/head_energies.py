@@ -6,7 +6,8 @@ With S_h = beta B_h symmetric and V_h = gamma_h S_h, which is V_h = c_h B_h for 
     E_S = -gamma int log u dmu,   u(x) int e^{x^T S y} u dmu = 1    "sinkhorn" with one head
 
 Then dE/dt = int |v|^2 dmu without normalisation and for E_S, int Z |v|^2 dmu for softmax. Several
-heads that are normalised climb no sum of theirs: each has a Z of its own.
+heads that are normalised climb no sum of theirs: each has a Z of its own. Fixed fields grad U add
+int U dmu without normalisation.
 
 References: Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794 (E); Sander, Ablin,
 Blondel, Peyre, arXiv:2110.11773 (E_S, half the entropic cost of moving mu to itself).
@@ -46,9 +47,16 @@ def energy_told(problem: Problem) -> str | None:
     >>> print(energy_told(mf.Problem(mf.Circle(), of)))
     None
     """
-    if problem.attention is None:
-        return None
-    return _climbed(problem.attention, problem.manifold.ambient)[1]
+    d, of = problem.manifold.ambient, problem.attention
+    if problem.terms:
+        linear = of is None and problem.own_kernel.log_slope == 0.0
+        if problem.normalization != "none" and not linear:
+            return "no energy: Z divides attention, and not the fixed fields beside it."
+        reasons = [term.no_potential(d) for term in problem.terms]
+        for reason in reasons:
+            if reason is not None:
+                return f"no energy: {reason}."
+    return None if of is None else _climbed(of, d)[1]
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.fields.felt import Felt, Field, felt_by
+from meanfield.fields.felt import Attended, Felt, Field, attention_of, felt_by
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.measures import Density, Measure
 from meanfield.pictures.circle import quantiles
@@ -113,14 +113,14 @@ def run_interaction(run: Run) -> Felt | None:
     if problem.flow.diffusivity > 0:
         return None
     felt = felt_by(problem)
-    if is_doubly_stochastic(felt):
+    if is_doubly_stochastic(attention_of(felt)):
         measures = run.measures[: saves_with_a_density(run)]
         if len(measures) > _MOST_BALANCED or any(measure is None for measure in measures):
             return None
     return felt
 
 
-def is_doubly_stochastic(felt: Felt) -> TypeGuard[HeadsInteraction]:
+def is_doubly_stochastic(felt: Attended) -> TypeGuard[HeadsInteraction]:
     """Whether weights follow from the measure by Sinkhorn's scaling."""
     return isinstance(felt, HeadsInteraction) and felt.normalization == "sinkhorn"
 
@@ -130,8 +130,9 @@ def _field_over_time(run: Run, felt: Felt, count: int) -> Callable[[float], Fiel
     from scipy.interpolate import CubicSpline
 
     space, times = run.manifold, run.scaled_time[:count]
-    if is_doubly_stochastic(felt):
-        each = CubicSpline(times, [_balanced(felt, measure) for measure in run.measures[:count]])
+    own = attention_of(felt)
+    if is_doubly_stochastic(own):
+        each = CubicSpline(times, [_balanced(own, measure) for measure in run.measures[:count]])
         return lambda time: felt.field(list(each(time)))
     packed = [space.resize(moments, felt.degree) for moments in run.packed_moments()[:count]]
     moments = CubicSpline(times, np.array(packed))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
-from meanfield.fields.felt import felt_by
+from meanfield.fields.felt import felt_by, fixed_field
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.measures import Density, Measure
 from meanfield.pictures.circle import cell_means, wrapped
@@ -167,8 +167,12 @@ def velocity_picture(run: Run) -> VelocityPicture:
 def velocities(problem: Problem, measure: Density | Measure, places: FloatArray) -> FloatArray:
     """Velocity of each head at places, in the field of a measure: (heads, n), or (heads, n, 3).
 
-    Of a kernel of the user's own, and of very many points, by the series of the moments.
+    Of a kernel of the user's own, and of very many points, by the series of the moments. Fixed
+    fields are the last entry, where there are any.
     """
+    if problem.terms:
+        fixed = fixed_field(problem).velocity(places)
+        return np.concatenate([velocities(problem.undriven, measure, places), fixed[None]])
     heads = problem.heads
     points, masses = _points(measure, problem.moment_degree)
     if heads is None or len(points) * len(places) > _MOST_PAIRS:
@@ -217,6 +221,8 @@ def _circle_panel(run: Run, problem: Problem, index: int) -> CirclePanel:
     angles = np.pi * (2.0 * (np.arange(_ANGLES) + _SHIFT) / _ANGLES - 1.0)
     heads = velocities(problem, measure, angles)
     total = heads.sum(axis=0)
+    if problem.terms:
+        heads = heads[:-1]
     zeros, stable = np.zeros(0), np.zeros(0, dtype=bool)
     if _at_rest(problem, total):
         heads, total = 0.0 * heads, 0.0 * total

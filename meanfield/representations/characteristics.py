@@ -18,8 +18,8 @@ import numpy as np
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.fields.felt import Felt, Field, felt_by
-from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.lost_digits import lost_share_at, sees_far
+from meanfield.fields.mean_field import Interaction
 from meanfield.fields.positive_sums import (
     noise_share,
     sums_pairs,
@@ -167,8 +167,14 @@ class CharacteristicsRepresentation:
 
     def refined(self, state: State) -> CharacteristicsRepresentation | None:
         """Cells split that are well below the usual threshold; None if there are none."""
-        here = self._map(state)
-        coarse = here.too_coarse(self.tolerance, self.problem.moment_degree, _SPLIT_EARLIER)
+        here, degree = self._map(state), self.problem.moment_degree
+        coarse = here.too_coarse(self.tolerance, degree, _SPLIT_EARLIER)
+        if self.problem.terms and not coarse.any():
+            # A corner of an activation bends the map in the first step already.
+            moving = self._field(here.points).velocity(here.points)
+            time = longest(LINEAR, self.linear_rate)
+            ahead = self.problem.space.retract(here.points + time * moving)[0]
+            coarse = replace(here, points=ahead).too_coarse(self.tolerance, degree)
         return self._on(halved(here, self.initial, coarse, self.max_nodes))
 
     def failure(self, time: float, state: State) -> str | None:
@@ -209,7 +215,7 @@ class CharacteristicsRepresentation:
             "error": float(self._map(state).errors().max(axis=1).sum()),
             "density_min": float(self.density(state).min()),
         }
-        if isinstance(felt, HeadsInteraction):
+        if not isinstance(felt, Interaction):
             return seen
         field_ = felt.of_points(points, self.masses)
         moving = velocity(self.problem, field_, points, self.masses)

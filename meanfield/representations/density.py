@@ -18,9 +18,7 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.fields.engines import transport
-from meanfield.fields.felt import Felt, felt_by
-from meanfield.fields.heads import HeadsInteraction
+from meanfield.fields.felt import Felt, felt_by, transport
 from meanfield.fields.lost_digits import lost_share_of_density
 from meanfield.fields.mean_field import Interaction, Transport, floored
 from meanfield.integrators import Stepper
@@ -188,7 +186,7 @@ class DensityRepresentation:
 
         The energy rate is dE/dt from the moments, sum_l w_l m_l dm_l/dt; the dissipation is
         int (Z |v|^2 + diffusivity * Laplacian Phi) dmu / strength on the grid. They agree where
-        the products are resolved. Of heads there is no such balance.
+        the products are resolved. Of heads and fixed fields there is no such balance.
         """
         values = self.grid.to_nodal(state)
         seen = {
@@ -196,7 +194,7 @@ class DensityRepresentation:
             "degree": float(self.grid.max_degree),
             "density_min": float(values.min()),
         }
-        if isinstance(self.interaction, HeadsInteraction):
+        if not isinstance(self.interaction, Interaction):
             return seen
         return seen | self._energy_balance(self.interaction, time, state, values)
 
@@ -243,10 +241,12 @@ class DensityRepresentation:
         """Longest exponential step, by what grows about uniform."""
         problem = self.problem
         if problem.attention is None:
-            rate = growth_rate_max(problem)
+            rate = growth_rate_max(problem.undriven)
         else:
             # Of heads as large: what diffusion damps is exact, and asks for no shorter steps.
             rate = float(problem.isotropic_bound.growth_rates(problem.kernel_degree).max())
+        # What drives a density from uniform is no perturbation: it moves all of the mass.
+        rate = max(rate, 0.0) + step_limits.steepness(problem)
         return _EFOLDS / rate if rate > 0 else np.inf
 
 
@@ -282,7 +282,7 @@ def linear_part(problem: Problem, felt: Felt, max_degree: int) -> LinearPart:
     eigenvalues = laplacian_eigenvalues(space.dimension, max_degree)
     transport = np.zeros(max_degree + 1)
     if problem.attention is None:
-        transport = eigenvalues * couplings(problem, max_degree)
+        transport = eigenvalues * couplings(problem.undriven, max_degree)
         # What the transport does not feel would not cancel.
         transport[felt.degree + 1 :] = 0.0
     ones = np.ones_like(space.resize(space.from_modes([]), max_degree))

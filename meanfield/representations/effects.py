@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.fields.engines import transport
-from meanfield.fields.felt import felt_by
+from meanfield.fields.felt import felt_by, transport
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.automatic import carriers
@@ -14,6 +13,8 @@ from meanfield.representations.step_limits import check_movable, contraction_rat
 
 # Rounding of div v of uniform, by the size of v: degrees of the tables times that of doubles.
 _STILL = 1e-12
+# Degree of a grid on which the divergence of fixed fields is seen.
+_SEEN_DEGREE = 16
 
 _WORDS = {"density": "a density"}
 # Who has an option.
@@ -40,8 +41,8 @@ STATIONARY = (
 def is_stationary(problem: Problem, options: Options) -> bool:
     """Whether a run would stay exactly what it begins as: uniform, and nothing is drawn.
 
-    Uniform is stationary for every kernel, flow and diffusivity, and for some heads; particles
-    drawn from it are not uniform.
+    Uniform is stationary for every kernel, flow and diffusivity, for some heads, and where a drift
+    rotates; particles drawn from it are not uniform.
 
     Examples
     --------
@@ -75,7 +76,13 @@ def uniform_is_stationary(problem: Problem) -> bool:
     check_movable(problem)
     space, degree = problem.space, problem.kernel_degree
     uniform = space.resize(space.from_modes([]), degree)
-    change = transport(felt_by(problem), degree)(uniform, False)
+    if problem.terms:
+        # Fixed fields have degrees of their own: div v at points, not coefficients of it.
+        points = space.grid(max(degree, _SEEN_DEGREE)).points
+        field = felt_by(problem).of_density(uniform)
+        change = field.velocity_and_divergence(points)[1]
+    else:
+        change = transport(felt_by(problem), degree)(uniform, False)
     return bool(np.abs(change).max() <= _STILL * contraction_rate(problem))
 
 

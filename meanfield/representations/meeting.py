@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.fields.felt import Field, felt_by
+from meanfield.fields.felt import Field, attended
 from meanfield.fields.head_pairs import tilted
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.mean_field import MeanField
@@ -111,7 +111,7 @@ def groups_of(problem: Problem, measure: Measure, extent: float, *, chains: bool
         return groups
     if not may_meet(problem):
         return Groups(number, size, total, candidates & (longest == 0.0))
-    felt = felt_by(problem)
+    felt = attended(problem)
     if isinstance(felt, HeadsInteraction):
         field: Field = felt.of_points(points, mass)
         own = _own_rates_of_heads(felt, measure, number, first)

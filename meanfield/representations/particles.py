@@ -19,7 +19,7 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
-from meanfield.fields.felt import felt_by
+from meanfield.fields.felt import attended
 from meanfield.fields.tokens import MOST_PAIRED, TokenField
 from meanfield.integrators import Stepper
 from meanfield.measures import Density, Measure
@@ -76,7 +76,7 @@ class ParticleRepresentation:
 
     def __post_init__(self) -> None:
         """Check the step, and compute the multipliers once."""
-        felt = felt_by(self.problem, self.degree)
+        felt = attended(self.problem, self.degree)
         moving = TokenField(self.problem, felt, self.weights, self.tolerance)
         object.__setattr__(self, "field", moving)
         check_step(self.problem, self.step)
@@ -153,7 +153,8 @@ class ParticleRepresentation:
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
-        if self.problem.flow.diffusivity or self.problem.attention is not None:
+        problem = self.problem
+        if problem.flow.diffusivity or problem.attention is not None or problem.terms:
             # Energy is then no longer a function of the drift alone; heads may have none.
             return {}
         return {"energy_dissipation": self.field.dissipation(self._points(state))}

@@ -61,22 +61,28 @@ def contraction_rate(problem: Problem) -> float:
     >>> contraction_rate(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA))
     1.0
     """
-    flow = problem.flow
-    others = sum(term.steepness(problem.manifold.ambient) for term in problem.terms)
+    flow, others = problem.flow, steepness(problem)
     if problem.attention is not None:
         return others + sum(abs(strength) for _, strength in problem.isotropic_bound.weighted)
     largest = 1.0 if flow.normalized else problem.own_kernel.largest_attention
     return others + abs(flow.strength) * largest
 
 
+def steepness(problem: Problem) -> float:
+    """Bound of the rate at which fixed fields bring neighbours together, or part them."""
+    return sum((term.steepness(problem.manifold.ambient) for term in problem.terms), 0.0)
+
+
 def linear_rate(problem: Problem) -> float:
     """Largest modulus of the rates of small perturbations of the uniform measure.
 
-    Of heads with matrices that of numbers as large, which has their size.
+    Of heads with matrices that of numbers as large, which has their size; fixed fields beside.
     """
     if problem.attention is not None:
-        return float(np.abs(problem.isotropic_bound.growth_rates(problem.kernel_degree)).max())
-    return float(np.abs(growth_rates(problem, problem.kernel_degree)).max())
+        rates = problem.isotropic_bound.growth_rates(problem.kernel_degree)
+    else:
+        rates = growth_rates(problem.undriven, problem.kernel_degree)
+    return float(np.abs(rates).max()) + steepness(problem)
 
 
 def longest(share: float, rate: float) -> float:

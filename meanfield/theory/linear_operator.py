@@ -4,8 +4,9 @@ A perturbation g of a stationary f obeys
 
     d_t g = L g = diffusivity Laplacian g - div(g v + f v'[g]),
 
-v the velocity of f. With weights k_h(x, y) = e^{beta x^T B_h y} and the mean m_h(x) of y that a
-head finds at x, a softmax divides by its own mean weight Z_h, and the quotient has the derivative
+v the velocity of f, with that of fixed fields. With weights k_h(x, y) = e^{beta x^T B_h y} and the
+mean m_h(x) of y that a head finds at x, a softmax divides by its own mean weight Z_h, and the
+quotient has the derivative
 
     v'[g](x) = P_x sum_h V_h int k_h(x, y) / Z_h(x) (y - m_h(x)) g(y) dsigma(y);
 
@@ -41,6 +42,7 @@ from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 from meanfield.measures import Density
 from meanfield.problem import Problem
+from meanfield.terms import drifted
 from meanfield.views import VIEWS
 
 # A density is stationary if nothing moves it by more than this share of the largest speed that the
@@ -341,7 +343,8 @@ def linear_operator(
     LinearOperator
         Without eigenvalues if the density is not stationary: uniform is so if V_h B_h^T adds up
         to nothing but a rotation, as for B orthogonal and V = c B or V = c B^{-T}, at beta = 0 for
-        every V, and is not, say, for B = 1 and V a diagonal with different entries.
+        every V, and is not, say, for B = 1 and V a diagonal with different entries. A skew drift
+        turns it and its modes; most other fixed fields move it.
 
     Raises
     ------
@@ -427,7 +430,7 @@ def _heard(problem: Problem) -> int:
     """Degree of the weights as functions of either point, to rounding; on the sphere to 1e-12."""
     dimension, attention = problem.space.dimension, problem.attention
     if attention is None:
-        kernel, more = problem.zonal.kernel, 0
+        kernel, more = problem.own_kernel, 0
     else:
         # Those of the sharpest head, times y.
         kernel, more = kernel_of(problem.beta), 1
@@ -536,7 +539,7 @@ def _heads(problem: Problem) -> tuple[list[_Head], str, float]:
     """Heads, normalisation and diffusivity, of a kernel as of an attention."""
     d, attention = problem.space.ambient, problem.attention
     if attention is None:
-        zonal = problem.zonal
+        zonal = problem.undriven.zonal
         kernel = zonal.kernel
 
         def similar(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -652,6 +655,9 @@ def _system(problem: Problem, density: Density, degree: int) -> _System:
                     force[c] += to
         if normalization != "sinkhorn":
             change = force @ seen[0][1]
+        fixed = drifted(problem.terms, outside.points[at])
+        velocity += np.einsum("cid,id->ci", frames[:, at], fixed)
+        bound += np.linalg.norm(fixed, axis=1)
         mass, sigma = outside.density[at], outside.grid.weights[at]
         for c in range(dimension):
             flux = mass[:, None] * change[c]
@@ -667,7 +673,7 @@ def _system(problem: Problem, density: Density, degree: int) -> _System:
     moved -= damping * of.to_vector(density.moments(degree))
 
     def speed_at(x: FloatArray) -> float:
-        velocity = np.zeros(dimension + 1)
+        velocity = drifted(problem.terms, x[None])[0]
         for head, (mass, _) in zip(heads, seen, strict=True):
             velocity += head.value @ _felt(head, x[None], inside.points, mass, quotient).mean[0]
         return float(np.linalg.norm(velocity - (velocity @ x) * x))

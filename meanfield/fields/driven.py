@@ -1,0 +1,163 @@
+"""Fixed fields beside the one that a measure creates: v = v[mu] + P_x u, u as `terms` says.
+
+`DrivenInteraction` stands where an interaction does, so that what carries measures need not know
+of terms. A density is moved by -div(f v[mu]), as engines have it, and by -div(f P_x u), products at
+the nodes of a grid: u is the same at all times, and its values there are found once. An activation
+with a corner (relu) has no last degree: the tail, which sees v, tells if a density resolves it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields import engines
+from meanfield.fields.heads import HeadsField, HeadsInteraction
+from meanfield.fields.mean_field import Interaction, MeanField, Transport
+from meanfield.manifolds.grid import Grid
+from meanfield.manifolds.manifold import Manifold
+from meanfield.terms import Term, drifted, spread
+
+
+@dataclass(frozen=True)
+class FixedField:
+    """Sum of fixed fields, projected to the tangent space.
+
+    Attributes
+    ----------
+    manifold : Manifold
+        Derived.
+    terms : tuple of Term
+        Derived.
+    """
+
+    manifold: Manifold
+    terms: tuple[Term, ...]
+
+    def velocity(self, points: FloatArray) -> FloatArray:
+        """P_x u at points."""
+        space = self.manifold
+        return space.project(points, drifted(self.terms, space.vectors(points)))
+
+    def velocity_and_divergence(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """P_x u at points, and its divergence there, shape (n,)."""
+        space = self.manifold
+        dimension = space.dimension if space.is_sphere else None
+        return self.velocity(points), spread(self.terms, space.vectors(points), dimension)
+
+    def on_nodes(self, grid: Grid) -> FloatArray:
+        """P_x u at the nodes of a grid, made once for each degree; read-only."""
+        return _on_nodes(self, grid.max_degree)
+
+
+# Of two problems, each with a grid of twice the degree.
+@lru_cache(maxsize=4)
+def _on_nodes(fixed: FixedField, max_degree: int) -> FloatArray:
+    space = fixed.manifold
+    grid = space.grid(max_degree)
+    values = grid.project(drifted(fixed.terms, space.vectors(grid.points)).T)
+    values.setflags(write=False)
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class DrivenField:
+    """Field of a measure and fixed fields together.
+
+    Attributes
+    ----------
+    own : MeanField or HeadsField
+        Derived. What the measure creates.
+    fixed : FixedField
+        Derived.
+    """
+
+    own: MeanField | HeadsField
+    fixed: FixedField
+
+    @property
+    def manifold(self) -> Manifold:
+        """Where it lives."""
+        return self.own.manifold
+
+    @property
+    def partitions(self) -> tuple[ModalArray, ...]:
+        """Coefficients of what attention is divided by."""
+        return self.own.partitions
+
+    def velocity(self, points: FloatArray) -> FloatArray:
+        """Velocity at scattered points."""
+        return self.own.velocity(points) + self.fixed.velocity(points)
+
+    def on_nodes(self, grid: Grid) -> tuple[FloatArray, None]:
+        """Velocity at the nodes of a grid; it is no gradient over Z."""
+        return self.own.on_nodes(grid)[0] + self.fixed.on_nodes(grid), None
+
+    def velocity_and_divergence(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Velocity at scattered points, and its divergence there, shape (n,)."""
+        velocity, divergence = self.own.velocity_and_divergence(points)
+        fixed, spread_ = self.fixed.velocity_and_divergence(points)
+        return velocity + fixed, divergence + spread_
+
+
+@dataclass(frozen=True, eq=False)
+class DrivenInteraction:
+    """Map from measures to their field and fixed ones.
+
+    Attributes
+    ----------
+    own : Interaction or HeadsInteraction
+        Derived. What measures do.
+    fixed : FixedField
+        Derived.
+    """
+
+    own: Interaction | HeadsInteraction
+    fixed: FixedField
+
+    @property
+    def manifold(self) -> Manifold:
+        """Where it lives."""
+        return self.own.manifold
+
+    @property
+    def degree(self) -> int:
+        """Degree of the moments that are felt."""
+        return self.own.degree
+
+    @property
+    def rounding(self) -> float:
+        """Speed that rounding may leave where nothing moves."""
+        u = drifted(self.fixed.terms, np.eye(self.manifold.ambient))
+        return self.own.rounding + 1e-15 * float(np.abs(u).max())
+
+    def field(self, moments: ModalArray) -> DrivenField:
+        """Field of a measure with these moments."""
+        return DrivenField(self.own.field(moments), self.fixed)
+
+    def of_density(self, density: ModalArray) -> DrivenField:
+        """Field of a density."""
+        return DrivenField(self.own.of_density(density), self.fixed)
+
+    def of_points(self, points: FloatArray, weights: FloatArray | None) -> DrivenField:
+        """Field of weighted points; weights None means equal."""
+        return DrivenField(self.own.of_points(points, weights), self.fixed)
+
+    def transport(self, max_degree: int) -> Transport:
+        """Transport of densities of a degree: -div(f v[f]) - div(f P_x u).
+
+        Of the second all of f is moved, also where that by a kernel leaves its mean out.
+        """
+        own = engines.transport(self.own, max_degree)
+        grid = self.manifold.grid(max_degree)
+        fixed = self.fixed.on_nodes(grid)
+
+        def transport(density: ModalArray, perturbation: bool) -> ModalArray:
+            # What is not finite stays so, and the stepper rejects the step.
+            with np.errstate(all="ignore"):
+                return own(density, perturbation) - grid.divergence(grid.to_nodal(density) * fixed)
+
+        return transport

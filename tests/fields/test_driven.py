@@ -1,0 +1,168 @@
+"""Fixed fields beside attention: every carrier moves by them, and exactly where that is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.fields.felt import felt_by, fixed_field, transport
+from meanfield.observables import energy_told, interaction_energy
+from meanfield.representations.effects import uniform_is_stationary
+from meanfield.terms import ACTIVATIONS
+
+NOTHING = mf.Attention([mf.Head(value=0.0)], beta=0.0)
+WIDE = mf.FeedForward(
+    [[1, -0.5, 0.3], [0.2, 0.8, -1.1]], [[0.7, -0.3], [0.4, 0.9], [-0.6, 0.5]], (0.1, -0.2), "tanh"
+)
+LAW = mf.perturbed_uniform([[1, 0.1, 0.0], [3, 0.08, 0.0]])
+FLAT = mf.FeedForward([[1, -0.5], [0.2, 0.8]], [[0.7, -0.3], [0.4, 0.9]], (0.1, -0.2), "tanh")
+TURN = mf.Drift([[0.0, -0.5], [0.5, 0.0]])
+
+
+@pytest.mark.parametrize("carrier", ["density", "characteristics"])
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
+def test_a_linear_drift_makes_an_angular_central_gaussian(
+    space: mf.Circle | mf.Sphere, carrier: str
+) -> None:
+    """Points go to e^{tM} x / |.|, M = e e^T: p = e^{-t} (1 - u^2 + u^2 e^{-2t})^{-d/2}."""
+    d = space.ambient
+    axis = np.eye(d)[0 if d == 2 else 2]
+    problem = mf.Problem(space, NOTHING, drift=mf.Drift(np.outer(axis, axis)))
+    finest = 1e-8 if (d, carrier) == (3, "characteristics") else 1e-11
+    run = mf.simulate(problem, until=1.0, save=[1.0], representation=carrier, tolerance=finest)
+    measure = run.measures[-1]
+    if isinstance(measure, mf.Measure):
+        u = space.vectors(measure.points) @ axis
+        expected = {2: 0.5 * (1.0 + np.tanh(0.5)), 3: 0.610177302017}[d]
+        assert measure.mass @ u**2 == pytest.approx(expected, abs=finest)
+    else:
+        x = space.random_points(50, np.random.default_rng(0))
+        u = space.vectors(x) @ axis
+        expected = np.exp(-1.0) * (1.0 - u**2 + u**2 * np.exp(-2.0)) ** (-d / 2)
+        assert np.abs(measure.at(x) - expected).max() < 1e-9
+
+
+@pytest.mark.parametrize("kernel", [mf.exponential(3.0), mf.exponential(-9.0)])
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_carriers_agree(kernel: mf.Kernel, flow: mf.Flow) -> None:
+    """Density, characteristics and 10,000 tokens of equal mass under attention and fixed fields."""
+    angles = np.linspace(0.0, 2.0 * np.pi, 20001)
+    # The integral of 1 + 0.1 cos t + 0.08 cos 3t.
+    covered = angles + 0.1 * np.sin(angles) + 0.08 / 3 * np.sin(3 * angles)
+    levels = 2.0 * np.pi * (np.arange(10_000) + 0.5) / 10_000
+    tokens = mf.from_points(np.interp(levels, covered, angles))
+    seen = []
+    for name, law in (("density", LAW), ("characteristics", LAW), ("particles", tokens)):
+        of = mf.Problem(mf.Circle(), kernel, flow, law, feed_forward=FLAT, drift=TURN)
+        run = mf.simulate(of, until=1.0, save=[1.0], representation=name)
+        seen.append(run.measures[-1].moments(6))
+    assert np.abs(seen[1] - seen[0]).max() < 1e-10
+    # Tokens stand for cells of mass 1e-4: their moments are known to its square.
+    assert np.abs(seen[2] - seen[0]).max() < 1e-6
+
+
+def test_attention_and_a_layer_move_tokens_as_known() -> None:
+    """Four tokens under softmax and a tanh layer, by an independent high-order integration."""
+    polar, azimuth = np.array([(0.4, 0.3), (1.2, 2.0), (2.3, 4.1), (1.7, 5.5)]).T
+    points = np.stack(
+        [np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)], axis=1
+    )
+    law = mf.from_points(points, [0.1, 0.4, 0.3, 0.2])
+    problem = mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.SA, law, feed_forward=WIDE)
+    first = [0.8393117046495, -0.4054672050991, -0.2883455438179]
+    assert np.allclose(fixed_field(problem).velocity(points)[0], first, atol=1e-12)
+    run = mf.simulate(problem, until=1.0, save=[1.0], representation="particles", tolerance=1e-12)
+    expected = [
+        [0.9892936195381, -0.0984837518028, 0.1076990481478],
+        [-0.7244673281257, 0.3706966792268, 0.5811463348319],
+        [-0.3952063517810, -0.7303440284040, -0.5571440923913],
+        [0.8538839001295, -0.2397647100706, -0.4619471494711],
+    ]
+    assert np.abs(run.measures[-1].points - expected).max() < 1e-9
+
+
+@pytest.mark.parametrize("diffusivity", [0.0, 0.05])
+def test_a_skew_drift_rotates_the_run_without_it(diffusivity: float) -> None:
+    """c_k(t) gains e^{-ik omega t}, also where steps take part of the flow exactly."""
+    flow = mf.Flow(diffusivity=diffusivity)
+    alone = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW)
+    driven = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW, drift=TURN)
+    still, turned = (
+        mf.simulate(p, until=2.0, save=[2.0], representation="density").measures[-1].moments(8)
+        for p in (alone, driven)
+    )
+    assert np.abs(turned - still * np.exp(-1j * np.arange(9))).max() < 1e-8
+    assert uniform_is_stationary(driven)
+    assert not uniform_is_stationary(mf.Problem(mf.Circle(), mf.linear(), feed_forward=FLAT))
+    rates = mf.growth_rates(alone, 6)
+    found = mf.linear_operator(driven, 6).eigenvalues
+    for k in (1, 3):
+        assert np.abs(found - (rates[k] + 0.5j * k)).min() < 1e-10
+
+
+def test_velocity_and_divergence_are_those_that_move_a_density() -> None:
+    """div(f v) at nodes by the product rule is what the transport of a density makes."""
+    heads = mf.Attention([mf.Head(score=[1.0, 0.5, -0.3], value=[0.4, 1.0, 0.7])], beta=2.0)
+    problem = mf.Problem(mf.Sphere(), heads, feed_forward=WIDE)
+    felt, space = felt_by(problem), mf.Sphere()
+    uniform = space.resize(space.from_modes([]), 24)
+    points = space.random_points(20, np.random.default_rng(1))
+    _, divergence = felt.of_density(uniform).velocity_and_divergence(points)
+    change = space.evaluate(transport(felt, 24)(uniform, False), points)
+    # tanh leaves 1e-9 above degree 24.
+    assert np.abs(change + divergence).max() < 1e-7
+
+
+def test_a_corner_that_no_density_resolves_ends_the_run() -> None:
+    """The tail of a Lipschitz field falls as k^-2: never silently wrong."""
+    corner = mf.FeedForward([[1, -0.5], [0.2, 0.8]], [[0.7, -0.3], [0.4, 0.9]], (0.1, -0.2))
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, LAW, feed_forward=corner)
+    with pytest.raises(mf.SimulationError, match="under-resolved: spectral tail"):
+        mf.simulate(problem, until=1.0, save=[1.0], representation="density")
+    run = mf.simulate(problem, until=0.1, save=[0.1], representation="auto", tolerance=1e-4)
+    fine = mf.simulate(problem, until=0.1, save=[0.1], representation="density", tolerance=1e-5)
+    change = run.measures[-1].moments(3) - fine.measures[-1].moments(3)
+    assert np.abs(change).max() < 1e-4
+
+
+@pytest.mark.parametrize("of", [mf.exponential(3.0), "heads"])
+def test_the_sum_of_energies_climbs_by_the_squared_speed(of: mf.Kernel | str) -> None:
+    """dE/dt = int |v|^2 dmu in the unit of the energy: units of the two parts fit."""
+    w = np.array([[1.0, 0.2], [-0.5, 0.8]]) * [0.3, -0.7]
+    layer = mf.FeedForward([[1.0, -0.5], [0.2, 0.8]], w, (0.1, -0.2), "silu")
+    drift = mf.Drift([[0.3, 0.1], [0.1, 0.0]])
+    heads = mf.Attention([mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])], "none", beta=3.0)
+    points = mf.Measure(mf.Circle(), np.array([0.3, 1.1, 2.0, 2.7, 4.4]))
+    kernel = heads if isinstance(of, str) else of
+    problem = mf.Problem(mf.Circle(), kernel, feed_forward=layer, drift=drift)
+    assert energy_told(problem) is None
+    velocity = felt_by(problem).of_points(points.points, None).velocity(points.points)
+    h = 1e-5
+    near = [mf.Measure(mf.Circle(), points.points + s * h * velocity) for s in (1.0, -1.0)]
+    high, low = (interaction_energy(problem, m.moments(60), m) for m in near)
+    rate = 2.0 * problem.beta * float((velocity**2).mean())
+    assert (high - low) / (2 * h) == pytest.approx(rate, rel=1e-7)
+
+
+def test_fields_without_potential_say_why() -> None:
+    """NaN, and one line: a skew drift, a layer that writes elsewhere, softmax beside anything."""
+    circle, kernel = mf.Circle(), mf.exponential(3.0)
+    lines = [
+        (mf.Problem(circle, kernel, mf.USA, drift=TURN), "drift matrix is not symmetric"),
+        (mf.Problem(circle, kernel, mf.USA, feed_forward=FLAT), "writes in another direction"),
+        (mf.Problem(circle, kernel, mf.SA, drift=mf.Drift([1.0, 0.0])), "Z divides attention"),
+    ]
+    point = mf.Measure(circle, np.zeros(1))
+    for problem, words in lines:
+        assert words in str(energy_told(problem))
+        assert np.isnan(interaction_energy(problem, point.moments(31), point))
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_integrals_of_activations(name: str) -> None:
+    """S' = sigma, also far out, where exponentials would overflow."""
+    of, y = ACTIVATIONS[name], np.array([-800.0, -30.0, -1.3, 0.4, 2.0, 40.0, 800.0])
+    h = 1e-4 * np.maximum(1.0, np.abs(y))
+    slope = (of.integral(y + h) - of.integral(y - h)) / (2 * h)
+    assert slope == pytest.approx(of.value(y), rel=1e-7, abs=1e-7)
