@@ -25,7 +25,7 @@ def dense(
     within = np.empty(n)
     rows = max(1, _PAIRS // max(n, 1))
     for i in range(0, n, rows):
-        near = _squares(points[i : i + rows], points) <= _square(space, radius)
+        near = _squares(space, points[i : i + rows], points) <= _square(space, radius)
         within[i : i + rows] = near.sum(axis=1) / n if mass is None else near @ mass
     return np.asarray(within >= threshold)
 
@@ -49,7 +49,8 @@ def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np
         while len(front) and len(left):
             near = np.zeros(len(left), dtype=bool)
             for i in range(0, len(front), rows):
-                near |= (_squares(points[front[i : i + rows]], points[left]) < largest).any(axis=0)
+                squares = _squares(space, points[front[i : i + rows]], points[left])
+                near |= (squares < largest).any(axis=0)
             front, left = left[near], left[~near]
             group[front] = count
         count += 1
@@ -60,7 +61,13 @@ def _square(space: Geometry, radius: float) -> float:
     return (2.0 * math.sin(0.5 * radius)) ** 2 if space.is_sphere else radius**2
 
 
-def _squares(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Squared lengths of differences, by products: rounding is far below any radius squared."""
+def _squares(space: Geometry, x: FloatArray, y: FloatArray) -> FloatArray:
+    """Squared lengths of differences."""
+    if not space.is_sphere:
+        from scipy.spatial.distance import cdist
+
+        # Tokens that are near each other may be far from 0: products would lose their distance.
+        return np.asarray(cdist(x, y, "sqeuclidean"))
+    # By products: rounding is far below any radius squared.
     lengths = [(each * each).sum(axis=1) for each in (x, y)]
     return np.asarray(lengths[0][:, None] + lengths[1] - 2.0 * (x @ y.T))

@@ -35,6 +35,9 @@ from meanfield.representations.step_limits import (
 )
 from meanfield.sampling import sample_tokens
 
+# Scores of tokens of R^d are products of two coordinates.
+_FARTHEST = 1e140
+
 
 @dataclass(frozen=True, eq=False)
 class ParticleRepresentation:
@@ -137,7 +140,12 @@ class ParticleRepresentation:
         return None
 
     def failure(self, time: float, state: State) -> str | None:
-        """Z is lost in rounding, for more tokens than sums over pairs can move."""
+        """Z is lost in rounding, for more tokens than sums over pairs can move; R^d is too small."""
+        if not self.problem.manifold.is_sphere and np.abs(state).max() > _FARTHEST:
+            return (
+                f"tokens are beyond {_FARTHEST:g}: their scores would leave the range of numbers. "
+                "End before: z = e^{-tV} x, which mf.limit_shape looks at, rests long since"
+            )
         lost = self.field.lost_share(self._points(state))
         if lost <= self.tolerance:
             return None
