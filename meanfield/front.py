@@ -119,9 +119,9 @@ def simulate(
     observables : sequence or mapping, optional
         Names of ours ("energy", "order_parameter", "clusters", "peaks", "resolution", "entropy",
         "free_energy"; of tokens also "mean_cosine", "similarity", "effective_rank",
-        "attention_entropy"), (name, function), `observable(...)`, or a mapping of names to
-        functions f(measure); energy and clusters are always there. Default: the first seven; of
-        tokens on other spheres and in R^d order parameter and mean cosine.
+        "attention_entropy", "renyi_centres"), (name, function), `observable(...)`, or a mapping of
+        names to functions f(measure); energy and clusters are always there. Default: the first
+        seven; of tokens on other spheres and in R^d order parameter and mean cosine.
     callback : callable (time, measure), optional
         Called at every saved time, the time in `unit`.
     progress : bool

@@ -38,9 +38,7 @@ KEEP_STATES = (
 )
 """What to do where the states of a run are missing."""
 
-NO_RATES = (
-    "no rates: closed forms need a sphere, attention alone, and heads that prefer no direction"
-)
+NO_RATES = "no rates: closed forms need a sphere, attention alone, and heads that turn nothing"
 """Said of growth rates where `Problem.is_isotropic` is false."""
 
 

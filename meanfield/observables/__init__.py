@@ -19,6 +19,7 @@ from meanfield.errors import SimulationError, known_names, one_line
 from meanfield.kinds import came
 from meanfield.measures import Density, Measure
 from meanfield.observables.attention import attention_entropy, attention_matrix
+from meanfield.observables.centres import renyi_centres
 from meanfield.observables.clusters import clusters
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
 from meanfield.observables.head_energies import energy_told
@@ -56,6 +57,7 @@ __all__ = [
     "observable",
     "observe",
     "peaks",
+    "renyi_centres",
     "resolution",
     "similarity",
     "usual_observables",

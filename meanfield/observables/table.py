@@ -6,6 +6,7 @@ from meanfield.arrays import ModalArray
 from meanfield.manifolds import Geometry
 from meanfield.measures import Density, Measure
 from meanfield.observables.attention import attention_entropy
+from meanfield.observables.centres import renyi_centres, usual_separation
 from meanfield.observables.clusters import clusters
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
 from meanfield.observables.observable import Axis, Observable, Values
@@ -22,6 +23,11 @@ def _clusters(problem: Problem, measure: Density | Measure, moments: ModalArray)
         "clusters/mass": found.mass,
         "clusters/centre": found.centre,
     }
+
+
+def _centres(problem: Problem, measure: Density | Measure, moments: ModalArray) -> Values:
+    greedy, strong = renyi_centres(measure, usual_separation(problem.beta))
+    return {"renyi_centres/greedy": greedy, "renyi_centres/strong": strong}
 
 
 OBSERVABLES: dict[str, Observable] = {
@@ -84,6 +90,7 @@ OBSERVABLES: dict[str, Observable] = {
             lambda problem, measure, _: {"attention_entropy": attention_entropy(problem, measure)},
             Axis("head"),
         ),
+        Observable("renyi_centres", "tokens that come first in their neighbourhood", _centres),
     ]
 }
 """Observables that a run file names."""
