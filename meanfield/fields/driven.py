@@ -136,15 +136,19 @@ class DrivenInteraction:
 
     def field(self, moments: ModalArray) -> DrivenField:
         """Field of a measure with these moments."""
-        return DrivenField(self.own.field(moments), self.fixed)
+        return self.beside(self.own.field(moments))
+
+    def beside(self, own: MeanField | HeadsField) -> DrivenField:
+        """Field of a measure, and the fixed ones."""
+        return DrivenField(own, self.fixed)
 
     def of_density(self, density: ModalArray) -> DrivenField:
         """Field of a density."""
-        return DrivenField(self.own.of_density(density), self.fixed)
+        return self.beside(self.own.of_density(density))
 
     def of_points(self, points: FloatArray, weights: FloatArray | None) -> DrivenField:
         """Field of weighted points; weights None means equal."""
-        return DrivenField(self.own.of_points(points, weights), self.fixed)
+        return self.beside(self.own.of_points(points, weights))
 
     def transport(self, max_degree: int) -> Transport:
         """Transport of densities of a degree: -div(f v[f]) - div(f P_x u).

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields.driven import DrivenInteraction
 from meanfield.fields.felt import Attended, Felt, Field, attention_of, felt_by
-from meanfield.fields.heads import HeadsInteraction
+from meanfield.fields.heads import HeadsField, HeadsInteraction
 from meanfield.measures import Density, Measure
 from meanfield.pictures.circle import quantiles
 from meanfield.pictures.projections import directions
@@ -133,10 +134,15 @@ def _field_over_time(run: Run, felt: Felt, count: int) -> Callable[[float], Fiel
     own = attention_of(felt)
     if is_doubly_stochastic(own):
         each = CubicSpline(times, [_balanced(own, measure) for measure in run.measures[:count]])
-        return lambda time: felt.field(list(each(time)))
+        whole = felt.beside if isinstance(felt, DrivenInteraction) else _alone
+        return lambda time: whole(own.field(list(each(time))))
     packed = [space.resize(moments, felt.degree) for moments in run.packed_moments()[:count]]
     moments = CubicSpline(times, np.array(packed))
     return lambda time: felt.field(moments(time))
+
+
+def _alone(field: HeadsField) -> HeadsField:
+    return field
 
 
 def _balanced(felt: HeadsInteraction, measure: Density | Measure | None) -> ModalArray:

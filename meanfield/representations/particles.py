@@ -140,7 +140,7 @@ class ParticleRepresentation:
         return None
 
     def failure(self, time: float, state: State) -> str | None:
-        """Z is lost in rounding, for more tokens than sums over pairs can move; R^d is too small."""
+        """Z is lost, for more tokens than sums over pairs can move; or R^d is too small."""
         if not self.problem.manifold.is_sphere and np.abs(state).max() > _FARTHEST:
             return (
                 f"tokens are beyond {_FARTHEST:g}: their scores would leave the range of numbers. "
