@@ -94,7 +94,6 @@ if TYPE_CHECKING:
     from meanfield.theory.linear_operator import LinearOperator, linear_operator
     from meanfield.theory.next_merge import next_merge_estimate
     from meanfield.theory.normalization_schemes import (
-        equiangular_layer_steps,
         equiangular_layers,
         linear_phase_clock,
     )
@@ -149,7 +148,6 @@ __all__ = [
     "ensemble",
     "equiangular_beta",
     "equiangular_cosine",
-    "equiangular_layer_steps",
     "equiangular_layers",
     "equiangular_time",
     "exponential",
@@ -228,7 +226,7 @@ _MODULES = {
     "theory.kuramoto": "critical_widths incoherence_growth_rates synchronised_order",
     "theory.linear_operator": "LinearOperator linear_operator",
     "theory.next_merge": "next_merge_estimate",
-    "theory.normalization_schemes": "equiangular_layer_steps equiangular_layers linear_phase_clock",
+    "theory.normalization_schemes": "equiangular_layers linear_phase_clock",
     "theory.onset": "tricritical_beta",
     "theory.random_tokens": "hemisphere_probability",
     "theory.stability": "critical_diffusivity dominant_degree growth_rate_max growth_rates "

@@ -47,7 +47,7 @@ def causal_pair_cosine(
     ----------
     problem : Problem
         In any dimension, with an exponential or the linear kernel, a positive strength and without
-        diffusion; its initial measure is not used.
+        diffusion; it says no mask, and its initial measure is not used.
     times : float or ndarray
         Scaled times, not negative.
     start : float
@@ -204,8 +204,8 @@ def causal_poisson(
     Parameters
     ----------
     problem : Problem
-        On the circle, with the linear kernel or heads whose scores are 0, without diffusion; its
-        initial measure is not used.
+        On the circle, with the linear kernel or heads whose scores are 0, without diffusion; that
+        it is causal, and its initial measure, are not asked.
     profile : callable
         zeta(0, s) for an array of positions, |zeta| <= 1; smooth on [0, 1].
     times : ndarray, shape (saves,)
@@ -345,8 +345,14 @@ def _linear_values(problem: Problem) -> tuple[complex, complex]:
     heads = problem.heads
     if heads is None or any(np.any(head.score) for head in heads):
         raise ValueError("this is known for mf.linear(), and for heads whose scores are 0.")
+    if problem.terms or problem.layers is not None:
+        raise ValueError(
+            "this is the flow of attention alone: give no feed_forward, drift or layers."
+        )
     if problem.attention is None:
         check_no_diffusion(problem)
+    elif problem.attention.diffusivity:
+        raise ValueError("Poisson laws do not stay what they are with diffusivity > 0.")
     (p, q), (r, s) = np.sum([head.value for head in heads], axis=0)
     return complex(p + s, r - q) / 2, complex(p - s, r + q) / 2
 

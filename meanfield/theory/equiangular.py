@@ -438,7 +438,12 @@ def path_of(problem: Problem, tokens: int, start: float) -> AngularPath:
     """Path of n tokens of a problem that begin at a cosine, if there are such tokens."""
     at_least(2, tokens=tokens)
     check_no_diffusion(problem)
-    zonal = problem.zonal
+    zonal, layers = problem.zonal, problem.layers
+    if layers is not None and (layers.step, layers.placement) != (0.0, "post"):
+        raise ValueError(
+            "this is the flow with normalisation after each layer; mf.equiangular_layers knows "
+            "the problem's layers."
+        )
     if zonal.kernel.log_slope is None:
         raise ValueError("equiangular tokens need mf.exponential(beta) or mf.linear().")
     if zonal.strength < 0:

@@ -1,18 +1,8 @@
 """Where layers normalise: the same directions by other clocks.
 
-A layer adds a step h of attention A to tokens x = r theta, of which it knows the directions theta,
+`meanfield.layers` says what a layer does, and the flow that it tends to as its step h goes to 0,
 
-    post           theta <- N(theta + h A)                     N(u) = u / |u|
-    pre            x <- x + h A(N x)
-    peri           x <- x + h N(A(N x))                        (also called sandwich)
-    mix            post until a time, then pre
-    ngpt           theta <- N(theta + h alpha (N(A) - theta))
-    depth_scaled   post with h / sqrt(1 + t)
-
-and as h -> 0, t = h times layers (Karagodin, Ge, Polyanskiy, Rigollet, arXiv:2510.22026)
-
-    theta' = P_theta A / s,    s = 1 | r | r |A| | 1, then r | |A| / alpha | sqrt(1 + t)
-    r'     =                       0 | <theta, A> | <theta, A> / |A| | 0, then <theta, A> | 0 | 0.
+    theta' = P_theta A / s,    r' = 0, <theta, A> or <theta, A> / |A|.
 
 n tokens at equal angles with the cosine gamma have A_i = (w_1 - w) theta_i + w sum_j theta_j with
 the weight w_1 of a token for itself and w for each other one, and with q = 1 + (n - 1) gamma
@@ -32,19 +22,19 @@ over it, which panels of `AngularPath` keep to rounding.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import at_least, checked
+from meanfield.checks import checked
+from meanfield.layers import WITH_RADIUS, Layers
 from meanfield.manifolds.legendre import gauss_legendre
 from meanfield.problem import Problem
 from meanfield.theory.equiangular import AngularPath, angular_path, path_of
 
-Placement = Literal["post", "pre", "peri", "sandwich", "mix", "ngpt", "depth_scaled"]
-
+# Placements that take the direction of attention alone.
+_UNIT = ("peri", "sandwich", "ngpt")
 _ORDER = 16
 # e^{2 |beta|} must be a number, with some room.
 _LARGEST_BETA = 340.0
@@ -79,193 +69,145 @@ class EquiangularLayers:
 
 @checked
 def equiangular_layers(
-    problem: Problem,
-    tokens: int,
-    times: FloatArray,
-    placement: Placement = "post",
-    *,
-    start: float = 0.0,
-    radius: float = 1.0,
-    mix_time: float = 1.0,
-    ngpt_rate: float = 1.0,
+    problem: Problem, tokens: int, times: FloatArray | None = None, start: float = 0.0
 ) -> EquiangularLayers:
-    """Tokens at equal angles under layers of vanishing step, wherever these normalise.
+    """Tokens at equal angles under layers, or the flow that these tend to, wherever they normalise.
 
-    gamma' = 2 w (1 - gamma) (1 + (n - 1) gamma) / s, with the speed factor s of the placement.
-    Late, softmax tokens are apart by
+    With `Layers(step=0.0, ...)`, or without layers, the flow of the placement,
+
+        gamma' = 2 w (1 - gamma) (1 + (n - 1) gamma) / s.
+
+    With a step h a layer makes tokens y_i = p theta_i + b sum_j theta_j, hence with
+    q = 1 + (n - 1) gamma
+
+        1 - gamma_next = p^2 (1 - gamma) / |y|^2,    |y|^2 = p^2 + 2 p b q + b^2 n q,
+
+        post    p = 1 + h (w_1 - w),                    b = h w
+        pre     p = r + h (w_1 - w),                    b = h w,             r_next = |y|
+        peri    p = r + h (w_1 - w) / |A|,              b = h w / |A|,       r_next = |y|
+        ngpt    p = 1 + h alpha ((w_1 - w) / |A| - 1),  b = h alpha w / |A|,
+
+    and a layer of "mix" is post if the middle of its step is before tau. As h -> 0 the error is of
+    first order. Late, softmax tokens of the flow are apart by
 
         1 - gamma ~ C e^{-2 t} | C_r r_0^2 / r^2, r = t + const | e^{-2 alpha t} | e^{-4 sqrt(1+t)}
                     post         pre, peri                        ngpt             depth_scaled
 
-    with ln C of `log_late_gap` and C_r = C (1 + (n - 1) start) / n.
+    with ln C of `log_late_gap` and C_r = C (1 + (n - 1) start) / n; layers with a step shrink that
+    by `terminal_contraction`.
 
     Parameters
     ----------
     problem : Problem
         On a sphere of R^d with d >= n, with an exponential or the linear kernel, |beta| <= 340, a
-        positive strength and without diffusion; its initial measure is not used.
+        positive strength and without diffusion, and with its layers; its initial measure is not
+        used.
     tokens : int
         Their number n, at least 2.
-    times : ndarray, shape (saves,)
-        Scaled times, from 0 to 1e300.
-    placement : str
-        "post", "pre", "peri" (the same as "sandwich"), "mix", "ngpt" or "depth_scaled".
+    times : ndarray, shape (saves,), or None
+        Scaled times from 0 to 1e300 for a flow; None for layers with a step, whose number is
+        `layers.count`.
     start : float
         Cosine at time 0, between -1 / (n - 1) and 1.
-    radius : float
-        Length r_0 at time 0, positive. It matters where layers do not normalise.
-    mix_time : float
-        Of "mix": when post ends and pre begins.
-    ngpt_rate : float
-        Of "ngpt": alpha, positive.
 
     Returns
     -------
     EquiangularLayers
-        What was gained, gap and radius have relative errors of rounding, or of what an error of a
-        few eps of the times and of beta causes.
+        At the times, or before the first layer and after each. What was gained, gap and radius have
+        relative errors of rounding, or of what an error of a few eps of the times and of beta
+        causes.
 
     Raises
     ------
     ValueError
-        If there are no such tokens, a number is out of range, or the problem has another kernel,
-        repels or has diffusion.
+        If there are no such tokens, a number is out of range, the problem has another kernel,
+        repels or has diffusion, or times are given for layers with a step and not for a flow.
 
     References
     ----------
     Karagodin, Ge, Polyanskiy, Rigollet, Normalization in attention dynamics, arXiv:2510.22026.
-    Rigollet, The mean-field dynamics of transformers, arXiv:2512.01868.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA)
+    >>> sphere, kernel = mf.Sphere(8), mf.exponential(beta=2.0)
     >>> for placement in ("post", "pre", "peri"):
-    ...     run = mf.equiangular_layers(problem, 8, [1.0, 5.0], placement)
+    ...     layers = mf.Layers(step=0.0, placement=placement)
+    ...     problem = mf.Problem(sphere, kernel, mf.SA, layers=layers)
+    ...     run = mf.equiangular_layers(problem, 8, [1.0, 5.0])
     ...     print(placement, run.cosine.round(6), run.radius.round(6))
     post [0.230696 0.998646] [1. 1.]
     pre [0.16881  0.803124] [1.516892 4.226794]
     peri [0.308872 0.878873] [1.88623  5.459056]
+    >>> layers = mf.Layers(step=0.5, count=4)
+    >>> problem = mf.Problem(sphere, kernel, mf.SA, layers=layers)
+    >>> mf.equiangular_layers(problem, 8).cosine.round(6)
+    array([0.      , 0.059567, 0.142988, 0.256812, 0.403301])
     """
-    path, softmax = _paths(problem, tokens, start, radius, mix_time, ngpt_rate)
-    if times.ndim != 1 or not np.all((times >= 0.0) & (times <= _LATEST)):
+    layers = _layers(problem)
+    path, softmax = _paths(problem, tokens, start)
+    if layers.step > 0.0:
+        if times is not None:
+            raise ValueError("layers with a step have times of their own: give count, no times.")
+        if layers.count is None:
+            raise ValueError("the number of layers is missing: give Layers(count=...).")
+        return _steps(problem, path, layers, layers.count, start)
+    if times is None or times.ndim != 1 or not np.all((times >= 0.0) & (times <= _LATEST)):
         raise ValueError(f"times must be a list of numbers from 0 to {_LATEST:g}.")
-    strength = problem.zonal.strength
-    lengths = np.full(len(times), radius)
+    placement, strength = layers.placement, problem.zonal.strength
+    lengths = np.full(len(times), layers.radius)
     if placement in ("post", "mix", "depth_scaled"):
         # 2 sqrt(1 + t) - 2 is the integral of 1 / sqrt(1 + t).
         clock = 2.0 * times / (1.0 + np.sqrt(1.0 + times)) if placement == "depth_scaled" else times
         distance = path.distance_at(clock * strength)
     if placement == "mix":
-        (origin,) = path.distance_at(np.array([mix_time * strength]))
-        later = times > mix_time
-        scheme = _scheme("pre", path, softmax, float(origin), radius, strength)
-        distance[later] = scheme.distance_at(times[later] - mix_time)
+        (origin,) = path.distance_at(np.array([layers.tau * strength]))
+        later = times > layers.tau
+        scheme = _scheme("pre", path, softmax, float(origin), layers.radius, strength)
+        distance[later] = scheme.distance_at(times[later] - layers.tau)
         lengths[later] = scheme.radius_at(distance[later])
     elif placement in ("pre", "peri", "sandwich", "ngpt"):
-        pace = ngpt_rate if placement == "ngpt" else strength
-        scheme = _scheme(placement, path, softmax, 0.0, radius, pace)
+        pace = layers.alpha if placement == "ngpt" else strength
+        scheme = _scheme(placement, path, softmax, 0.0, layers.radius, pace)
         distance = scheme.distance_at(times)
-        if placement != "ngpt":
+        if layers.has_radius:
             lengths = scheme.radius_at(distance)
     gap, rise = path.remains(distance), path.rise(distance)
     return EquiangularLayers(times, np.where(rise < gap, start + rise, 1.0 - gap), gap, lengths)
 
 
-@checked
-def equiangular_layer_steps(
-    problem: Problem,
-    tokens: int,
-    layers: int,
-    step: float,
-    placement: Placement = "post",
-    *,
-    start: float = 0.0,
-    radius: float = 1.0,
-    mix_time: float = 1.0,
-    ngpt_rate: float = 1.0,
+def _steps(
+    problem: Problem, path: AngularPath, layers: Layers, count: int, start: float
 ) -> EquiangularLayers:
-    """Tokens at equal angles under layers with a step, wherever these normalise.
-
-    A layer makes tokens y_i = p theta_i + b sum_j theta_j. With q = 1 + (n - 1) gamma
-
-        1 - gamma_next = p^2 (1 - gamma) / |y|^2,    |y|^2 = p^2 + 2 p b q + b^2 n q,
-
-    and, with the weights w_1 of a token for itself and w for another one,
-
-        post    p = 1 + h (w_1 - w),                    b = h w
-        pre     p = r + h (w_1 - w),                    b = h w,             r_next = |y|
-        peri    p = r + h (w_1 - w) / |A|,              b = h w / |A|,       r_next = |y|
-        ngpt    p = 1 + h alpha ((w_1 - w) / |A| - 1),  b = h alpha w / |A|.
-
-    A layer of "mix" is post if the middle of its step is before `mix_time`. As h -> 0 this is
-    `equiangular_layers`, with an error of first order; late gaps shrink by `terminal_contraction`.
-
-    Parameters
-    ----------
-    problem, tokens, placement, start, radius, mix_time, ngpt_rate
-        As for `equiangular_layers`.
-    layers : int
-        Their number, at least 0.
-    step : float
-        h, positive.
-
-    Returns
-    -------
-    EquiangularLayers
-        Before the first layer and after each, shape (layers + 1,).
-
-    Raises
-    ------
-    ValueError
-        As `equiangular_layers`, and if layers < 0 or step <= 0.
-
-    References
-    ----------
-    Karagodin, Ge, Polyanskiy, Rigollet, Normalization in attention dynamics, arXiv:2510.22026.
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA)
-    >>> for step in (1.0, 0.5):
-    ...     run = mf.equiangular_layer_steps(problem, 8, round(2 / step), step)
-    ...     print(f"{run.cosine[-1]:.12f}")
-    0.272631643220
-    0.403301068225
-    """
-    path, _ = _paths(problem, tokens, start, radius, mix_time, ngpt_rate)
-    at_least(0, layers=layers)
-    if step <= 0.0:
-        raise ValueError(f"step must be positive, got {step:g}.")
-    strength, normalized = problem.zonal.strength, problem.zonal.normalized
-    times = step * np.arange(layers + 1.0)
-    gaps, lengths = np.full(layers + 1, path.gap), np.full(layers + 1, radius)
+    """Layer after layer."""
+    n, strength = path.tokens, problem.zonal.strength
+    times = layers.step * np.arange(count + 1.0)
+    gaps, lengths = np.full(count + 1, path.gap), np.full(count + 1, layers.radius)
     # The cosine keeps its digits as start plus what was gained.
-    rises = np.zeros(layers + 1)
-    gap, rise, r = path.gap, 0.0, radius
-    for layer in range(layers):
-        excess, other = (strength * part for part in _weights(path.beta, tokens, normalized, gap))
-        q = tokens - (tokens - 1) * gap
-        h, own, kept = step, 1.0, placement
+    rises = np.zeros(count + 1)
+    gap, rise, r = path.gap, 0.0, layers.radius
+    for layer in range(count):
+        excess, other = (strength * part for part in _weights(path.beta, n, path.normalized, gap))
+        q = n - (n - 1) * gap
+        h, own, placement = layers.step, 1.0, layers.placement
         if placement == "mix":
-            kept = "post" if times[layer] + 0.5 * step < mix_time else "pre"
+            placement = "post" if times[layer] + 0.5 * h < layers.tau else "pre"
         if placement == "depth_scaled":
-            h = step / math.sqrt(1.0 + times[layer])
-        if kept in ("peri", "sandwich", "ngpt"):
-            size = _size(tokens, excess, other, q)
+            h /= math.sqrt(1.0 + times[layer])
+        if placement in _UNIT:
+            size = _size(n, excess, other, q)
             excess, other = excess / size, other / size
-        if kept == "ngpt":
-            h = step * ngpt_rate
+        if placement == "ngpt":
+            h *= layers.alpha
             own = 1.0 - h
-        elif kept in ("pre", "peri", "sandwich"):
+        elif placement in WITH_RADIUS:
             own = r
         p, b = own + h * excess, h * other
-        square = p * p + 2.0 * p * b * q + b * b * tokens * q
+        square = p * p + 2.0 * p * b * q + b * b * n * q
         # gamma_next - gamma = (1 - gamma) (|y|^2 - p^2) / |y|^2.
-        rise += gap * (2.0 * p + b * tokens) * b * q / square
+        rise += gap * (2.0 * p + b * n) * b * q / square
         gap *= p * p / square
-        if kept in ("pre", "peri", "sandwich"):
+        if placement in WITH_RADIUS:
             r = math.sqrt(square)
         gaps[layer + 1], rises[layer + 1], lengths[layer + 1] = gap, rise, r
     cosine = np.where(rises < gaps, start + rises, 1.0 - gaps)
@@ -273,14 +215,7 @@ def equiangular_layer_steps(
 
 
 @checked
-def terminal_contraction(
-    problem: Problem,
-    step: float,
-    placement: Placement = "post",
-    *,
-    radius: float = 1.0,
-    ngpt_rate: float = 1.0,
-) -> float:
+def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1.0) -> float:
     """Factor by which one late layer shrinks the gap 1 - gamma of tokens that are nearly one.
 
     1 / (1 + h)^2 (post), (r / (r + h))^2 (pre, peri) and (1 - h alpha)^2 (ngpt), where h is the
@@ -288,10 +223,10 @@ def terminal_contraction(
 
     Parameters
     ----------
-    problem, placement, ngpt_rate
-        As for `equiangular_layers`; "mix" ends as pre does.
-    step : float
-        Of that layer, of "depth_scaled" step / sqrt(1 + t).
+    problem : Problem
+        As for `equiangular_layers`, in any dimension, with its layers; "mix" ends as pre does.
+    depth : float
+        Of that layer, t, which "depth_scaled" asks for.
     radius : float
         Before that layer.
 
@@ -303,33 +238,28 @@ def terminal_contraction(
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA)
-    >>> round(terminal_contraction(problem, 0.5), 12)  # 4 / 9
+    >>> layers = mf.Layers(step=0.5)
+    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA, layers=layers)
+    >>> round(terminal_contraction(problem), 12)  # 4 / 9
     0.444444444444
     """
-    zonal = problem.zonal
-    size = zonal.strength
+    layers, zonal = _layers(problem), problem.zonal
+    size, step = zonal.strength, layers.step
     if not zonal.normalized:
         size *= float(zonal.kernel.attention(np.ones(1))[0])
-    if placement == "ngpt":
-        return float((1.0 - step * ngpt_rate) ** 2)
-    if placement in ("peri", "sandwich"):
+    if layers.placement == "ngpt":
+        return float((1.0 - step * layers.alpha) ** 2)
+    if layers.placement in _UNIT:
         size = math.copysign(1.0, size)
-    before = 1.0 if placement in ("post", "depth_scaled") else radius
+    if layers.placement == "depth_scaled":
+        step /= math.sqrt(1.0 + depth)
+    before = radius if layers.has_radius else 1.0
     return float((before / (before + step * size)) ** 2)
 
 
 @checked
-def initial_cosine_speed(
-    problem: Problem,
-    tokens: int,
-    placement: Placement = "post",
-    *,
-    start: float = 0.0,
-    radius: float = 1.0,
-    ngpt_rate: float = 1.0,
-) -> float:
-    """Speed gamma' at time 0 of tokens at equal angles, wherever layers normalise.
+def initial_cosine_speed(problem: Problem, tokens: int, start: float = 0.0) -> float:
+    """Speed gamma' at time 0 of tokens at equal angles, wherever layers normalise, as h -> 0.
 
     From orthogonal tokens under SA, in the papers' notation, 2 / (e^beta + n - 1) for post and
     depth_scaled, that divided by r_0 for pre, and with N = sqrt(e^{2 beta} + n - 1) it is
@@ -337,39 +267,42 @@ def initial_cosine_speed(
 
     Parameters
     ----------
-    problem, tokens, placement, start, radius, ngpt_rate
-        As for `equiangular_layers`; "mix" begins as post does.
+    problem, tokens, start
+        As for `equiangular_layers`, whatever the step; "mix" begins as post does.
 
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA)
-    >>> print(f"{initial_cosine_speed(problem, 8, 'peri'):.13f}")
+    >>> layers = mf.Layers(placement="peri")
+    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.SA, layers=layers)
+    >>> print(f"{initial_cosine_speed(problem, 8):.13f}")
     0.2548274222271
     """
-    path, _ = _paths(problem, tokens, start, radius, 0.0, ngpt_rate)
-    excess, other = _weights(path.beta, tokens, problem.zonal.normalized, path.gap)
+    layers = _layers(problem)
+    path, _ = _paths(problem, tokens, start)
+    excess, other = _weights(path.beta, tokens, path.normalized, path.gap)
     q = tokens * path.share
     speed = 2.0 * other * path.gap * q
-    if placement in ("peri", "sandwich", "ngpt"):
+    if layers.placement in _UNIT:
         speed /= _size(tokens, excess, other, q)
     else:
         speed *= problem.zonal.strength
-    if placement == "ngpt":
-        return float(speed * ngpt_rate)
-    return float(speed / radius) if placement in ("pre", "peri", "sandwich") else float(speed)
+    if layers.placement == "ngpt":
+        return float(speed * layers.alpha)
+    moves = layers.has_radius and layers.placement != "mix"
+    return float(speed / layers.radius) if moves else float(speed)
 
 
 @checked
 def late_gap_constant(problem: Problem, tokens: int, start: float = 0.0) -> float:
-    """Ln of the limit of (1 - gamma) r^2 / r_0^2 of pre and peri.
+    """Ln of the limit of (1 - gamma) r^2 / r_0^2 of pre and peri, as h -> 0.
 
     ln C - ln n + ln(1 + (n - 1) start) with ln C of softmax in `log_late_gap`.
 
     Parameters
     ----------
     problem, tokens, start
-        As for `equiangular_layers`; SA and USA have one curve r(gamma).
+        As for `equiangular_layers`; pre and peri, SA and USA have one curve r(gamma).
 
     Examples
     --------
@@ -378,7 +311,7 @@ def late_gap_constant(problem: Problem, tokens: int, start: float = 0.0) -> floa
     >>> print(f"{math.exp(late_gap_constant(problem, 8)):.10f}")
     3.7349534264
     """
-    path, softmax = _paths(problem, tokens, start, 1.0, 0.0, 1.0)
+    path, softmax = _paths(problem, tokens, start)
     # Behind the last panel, and where e^{-delta} is no number beside 1.
     end = softmax.edges[-1] + 45.0 - math.log(path.share)
     ahead = 2.0 * float(softmax.time_at(np.array(end))) - end
@@ -388,9 +321,9 @@ def late_gap_constant(problem: Problem, tokens: int, start: float = 0.0) -> floa
 
 @checked
 def radius_at_cosine(
-    problem: Problem, tokens: int, cosines: FloatArray, start: float = 0.0, radius: float = 1.0
+    problem: Problem, tokens: int, cosines: FloatArray, start: float = 0.0
 ) -> FloatArray:
-    """Radius of tokens at equal angles when their cosine is gamma, for pre and for peri.
+    """Radius r / r_0 of tokens at equal angles when their cosine is gamma, for pre and for peri.
 
         r = r_0 e^T sqrt((1 + (n - 1) start) / (1 + (n - 1) gamma)),    T = T(gamma) under SA.
 
@@ -403,8 +336,8 @@ def radius_at_cosine(
 
     Parameters
     ----------
-    problem, tokens, start, radius
-        As for `equiangular_layers`.
+    problem, tokens, start
+        As for `equiangular_layers`; as h -> 0, pre and peri, SA and USA have one curve.
     cosines : ndarray
         From start to 1.
 
@@ -420,24 +353,16 @@ def radius_at_cosine(
     >>> radius_at_cosine(problem, 8, [0.0, 0.5, 0.999]).round(6)
     array([ 1.      ,  2.445596, 61.106619])
     """
-    path, softmax = _paths(problem, tokens, start, radius, 0.0, 1.0)
+    path, softmax = _paths(problem, tokens, start)
     if not np.all((cosines >= start) & (cosines <= 1.0)):
         raise ValueError(f"cosines must lie between start = {start:g} and 1.")
     distance = path.distance(1.0 - cosines, cosines - start)
-    scheme = _Scheme("pre", path, softmax, 0.0, radius, 1.0, np.zeros(1), np.zeros(1))
+    scheme = _Scheme("pre", path, softmax, 0.0, 1.0, 1.0, np.zeros(1), np.zeros(1))
     return scheme.radius_at(distance)
 
 
 @checked
-def linear_phase_clock(
-    problem: Problem,
-    times: FloatArray,
-    placement: Placement = "post",
-    *,
-    radius: float = 1.0,
-    mix_time: float = 1.0,
-    ngpt_rate: float = 1.0,
-) -> FloatArray:
+def linear_phase_clock(problem: Problem, times: FloatArray) -> FloatArray:
     """Time tau(t) of post at which uniform has been perturbed as much as at time t of a placement.
 
     Moments of degree l near the uniform law are e^{lambda_l tau} times what they were,
@@ -452,11 +377,10 @@ def linear_phase_clock(
     Parameters
     ----------
     problem : Problem
-        With a kernel, without diffusion; in any dimension.
+        With a kernel, without diffusion, in any dimension, with its layers, whose step is taken
+        for 0.
     times : ndarray
         Scaled times, not negative.
-    placement, radius, mix_time, ngpt_rate
-        As for `equiangular_layers`.
 
     Returns
     -------
@@ -465,8 +389,8 @@ def linear_phase_clock(
     Raises
     ------
     ValueError
-        If a number is out of range, the problem has diffusion, R < 0 and tokens have come to the
-        centre by then, or R = 0 where layers divide by it.
+        If times are negative, the problem has diffusion, R < 0 and tokens have come to the centre
+        by then, or R = 0 where layers divide by it.
 
     References
     ----------
@@ -476,57 +400,51 @@ def linear_phase_clock(
     Examples
     --------
     >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA)
-    >>> rate = mf.growth_rates(problem, 3)[3]
     >>> for placement in ("post", "pre", "peri"):
-    ...     tau = mf.linear_phase_clock(problem, [6.0], placement, radius=1.5)
-    ...     print(placement, np.exp(rate * tau).round(4))
+    ...     layers = mf.Layers(step=0.0, placement=placement, radius=1.5)
+    ...     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, layers=layers)
+    ...     tau = mf.linear_phase_clock(problem, [6.0])
+    ...     print(placement, np.exp(mf.growth_rates(problem, 3)[3] * tau).round(4))
     post [60.1036]
     pre [3.1954]
     peri [3.4207]
     """
-    _check_numbers(radius, mix_time, ngpt_rate)
-    zonal = problem.zonal
+    layers, zonal = _layers(problem), problem.zonal
     if zonal.diffusivity > 0.0:
         raise ValueError("clocks are for problems without diffusion: it has a clock of its own.")
     if not np.all(times >= 0.0):
         raise ValueError("times must not be negative.")
-    if placement == "post":
+    if layers.placement == "post":
         return times
-    if placement == "depth_scaled":
+    if layers.placement == "depth_scaled":
         return np.asarray(2.0 * times / (1.0 + np.sqrt(1.0 + times)))
     means = zonal.kernel.attention_multipliers(zonal.dimension, 1)
     outward = zonal.strength * float(means[1] / (means[0] if zonal.normalized else 1.0))
-    if placement != "pre" and placement != "mix" and outward == 0.0:
-        raise ValueError(f'"{placement}" divides by the attention of uniform, which is 0 here.')
-    if placement == "ngpt":
-        return np.asarray(ngpt_rate * times / abs(outward))
-    begun = np.maximum(times - mix_time, 0.0) if placement == "mix" else times
-    speed = math.copysign(1.0, outward) if placement in ("peri", "sandwich") else outward
-    gained = speed * begun / radius
-    if not np.all(gained > -1.0):
+    if layers.placement in _UNIT and outward == 0.0:
         raise ValueError(
-            f"tokens of a uniform law are at the centre at time {-radius / speed:g}: their "
-            "attention points inwards."
+            f'"{layers.placement}" divides by the attention of uniform, which is 0 here.'
         )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        tau = np.where(outward == 0.0, begun / radius, np.log1p(gained) / outward)
-    return np.asarray(np.minimum(times, mix_time) + tau if placement == "mix" else tau)
+    if layers.placement == "ngpt":
+        return np.asarray(layers.alpha * times / abs(outward))
+    before = np.minimum(times, layers.tau) if layers.placement == "mix" else np.zeros_like(times)
+    lengths = (times - before) / layers.radius
+    speed = math.copysign(1.0, outward) if layers.placement in _UNIT else outward
+    if not np.all(speed * lengths > -1.0):
+        raise ValueError(
+            f"tokens of a uniform law are at the centre after a time {-layers.radius / speed:g}: "
+            "their attention points inwards."
+        )
+    return np.asarray(before + (np.log1p(speed * lengths) / outward if outward else lengths))
 
 
-def _check_numbers(radius: float, mix_time: float, ngpt_rate: float) -> None:
-    at_least(0.0, mix_time=mix_time)
-    for name, value in (("radius", radius), ("ngpt_rate", ngpt_rate)):
-        if value <= 0.0:
-            raise ValueError(f"{name} must be positive, got {value:g}.")
+def _layers(problem: Problem) -> Layers:
+    """Layers of a problem; without any, the flow is that of post."""
+    return problem.layers or Layers(step=0.0)
 
 
-def _paths(
-    problem: Problem, tokens: int, start: float, radius: float, mix_time: float, ngpt_rate: float
-) -> tuple[AngularPath, AngularPath]:
+def _paths(problem: Problem, tokens: int, start: float) -> tuple[AngularPath, AngularPath]:
     """Path of the tokens with the problem's own flow, and under softmax."""
-    _check_numbers(radius, mix_time, ngpt_rate)
-    path = path_of(problem, tokens, start)
+    path = path_of(replace(problem, layers=None), tokens, start)
     if abs(path.beta) > _LARGEST_BETA:
         raise ValueError(
             f"beta must be at most {_LARGEST_BETA:g} in modulus, got {path.beta:g}: no time that "

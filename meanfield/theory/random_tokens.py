@@ -69,7 +69,7 @@ def hemisphere_probability(manifold: Geometry, tokens: int) -> float:
     from scipy.special import betainc
 
     at_least(1, tokens=tokens)
-    d = manifold.dimension + 1
+    d = _ambient(manifold)
     return float(betainc(tokens - d, d, 0.5)) if tokens > d else 1.0
 
 
@@ -92,7 +92,7 @@ def log_hemisphere_probability(manifold: Geometry, tokens: int) -> float:
         return math.log(probability)
     # binom(n - 1, d - 1) (1 + (d - 1)/(n - d + 1) (1 + (d - 2)/(n - d + 2) (1 + ...))); here
     # d < n / 2, so that the terms fall.
-    d, n = manifold.dimension + 1, tokens
+    d, n = _ambient(manifold), tokens
     total, term = 0.0, 1.0
     for k in range(d - 1, -1, -1):
         total += term
@@ -127,7 +127,7 @@ def cap_mass(manifold: Geometry, angle: float) -> float:
         raise ValueError(f"angle must lie between 0 and pi, got {angle:g}.")
     if angle > 0.5 * math.pi:
         return 1.0 - cap_mass(manifold, math.pi - angle)
-    return 0.5 * float(betainc(0.5 * manifold.dimension, 0.5, math.sin(angle) ** 2))
+    return 0.5 * float(betainc(0.5 * (_ambient(manifold) - 1), 0.5, math.sin(angle) ** 2))
 
 
 @checked
@@ -212,7 +212,7 @@ def log_pair_tail(manifold: Geometry, cosine: float) -> float:
         raise ValueError(f"cosine must lie between 0 and 1, got {cosine:g}.")
     if cosine == 1.0:
         return -math.inf
-    a, inside = 0.5 * manifold.dimension, (1.0 - cosine) * (1.0 + cosine)
+    a, inside = 0.5 * (_ambient(manifold) - 1), (1.0 - cosine) * (1.0 + cosine)
     if a * cosine**2 < _FAR:
         return math.log(float(betainc(a, 0.5, inside)))
     # s^2 = 1 - x e^{-w/a}: int_c^1 (1 - s^2)^{a-1} ds = x^a / 2a int_0^inf e^{-w} / s dw.
@@ -269,6 +269,13 @@ def almost_orthogonal_bounds(manifold: Geometry, tokens: int, cosine: float) -> 
     p = math.exp(log_pair_tail(manifold, cosine))
     pairs = 0.5 * tokens * (tokens - 1.0)
     return max(0.0, 1.0 - pairs * p), (1.0 - p) / (1.0 + (pairs - 1.0) * p)
+
+
+def _ambient(manifold: Geometry) -> int:
+    """Dimension d of the space around a sphere."""
+    if not manifold.is_sphere:
+        raise ValueError(f"no law is uniform on {manifold}: give mf.Sphere(d) or mf.Circle().")
+    return manifold.dimension + 1
 
 
 def _log_half_step(a: float) -> float:

@@ -175,6 +175,27 @@ def test_centres_are_as_many_as_expected() -> None:
             ),
             r"on mf.Circle\(\), not on Sphere",
         ),
+        (
+            lambda: causal_poisson(
+                mf.Problem(mf.Circle(), mf.linear(), mf.SA, drift=mf.Drift([[0, 1], [-1, 0]])),
+                profile,
+                np.ones(1),
+                np.ones(1),
+            ),
+            "give no feed_forward, drift or layers",
+        ),
+        (
+            lambda: causal_poisson(
+                mf.Problem(
+                    mf.Circle(),
+                    mf.Attention([mf.Head(score=0.0, value=[1, 2])], beta=1.0, diffusivity=0.1),
+                ),
+                profile,
+                np.ones(1),
+                np.ones(1),
+            ),
+            "diffusivity > 0",
+        ),
         (lambda: strong_centres(np.ones((3, 2)), 0.1), r"got an array of shape \(3, 2\)"),
         (lambda: greedy_centres(np.ones(3), -0.1), "separation must be at least 0"),
     ],
