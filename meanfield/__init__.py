@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from meanfield.initial import (
         Law,
         from_density,
+        from_labels,
         from_points,
         gaussian,
         mixture,
@@ -60,11 +61,12 @@ if TYPE_CHECKING:
         sampled,
         uniform,
         von_mises_fisher,
+        with_profile,
     )
     from meanfield.kernels import Kernel, exponential, linear, zonal
     from meanfield.layers import Layers
     from meanfield.manifolds import Circle, Space, Sphere
-    from meanfield.measures import Density, Measure
+    from meanfield.measures import Density, LabelledDensity, Measure
     from meanfield.observables import attention_matrix, observable
     from meanfield.observables.cluster_tree import cluster_tree
     from meanfield.outputs.result_file import load
@@ -126,6 +128,7 @@ __all__ = [
     "GivenFrequencies",
     "Head",
     "Kernel",
+    "LabelledDensity",
     "Law",
     "Layers",
     "LinearOperator",
@@ -153,6 +156,7 @@ __all__ = [
     "exponential",
     "from_density",
     "from_function",
+    "from_labels",
     "from_points",
     "from_values",
     "gaussian",
@@ -189,6 +193,7 @@ __all__ = [
     "uniform",
     "von_mises_fisher",
     "wasserstein",
+    "with_profile",
     "zonal",
 ]
 
@@ -200,12 +205,12 @@ _MODULES = {
     "flows": "SA USA Flow",
     "frequencies": "Gaussian GivenFrequencies Lorentzian UniformSpread",
     "front": "run simulate",
-    "initial": "Law from_density from_points gaussian mixture perturbed_uniform sampled uniform "
-    "von_mises_fisher",
+    "initial": "Law from_density from_labels from_points gaussian mixture perturbed_uniform "
+    "sampled uniform von_mises_fisher with_profile",
     "kernels": "Kernel exponential linear zonal",
     "layers": "Layers",
     "manifolds": "Circle Space Sphere",
-    "measures": "Density Measure",
+    "measures": "Density LabelledDensity Measure",
     "observables": "attention_matrix observable",
     "observables.cluster_tree": "cluster_tree",
     "outputs.result_file": "load",

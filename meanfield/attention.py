@@ -225,6 +225,17 @@ class Attention:
         """What the attention says of the flow."""
         return Flow(self.normalization != "none", self.strength, self.diffusivity)
 
+    @property
+    def unmasked(self) -> Attention:
+        """The same attention of all to all."""
+        return Attention(
+            self.heads,
+            self.normalization,
+            beta=self.beta,
+            strength=self.strength,
+            diffusivity=self.diffusivity,
+        )
+
     def matrices(self, d: int) -> tuple[HeadMatrices, ...]:
         """Scores and values of the heads for tokens in R^d.
 

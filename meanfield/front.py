@@ -61,13 +61,16 @@ def simulate(
     spacing: Literal["linear", "log"] = "linear",
     first: float | None = None,
     stop: Literal["one_cluster"] | Callable[[float, Density | Measure], bool] | None = None,
-    representation: Literal["auto", "density", "characteristics", "atoms", "particles"] = "auto",
+    representation: Literal[
+        "auto", "density", "characteristics", "atoms", "labelled", "particles"
+    ] = "auto",
     tolerance: float | None = None,
     max_degree: int | None = None,
     max_nodes: int = MOST_NODES,
     tokens: int | None = None,
     seed: int = 0,
     step: float | None = None,
+    labels: int | None = None,
     observables: Iterable[Any] | Mapping[str, Any] | None = None,
     callback: Callback | None = None,
     progress: bool = False,
@@ -101,7 +104,8 @@ def simulate(
         to `max_degree`. "characteristics": up to `max_nodes` nodes that the flow carries, through
         the collapse of a density. "particles": `tokens` points drawn with `seed` from an initial
         density, or the points that the law gives; with diffusivity they need a `step`. "atoms": few
-        points, for any time. "auto": a density, or the points of the law as particles; it hands
+        points, for any time. "labelled": densities of `labels` positions or frequencies, for masks
+        and natural frequencies. "auto": a density, or the points of the law as particles; it hands
         over to characteristics when the spectrum is full, and to atoms once clusters have met.
     tolerance : float, optional
         Relative and absolute, of a time step and of each representation; default: 1e-10, and 1e-4
@@ -116,6 +120,8 @@ def simulate(
         Seed of that draw, and of the noise.
     step : float, optional
         Time step of noisy particles, in `unit`.
+    labels : int, optional
+        Number of labels of labelled densities; default: 64.
     observables : sequence or mapping, optional
         Names of ours ("energy", "order_parameter", "clusters", "peaks", "resolution", "entropy",
         "free_energy"; of tokens also "mean_cosine", "similarity", "effective_rank",
@@ -172,7 +178,9 @@ def simulate(
     times, scaled_step = timing(
         problem, until, save, unit=unit, spacing=spacing, first=first, step=step
     )
-    options = Options(representation, tolerance, max_degree, max_nodes, tokens, seed, scaled_step)
+    options = Options(
+        representation, tolerance, max_degree, max_nodes, tokens, seed, scaled_step, labels
+    )
     check_options(problem, options)
     asked_for = usual_observables(problem.manifold) if observables is None else observables
     chosen = chosen_observables(asked_for)

@@ -15,6 +15,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray, same_value, value_of
 from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import LARGEST_BETA, SMALLEST_BETA, exponential
+from meanfield.kinds import came
 from meanfield.manifolds.manifold import Manifold, check_mass
 from meanfield.measures import MOST_TOKENS, Component, Density, Measure
 from meanfield.positivity import checked_positive
@@ -488,3 +489,134 @@ class GivenPoints:
     def __repr__(self) -> str:
         """What makes it, without its numbers."""
         return f"from_points({len(self.points)} points, name={self.name!r})"
+
+
+class LabelledLaw(InitialLaw, Protocol):
+    """A law that says of each label where its tokens start."""
+
+    def parts(self, manifold: Manifold, labels: FloatArray) -> ModalArray:
+        """Coefficients of the density of each label, shape (M, ...)."""
+        ...
+
+
+@checked
+def with_profile(law: InitialLaw, power: float) -> InitialLaw:
+    """Density that is further from uniform the later the position: 1 + s^p (f - 1), 0 < s <= 1.
+
+    For attention with a mask, whose tokens have positions s in their list. About uniform such
+    profiles stay what they are: moments of degree l grow like e^{lambda_l t / (p + 1)}.
+
+    Parameters
+    ----------
+    law : InitialLaw
+        Density f, that of the last position.
+    power : float
+        p, not negative; 0 is the same density everywhere.
+
+    Raises
+    ------
+    ValueError
+        If power < 0. When built: if the law has points.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = with_profile(perturbed_uniform([[2, 0.1, 0.0]]), 1.0)
+    >>> law.parts(mf.Circle(), np.array([0.5, 1.0]))[:, 2].real
+    array([0.025, 0.05 ])
+    """
+    at_least(0.0, power=power)
+    return Profile(law, power)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The law that `with_profile` makes."""
+
+    law: InitialLaw
+    power: float
+
+    @property
+    def name(self) -> str:
+        """That of the law."""
+        return self.law.name
+
+    def parts(self, manifold: Manifold, labels: FloatArray) -> ModalArray:
+        """Coefficients at positions, shape (M, ...)."""
+        built = self._built(manifold)
+        parts = labels[:, None] ** self.power * built.coefficients
+        parts[:, 0] = 1.0
+        return np.asarray(parts)
+
+    def build(self, manifold: Manifold) -> Density:
+        """Mean density over all positions, 1 + (f - 1) / (p + 1)."""
+        mean = self._built(manifold).coefficients / (self.power + 1.0)
+        mean[0] = 1.0
+        return Density(manifold, mean)
+
+    def _built(self, manifold: Manifold) -> Density:
+        return _density(self.law.build(manifold), "a profile over positions")
+
+    def __repr__(self) -> str:
+        """What makes it again."""
+        return f"with_profile({self.law!r}, {self.power:g})"
+
+
+@checked
+def from_labels(law_of: Callable[[float], InitialLaw]) -> InitialLaw:
+    """Density of each label: position s in (0, 1] under a mask, or frequency.
+
+    Parameters
+    ----------
+    law_of : callable (label) -> InitialLaw
+        Laws are equal if it is the same function, and pickle if it does.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When built: if it gives no law, or one with points.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = from_labels(lambda s: mf.from_density([1.0, 0.4 * s]))
+    >>> law.parts(mf.Circle(), np.array([0.25, 0.75]))[:, 1].real
+    array([0.1, 0.3])
+    """
+    return FromLabels(law_of)
+
+
+@dataclass(frozen=True)
+class FromLabels:
+    """The law that `from_labels` makes."""
+
+    law_of: Callable[[float], InitialLaw]
+    name: str = field(default="labels", init=False)
+
+    def parts(self, manifold: Manifold, labels: FloatArray) -> ModalArray:
+        """Coefficients at labels, shape (M, ...), up to the largest degree of any."""
+        found = []
+        for label in labels:
+            law = self.law_of(float(label))
+            if not hasattr(law, "build"):
+                raise TypeError(f"from_labels: law_of({label:g}) gave {came(law)}, expected a law.")
+            found.append(_density(law.build(manifold), "a law of labels").coefficients)
+        degree = max(manifold.degree_of(each) for each in found)
+        return np.array([manifold.resize(each, degree) for each in found])
+
+    def build(self, manifold: Manifold) -> Density:
+        """Refuse: without labels there is nothing to average over."""
+        raise ValueError(
+            "from_labels gives a density to each label, and here are none: give the problem a mask "
+            '(mf.Attention(..., mask="causal")) or frequencies.'
+        )
+
+    def __repr__(self) -> str:
+        """Name, and that of the function."""
+        return f"from_labels({getattr(self.law_of, '__name__', repr(self.law_of))})"
+
+
+def _density(built: Density | Measure, what: str) -> Density:
+    if isinstance(built, Measure):
+        raise ValueError(f"{what} is one of densities, and this law has points.")
+    return built

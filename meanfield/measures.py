@@ -8,7 +8,7 @@ moves them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import exponential
 from meanfield.kernels.kernel import LARGEST_DEGREE
 from meanfield.kinds import came
+from meanfield.labels import Labels
 from meanfield.manifolds.carried_density import (
     PanelImages,
     RectangleImages,
@@ -318,6 +319,92 @@ class Density:
     def __repr__(self) -> str:
         """Say what it is, not its numbers."""
         return f"Density(degree {self.max_degree} on the {self.manifold.name})"
+
+
+@checked
+@dataclass(frozen=True, eq=False)
+class LabelledDensity(Density):
+    """Densities with labels, and what they are together: f = sum_j w_j f_j.
+
+    Whatever takes a density takes the mean over labels.
+
+    Attributes
+    ----------
+    manifold, coefficients
+        As those of `Density`; coefficients are those of the mean.
+    parts : ndarray, shape (M, ...)
+        Given. Coefficients of the density of each label, packed.
+    labels, label_weights : ndarray, shape (M,)
+        Given. Positions in (0, 1], or frequencies; weights add up to 1.
+    label_name : str
+        Given. "position" or "frequency".
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels and weights as parts, or a part is no density.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> pair = mf.LabelledDensity(mf.Circle(), [1.0, 0.2], parts=[[1.0, 0.1], [1.0, 0.3]],
+    ...     labels=[0.25, 0.75], label_weights=[0.5, 0.5])
+    >>> pair, pair.label_order.round(9).tolist()
+    (LabelledDensity(2 positions, degree 1 on the circle), [0.1, 0.3])
+    """
+
+    parts: ModalArray = field(kw_only=True)
+    labels: FloatArray = field(kw_only=True)
+    label_weights: FloatArray = field(kw_only=True)
+    label_name: str = field(default="position", kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        super().__post_init__()
+        parts = np.array(self.parts, dtype=self.coefficients.dtype)
+        count = len(parts) if parts.ndim == 2 else 0
+        given = (np.shape(self.labels), np.shape(self.label_weights))
+        if not count or given != 2 * ((count,),):
+            raise ValueError(
+                f"parts have shape {parts.shape}, labels {given[0]} and label_weights {given[1]}, "
+                "expected (M, number of coefficients), (M,) and (M,)."
+            )
+        if not np.all(np.isfinite(parts)) or np.abs(parts[:, 0] - 1.0).max() > 1e-9:
+            raise ValueError("parts must be finite, and of mass 1.")
+        object.__setattr__(self, "parts", parts)
+
+    @classmethod
+    def of(cls, manifold: Manifold, parts: ModalArray, labels: Labels) -> LabelledDensity:
+        """Densities of labels, and their mean."""
+        mean = labels.mean(parts)
+        mean[0] = 1.0
+        return cls(
+            manifold,
+            mean,
+            parts=parts,
+            labels=labels.values,
+            label_weights=labels.weights,
+            label_name=labels.name,
+        )
+
+    @property
+    def label_order(self) -> FloatArray:
+        """Length of the mean vector |int x dmu_j| of each label, shape (M,)."""
+        space = self.manifold
+        return np.array([space.order_parameter(space.resize(part, 1)) for part in self.parts])
+
+    @checked
+    def part(self, index: int) -> Density:
+        """Density of one label, by its index; negative ones count from the end."""
+        return Density(self.manifold, self.parts[index])
+
+    def __repr__(self) -> str:
+        """Say what it is, not its numbers."""
+        plural = {"frequency": "frequencies"}.get(self.label_name, f"{self.label_name}s")
+        return (
+            f"LabelledDensity({len(self.labels)} {plural}, degree {self.max_degree} on the "
+            f"{self.manifold.name})"
+        )
 
 
 def _check_degree(max_degree: int) -> None:

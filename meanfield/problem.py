@@ -20,12 +20,14 @@ from meanfield.arrays import FloatArray
 from meanfield.attention import Attention, HeadMatrices, Mask, Normalization, kernel_of
 from meanfield.checks import checked, made
 from meanfield.flows import SA, USA, Flow
-from meanfield.initial import InitialLaw, Sampled, uniform
+from meanfield.frequencies import Frequencies
+from meanfield.initial import FromLabels, InitialLaw, Profile, Sampled, uniform
 from meanfield.kernels import Kernel
+from meanfield.labels import USUAL_LABELS, Labels, frequency_labels, positions
 from meanfield.layers import Layers
 from meanfield.manifolds import Geometry, Manifold
 from meanfield.manifolds.manifold import laplacian_eigenvalues
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.terms import Drift, FeedForward, Term
 from meanfield.views import VIEWS
 
@@ -197,6 +199,9 @@ class Problem:
         Given. Fixed fields u that move tokens too, by P_x u(x).
     layers : Layers, optional
         Given. Discrete layers in the place of the flow.
+    frequencies : Frequencies, optional
+        Given, on the circle. Law of natural frequencies: tokens also turn by themselves, each at
+        its own.
 
     Raises
     ------
@@ -218,9 +223,26 @@ class Problem:
     feed_forward: FeedForward | None = field(default=None, kw_only=True)
     drift: Drift | None = field(default=None, kw_only=True)
     layers: Layers | None = field(default=None, kw_only=True)
+    frequencies: Frequencies | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Refuse combinations that have no meaning."""
+        if self.frequencies is not None:
+            if self.manifold.family != "circle":
+                raise ValueError(
+                    "frequencies turn tokens on the circle; elsewhere a rotation has an axis. "
+                    f"Give mf.Circle(), not {self.manifold}."
+                )
+            if self.layers is not None:
+                raise ValueError("frequencies are of a flow in time, and layers have none.")
+        of_labels = isinstance(self.initial, Profile | FromLabels)
+        if of_labels and not self.has_labels:
+            raise ValueError(
+                f"{self.initial!r} is a law of labels, and tokens have none here: give the "
+                'attention mask = "causal", or the problem frequencies.'
+            )
+        if isinstance(self.initial, Profile) and self.mask == "none":
+            raise ValueError("with_profile is over positions: frequencies have from_labels.")
         for term in self.terms:
             term.check_fits(self._d)
         if isinstance(self.kernel, Attention):
@@ -263,6 +285,50 @@ class Problem:
     def mask(self) -> Mask:
         """Whom a token sees."""
         return self.kernel.mask if isinstance(self.kernel, Attention) else "none"
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether tokens carry what they keep: a position that a mask asks for, or a frequency."""
+        return self.mask != "none" or self.frequencies is not None
+
+    @cached_property
+    def unlabelled(self) -> Problem:
+        """The same problem without mask and frequencies: what a label does with what it sees.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> causal = mf.Attention([mf.Head()], beta=3.0, mask="causal")
+        >>> mf.Problem(mf.Circle(), causal).unlabelled
+        Problem(Circle(), exponential(beta=3.0), SA, uniform())
+        """
+        if not self.has_labels:
+            return self
+        kernel, law = self.kernel, self.initial
+        if isinstance(kernel, Attention):
+            kernel = kernel.unmasked
+        law = uniform() if isinstance(law, Profile | FromLabels) else law
+        return replace(self, kernel=kernel, initial=law, frequencies=None)
+
+    def labels(self, count: int | None = None) -> Labels:
+        """Labels of densities of this problem, by default 64.
+
+        Raises
+        ------
+        ValueError
+            If there are none, or positions and frequencies both.
+        """
+        if self.mask != "none" and self.frequencies is not None:
+            raise ValueError(
+                "a density has one label, and this problem has two, the position that the mask "
+                'asks for and a frequency: take tokens, representation "particles".'
+            )
+        count = USUAL_LABELS if count is None else count
+        if self.frequencies is not None:
+            return frequency_labels(self.frequencies, count)
+        if isinstance(self.kernel, Attention) and self.mask != "none":
+            return positions(count, self.kernel.alibi_rate or 0.0)
+        raise ValueError("labels are of problems with a mask or with frequencies.")
 
     @property
     def attention(self) -> Attention | None:
@@ -329,6 +395,11 @@ class Problem:
                 f"this rests on the uniform measure, and {self.manifold.name} has none: "
                 "mf.simulate has the runs of its tokens."
             )
+        if self.frequencies is not None:
+            raise ValueError(
+                "this rests on attention alone, and tokens turn at frequencies of their own: "
+                "mf.incoherence_growth_rates has their stability, mf.simulate their runs."
+            )
         if self.terms:
             raise ValueError(
                 "this rests on attention alone, and a feed_forward or a drift moves tokens too: "
@@ -354,7 +425,7 @@ class Problem:
         ValueError
             If the matrices of a head prefer a direction.
         """
-        if isinstance(self.kernel, Attention) and not self.terms:
+        if isinstance(self.kernel, Attention) and not self.terms and self.frequencies is None:
             of = self.kernel
             numbers = [head.multiples for head in of.matrices(self._d)]
             known = tuple(each for each in numbers if each is not None)
@@ -382,7 +453,7 @@ class Problem:
     @property
     def is_isotropic(self) -> bool:
         """Whether no direction is preferred, so that `isotropic` knows growth rates."""
-        if self.terms or not self.manifold.is_sphere:
+        if self.terms or not self.manifold.is_sphere or self.frequencies is not None:
             return False
         of = self.attention
         return of is None or all(head.multiples is not None for head in of.matrices(self._d))
@@ -436,12 +507,31 @@ class Problem:
 
     @checked
     def initial_measure(self) -> Density | Measure:
-        """The measure at time 0, built once."""
+        """The measure at time 0, built once; of a law of labels a `LabelledDensity` of 64."""
         return self._initial_measure
+
+    def labelled_measure(self, count: int | None = None) -> LabelledDensity:
+        """Densities of labels at time 0, by default 64: of most laws all the same.
+
+        Raises
+        ------
+        ValueError
+            If the law has points, or the problem no labels.
+        """
+        labels, law, space = self.labels(count), self.initial, self.space
+        if isinstance(law, Profile | FromLabels):
+            return LabelledDensity.of(space, law.parts(space, labels.values), labels)
+        measure = self.initial_measure()
+        if isinstance(measure, Measure):
+            raise ValueError("labels are of densities, and this law has points.")
+        parts = np.tile(measure.coefficients, (len(labels.values), 1))
+        return LabelledDensity.of(space, parts, labels)
 
     @cached_property
     def _initial_measure(self) -> Density | Measure:
         law = self.initial
+        if isinstance(law, Profile | FromLabels) and self.has_labels:
+            return self.labelled_measure()
         if isinstance(law, Sampled) and law.max_degree is None:
             # The degrees that grow first, and the harmonics that they make.
             grows = self.isotropic.dominant_degree if self.is_isotropic else None
@@ -462,7 +552,7 @@ class Problem:
         if isinstance(self.kernel, Kernel):
             parts.append({USA: "USA", SA: "SA"}.get(self.flow, repr(self.flow)))
         parts.append(repr(self.initial))
-        for name in ("feed_forward", "drift", "layers"):
+        for name in ("feed_forward", "drift", "layers", "frequencies"):
             if getattr(self, name) is not None:
                 parts.append(f"{name}={getattr(self, name)!r}")
         return f"Problem({', '.join(parts)})"

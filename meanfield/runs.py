@@ -20,7 +20,7 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked
 from meanfield.events import Event
 from meanfield.manifolds import Manifold, manifold_of
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.observables.clusters import told_counts
 from meanfield.problem import TERMS, Problem
@@ -367,7 +367,8 @@ class Run:
 
 def problem_attributes(problem: Problem) -> dict[str, Any]:
     """Facts of a problem that files and figures carry."""
-    of = problem.attention
+    of, alone = problem.attention, problem.unlabelled
+    known = alone.is_isotropic and not alone.terms
     return {
         "manifold": problem.manifold.name,
         "kernel": "exponential" if of else problem.own_kernel.name,
@@ -378,7 +379,7 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "strength": problem.flow.strength,
         "diffusivity": problem.flow.diffusivity,
         "paper_time_factor": paper_time_factor(problem),
-        "growth_rate_max": growth_rate_max(problem) if problem.is_isotropic else math.nan,
+        "growth_rate_max": growth_rate_max(problem) if known else math.nan,
         "initial": problem.initial.name,
         **_parts(problem),
     }
@@ -414,9 +415,12 @@ def collect(
 def observed(
     problem: Problem, snapshot: Snapshot, observables: Iterable[Observable]
 ) -> dict[str, FloatArray]:
-    """What is observed of a snapshot, see `observe`."""
+    """What is observed of a snapshot, see `observe`; of labels the order of each, too."""
     measure, moments, step = snapshot.measure, snapshot.moments, snapshot.checkpoint.steps
-    return observe(problem, measure, moments, observables, time=snapshot.time, step=step)
+    seen = observe(problem, measure, moments, observables, time=snapshot.time, step=step)
+    if isinstance(measure, LabelledDensity):
+        seen["label_order"] = measure.label_order
+    return seen
 
 
 def assembled(

@@ -2,7 +2,8 @@
 
     no noise                  Runge-Kutta of order eight; for tokens of order five, if enough
     characteristics           order eight, no finer than their cells are worth
-    a density that diffuses   exponential Runge-Kutta: the part linear about uniform is exact
+    a density that diffuses   exponential Runge-Kutta: the part linear about uniform is exact, of
+                              labelled densities diffusion alone
     tokens with noise         noise and drift in turn (Strang), weak order two
 
 A scheme starts a stepper; the time loop takes its steps.
@@ -78,6 +79,7 @@ def noisy(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Ste
 SCHEMES: dict[tuple[str, bool], Scheme] = {
     ("characteristics", False): explicit_as_needed,
     ("density", True): semilinear,
+    ("labelled", True): semilinear,
     ("particles", False): explicit_by_tolerance,
     ("particles", True): noisy,
 }

@@ -27,6 +27,7 @@ FLOORS = [
         "flows",
         "frequencies",
         "kinds",
+        "labels",
         "layers",
         "matrices",
         "progress",

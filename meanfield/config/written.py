@@ -37,7 +37,7 @@ def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict
     usual = Options()
     changed = {
         name: getattr(options, name)
-        for name in ("tolerance", "max_degree", "max_nodes", "tokens", "seed")
+        for name in ("tolerance", "max_degree", "max_nodes", "tokens", "seed", "labels")
         if getattr(options, name) != getattr(usual, name)
     }
     return {

@@ -69,12 +69,16 @@ class MeanField:
         return self.manifold.gradient(self.potential, points, self.partition, self.partition_slope)
 
     def on_nodes(self, grid: Grid) -> tuple[FloatArray, FloatArray | None]:
-        """Velocity grad Phi / Z at the nodes of a grid, and Z there, floored; None where Z = 1."""
+        """Velocity grad Phi / Z at the nodes of a grid, and Z there, floored; None where Z = 1.
+
+        Of several fields, one a row of the coefficients, at once.
+        """
         velocity = grid.gradient(self.potential)
         if self.partition is None:
             return velocity, None
         below = floored(grid.to_nodal(self.partition))
-        velocity /= below
+        # Of several fields on the sphere vectors are (..., 2, n).
+        velocity /= below if velocity.ndim == below.ndim else below[..., None, :]
         return velocity, below
 
     def velocity_and_divergence(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:

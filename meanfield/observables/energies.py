@@ -232,7 +232,7 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
     """
     space, flow = problem.space, problem.flow
     attention = problem.attention
-    if problem.terms or problem.mask != "none" or space.family == "vectors":
+    if problem.terms or problem.has_labels or space.family == "vectors":
         # Others move tokens too, or see not all; and sums over all pairs at each time are dear.
         return lambda measure, moments: float("nan")
     if attention is not None:

@@ -24,6 +24,7 @@ from meanfield.representations.characteristics import (
     resumed_characteristics,
 )
 from meanfield.representations.density import DensityRepresentation, density
+from meanfield.representations.labelled import LabelledRepresentation, labelled, labelled_degree
 from meanfield.representations.options import Options, usual_degree
 from meanfield.representations.particles import ParticleRepresentation, particles
 from meanfield.representations.representation import Representation
@@ -35,6 +36,7 @@ __all__ = [
     "DensityRepresentation",
     "Family",
     "HandOver",
+    "LabelledRepresentation",
     "Options",
     "ParticleRepresentation",
     "Representation",
@@ -42,6 +44,7 @@ __all__ = [
     "characteristics",
     "density",
     "hand_over_rule",
+    "labelled",
     "never",
     "particles",
     "represent",
@@ -104,6 +107,22 @@ REPRESENTATIONS: dict[str, Family] = {
             resting=bool(fixed["resting"]),
         ),
     ),
+    "labelled": Family(
+        lambda problem, measure, options: labelled(
+            problem,
+            measure,
+            tolerance=options.step_tolerance,
+            max_degree=options.max_degree,
+            count=options.labels,
+        ),
+        lambda problem, options, state, _: LabelledRepresentation(
+            problem,
+            problem.labels(options.labels),
+            state,
+            options.step_tolerance,
+            options.max_degree or labelled_degree(problem),
+        ),
+    ),
     "particles": Family(
         lambda problem, measure, options: particles(
             problem,
@@ -120,10 +139,14 @@ REPRESENTATIONS: dict[str, Family] = {
             step=options.step,
             seed=options.seed,
             tolerance=options.step_tolerance,
+            frequencies=fixed.get("frequencies"),
         ),
     ),
 }
 """Representations that a run file names."""
+
+CARRY_LABELS = ("labelled", "particles")
+"""Those that carry what tokens keep, positions under a mask or frequencies."""
 
 
 def represent(problem: Problem, options: Options) -> Representation:
@@ -142,10 +165,11 @@ def represent(problem: Problem, options: Options) -> Representation:
     if name not in REPRESENTATIONS:
         allowed = known_names(name, [*REPRESENTATIONS, "auto"])
         raise ValueError(f"representation {name!r} is not known. {allowed}")
-    if problem.mask != "none" and name != "particles":
+    if problem.has_labels and name not in CARRY_LABELS:
+        kind = "frequencies" if problem.frequencies else "positions, which the mask asks for"
         raise ValueError(
-            f'mask = "{problem.mask}" asks for an order, and {name} has none: take the '
-            'representation "particles".'
+            f"{name} cannot carry {kind}: use representation "
+            f"{' or '.join(map(repr, CARRY_LABELS))}."
         )
     if hands_over(problem, options) and isinstance(measure, Density):
         first = first_carrier(problem, measure, options)

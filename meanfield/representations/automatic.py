@@ -66,15 +66,18 @@ def largest_degree(problem: Problem, options: Options) -> int:
 
 
 def hands_over(problem: Problem, options: Options) -> bool:
-    """Whether one representation follows another: paths of a diffusing measure are no curves."""
-    return options.name == "auto" and not problem.flow.diffusivity
+    """Whether one representation follows another: paths of a diffusing measure are no curves.
+
+    Nor do others carry what tokens keep, positions under a mask or frequencies.
+    """
+    return options.name == "auto" and not problem.flow.diffusivity and not problem.has_labels
 
 
 def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
     """Names of the representations that may carry a run, the first of them first.
 
-    "auto" begins as the initial measure does: a density as a density, tokens as particles, atoms
-    as atoms.
+    "auto" begins as the initial measure does: a density as a density, labelled where tokens have
+    labels, tokens as particles, atoms as atoms.
 
     Examples
     --------
@@ -85,7 +88,8 @@ def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
     name = options.name
     if name == "auto":
         points = "atoms" if problem.initial.name == "atoms" else "particles"
-        name = points if isinstance(problem.initial_measure(), Measure) else "density"
+        densities = "labelled" if problem.has_labels else "density"
+        name = points if isinstance(problem.initial_measure(), Measure) else densities
     followers = _FOLLOWERS.get(name, ()) if hands_over(problem, options) else ()
     if not may_meet(problem):
         followers = tuple(each for each in followers if each != "atoms")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.fields.felt import felt_by, transport
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.representations.automatic import carriers
 from meanfield.representations.options import Options
@@ -16,7 +16,7 @@ _STILL = 1e-12
 # Degree of a grid on which the divergence of fixed fields is seen.
 _SEEN_DEGREE = 16
 
-_WORDS = {"density": "a density"}
+_WORDS = {"density": "a density", "labelled": "labelled densities"}
 # Who has an option.
 _CONCERNS = {
     "max_degree": "a density",
@@ -24,12 +24,15 @@ _CONCERNS = {
     "tokens": "particles drawn from a density",
     "seed": "drawn particles and noise",
     "step": "noisy particles",
+    "labels": "labelled densities",
 }
 
 
-_CARRIED_BY = {"max_degree": "density", "max_nodes": "characteristics"} | dict.fromkeys(
-    ("tokens", "seed", "step"), "particles"
-)
+_CARRIED_BY = {
+    "max_degree": "density",
+    "max_nodes": "characteristics",
+    "labels": "labelled",
+} | dict.fromkeys(("tokens", "seed", "step"), "particles")
 
 STATIONARY = (
     "uniform is stationary: nothing will happen. Give another initial law, or take the "
@@ -55,6 +58,8 @@ def is_stationary(problem: Problem, options: Options) -> bool:
     """
     measure = problem.initial_measure()
     uniform = isinstance(measure, Density) and not np.any(measure.coefficients[1:])
+    if isinstance(measure, LabelledDensity):
+        uniform = not np.any(measure.parts[:, 1:])
     return (
         uniform and carriers(problem, options)[0] != "particles" and uniform_is_stationary(problem)
     )
@@ -94,18 +99,20 @@ def idle_options(problem: Problem, options: Options) -> list[str]:
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0))
     >>> idle_options(problem, Options(name="density"))
-    ['max_nodes', 'tokens', 'seed', 'step']
+    ['max_nodes', 'tokens', 'seed', 'step', 'labels']
     """
     names = carriers(problem, options)
     particles = "particles" in names
     drawn = particles and isinstance(problem.initial_measure(), Density)
     noisy = particles and problem.flow.diffusivity > 0
+    turning = particles and problem.frequencies is not None
     acting = {
-        "max_degree": "density" in names,
+        "max_degree": "density" in names or "labelled" in names,
         "max_nodes": "characteristics" in names,
         "tokens": drawn,
-        "seed": drawn or noisy,
+        "seed": drawn or noisy or turning,
         "step": noisy,
+        "labels": "labelled" in names,
     }
     return [name for name, acts in acting.items() if not acts]
 

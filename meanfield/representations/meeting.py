@@ -192,9 +192,10 @@ def may_meet(problem: Problem) -> bool:
     """Whether points that have met stay together: kernels, and heads of positive numbers.
 
     Other heads may pull apart somewhere what contracts here, as fixed fields may: their points stay
-    as many. So do those of masks, whose order matters, and where no series is known.
+    as many. So do those of masks, whose order matters, those that turn at frequencies of their own,
+    and where no series is known.
     """
-    if problem.terms or problem.mask != "none" or problem.manifold.family == "vectors":
+    if problem.terms or problem.has_labels or problem.manifold.family == "vectors":
         return False
     of = problem.attention
     if of is None:

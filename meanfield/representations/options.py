@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from meanfield.checks import at_most
+from meanfield.checks import at_least, at_most
+from meanfield.labels import MOST_LABELS
 from meanfield.manifolds.manifold import of_space
 from meanfield.measures import MOST_TOKENS
 from meanfield.problem import Problem
@@ -28,7 +29,7 @@ class Options:
     Attributes
     ----------
     name : str
-        Given. "auto", "density", "characteristics", "atoms" or "particles".
+        Given. "auto", "density", "characteristics", "atoms", "labelled" or "particles".
     tolerance : float or None
         Given. Relative and absolute tolerance of a time step, the size of the spectral tail up
         to which a density counts as resolved, and what a cell of characteristics may leave
@@ -36,6 +37,7 @@ class Options:
     max_degree : int or None
         Given. Largest degree of a density; None is 4096 on the circle, 512 on the sphere, or the
         kernel's if that is larger. "auto" hands over there, by default at 512, on the sphere 256.
+        Of labelled densities None is 512, on the sphere 64.
     max_nodes : int
         Given. Largest number of nodes of characteristics.
     tokens : int or None
@@ -44,6 +46,8 @@ class Options:
         Given. Seed of that draw, and of the noise.
     step : float or None
         Given. Time step of noisy particles, scaled time; everything else chooses its own.
+    labels : int or None
+        Given. Number of labels of labelled densities; None is 64.
 
     Raises
     ------
@@ -58,6 +62,7 @@ class Options:
     tokens: int | None = None
     seed: int = 0
     step: float | None = None
+    labels: int | None = None
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -73,6 +78,9 @@ class Options:
         if self.tokens is not None and self.tokens < 1:
             raise ValueError(f"tokens must be at least 1, got {self.tokens}.")
         at_most(MOST_TOKENS, tokens=self.tokens or 0)
+        if self.labels is not None:
+            at_least(1, labels=self.labels)
+            at_most(MOST_LABELS, labels=self.labels)
         if self.seed < 0:
             raise ValueError(f"seed must not be negative, got {self.seed}.")
         if self.step is not None and not 0.0 < self.step < math.inf:

@@ -2,7 +2,8 @@
 
     dx_i = v(x_i) dt + sqrt(2 diffusivity) dB_i,    v = strength grad Phi / Z,
 
-mu = sum_j w_j delta_{x_j}, B_i independent Brownian motions on the manifold.
+mu = sum_j w_j delta_{x_j}, B_i independent Brownian motions on the manifold. With natural
+frequencies omega_i dt is added.
 
 The field comes from the moments, at a cost linear in n. Few tokens are summed pair by pair: that
 is faster there, and it keeps relative accuracy when clusters have become so
@@ -21,8 +22,9 @@ from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.fields.felt import attended
 from meanfield.fields.tokens import MOST_PAIRED, TokenField
+from meanfield.frequencies import Frequencies, GivenFrequencies
 from meanfield.integrators import Stepper
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.representations.options import DEFAULT_TOLERANCE
 from meanfield.representations.step_limits import (
@@ -37,6 +39,8 @@ from meanfield.sampling import sample_tokens
 
 # Scores of tokens of R^d are products of two coordinates.
 _FARTHEST = 1e140
+# Beside the seed, of the stream of random numbers that frequencies are drawn from.
+_OF_FREQUENCIES = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,8 @@ class ParticleRepresentation:
         Given. Seed of the noise.
     tolerance : float
         Given. What rounding of Z may do to velocities.
+    frequencies : ndarray, shape (n,), or None
+        Given. Natural frequencies of the tokens; None means 0.
     field : TokenField
         Derived. What moves them.
     contraction : float
@@ -73,6 +79,7 @@ class ParticleRepresentation:
     step: float | None = None
     seed: int = 0
     tolerance: float = DEFAULT_TOLERANCE
+    frequencies: FloatArray | None = None
     field: TokenField = derived(init=False)
     contraction: float = derived(init=False)
     name: str = derived(default="particles", init=False)
@@ -87,8 +94,9 @@ class ParticleRepresentation:
 
     @property
     def fixed(self) -> FixedArrays:
-        """Weights, where they are not equal."""
-        return {} if self.weights is None else {"weights": self.weights}
+        """Weights, where they are not equal, and frequencies, where there are any."""
+        known = {"weights": self.weights, "frequencies": self.frequencies}
+        return {name: values for name, values in known.items() if values is not None}
 
     def rhs(self, time: float, state: State) -> State:
         """Velocity of every token.
@@ -99,6 +107,8 @@ class ParticleRepresentation:
         space = self.problem.space
         points, lengths = space.retract(space.unflattened(state))
         velocity = self.field.velocity(points)
+        if self.frequencies is not None:
+            velocity = velocity + self.frequencies
         if lengths is not None:
             velocity = velocity * space.per_point(lengths)
         return np.ravel(velocity)
@@ -162,7 +172,7 @@ class ParticleRepresentation:
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
         problem = self.problem
-        if problem.flow.diffusivity or problem.attention is not None or problem.terms:
+        if problem.flow.diffusivity or problem.attention or problem.terms or problem.has_labels:
             # Energy is then no longer a function of the drift alone; heads may have none.
             return {}
         return {"energy_dissipation": self.field.dissipation(self._points(state))}
@@ -190,14 +200,50 @@ def particles(
         noise, or the problem is not movable.
     """
     check_movable(problem, measure)
+    if isinstance(measure, LabelledDensity):
+        raise ValueError(
+            "tokens are not drawn from a law of labels: give them as points, in their order "
+            "(from_points), with GivenFrequencies where they turn."
+        )
+    weights = None
     if isinstance(measure, Measure):
         points, weights = measure.points, measure.weights
-        return ParticleRepresentation(
-            problem, points.ravel(), weights, step=step, seed=seed, tolerance=tolerance
-        )
-    if tokens is None or tokens < 1:
-        raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
-    points = sample_tokens(measure, tokens, np.random.default_rng(seed))
+    else:
+        if tokens is None or tokens < 1:
+            raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
+        points = sample_tokens(measure, tokens, np.random.default_rng(seed))
     return ParticleRepresentation(
-        problem, points.ravel(), None, step=step, seed=seed, tolerance=tolerance
+        problem,
+        points.ravel(),
+        weights,
+        step=step,
+        seed=seed,
+        tolerance=tolerance,
+        frequencies=token_frequencies(problem.frequencies, len(points), seed),
     )
+
+
+def token_frequencies(law: Frequencies | None, count: int, seed: int) -> FloatArray | None:
+    """Natural frequencies of tokens: those that are given, or drawn; None where there is no law.
+
+    Raises
+    ------
+    ValueError
+        If not as many are given as there are tokens.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> token_frequencies(mf.GivenFrequencies([0.3, -0.1]), 2, seed=0)
+    array([ 0.3, -0.1])
+    """
+    if law is None:
+        return None
+    if isinstance(law, GivenFrequencies):
+        if len(law.values) != count:
+            raise ValueError(
+                f"{len(law.values)} frequencies are given to {count} tokens: give one for each."
+            )
+        return law.values
+    # Of numbers that neither positions nor noise are made of.
+    return law.draw(count, np.random.default_rng([seed, _OF_FREQUENCIES]))

@@ -187,7 +187,7 @@ def ott_antonsen_order(
 
 @checked
 def incoherence_growth_rates(
-    problem: Problem, frequencies: Frequencies, max_degree: int | None = None
+    problem: Problem, frequencies: Frequencies | None = None, max_degree: int | None = None
 ) -> ComplexArray:
     """Growth rates s_k of moments about incoherence, where tokens turn at frequencies of a law.
 
@@ -203,8 +203,9 @@ def incoherence_growth_rates(
     ----------
     problem : Problem
         On the circle, with a kernel or heads of numbers; its initial measure is not used.
-    frequencies : Frequencies
-        Lorentzian, Gaussian, UniformSpread or GivenFrequencies, per scaled time.
+    frequencies : Frequencies or None
+        Lorentzian, Gaussian, UniformSpread or GivenFrequencies, per scaled time; None takes those
+        of the problem.
     max_degree : int or None
         Largest degree; None takes the kernel's.
 
@@ -218,7 +219,8 @@ def incoherence_growth_rates(
     Raises
     ------
     ValueError
-        If the problem is not on the circle, heads prefer a direction, or max_degree < 0.
+        If the problem is not on the circle, heads prefer a direction, max_degree < 0, or there are
+        no frequencies.
 
     References
     ----------
@@ -233,6 +235,10 @@ def incoherence_growth_rates(
     >>> mf.incoherence_growth_rates(problem, mf.Lorentzian(width=0.2), 3).real.round(4)
     array([ 0.    , -0.0213,  0.1141,  0.0827])
     """
+    if frequencies is None:
+        frequencies = problem.frequencies
+    if frequencies is None:
+        raise ValueError("the problem has no frequencies: give a law, such as Lorentzian(0.2).")
     rates, spread = _without_frequencies(problem, max_degree)
     found = np.zeros(len(rates), dtype=np.complex128)
     for k in range(1, len(rates)):
@@ -297,7 +303,7 @@ def critical_widths(
 
 def _without_frequencies(problem: Problem, max_degree: int | None) -> tuple[FloatArray, FloatArray]:
     """Growth rates lambda_k and what diffusion takes from them, k^2 D."""
-    known = problem.isotropic
+    known = problem.unlabelled.isotropic
     if known.dimension != 1:
         raise ValueError(
             "frequencies turn tokens on the circle; on spheres a rotation has an axis. "

@@ -24,6 +24,7 @@ from meanfield.kernels.exponential import bessel_ratio_argument, inverse_bessel_
 from meanfield.kernels.kernel import LARGEST_DEGREE
 from meanfield.manifolds.manifold import Geometry, Manifold
 from meanfield.problem import IsotropicHeads, Problem, ZonalProblem
+from meanfield.theory.kuramoto import incoherence_growth_rates
 from meanfield.theory.linear_operator import linear_operator
 
 # Multipliers that differ by rounding of a quadrature are equal.
@@ -116,7 +117,9 @@ def dominant_degree(problem: Problem) -> int | None:
 def growth_rate_max(problem: Problem) -> float:
     """Largest growth rate about uniform, in scaled time; may be negative.
 
-    Over all degrees l >= 1, or of the modes of heads with matrices (`linear_operator`).
+    Over all degrees l >= 1, or of the modes of heads with matrices (`linear_operator`). With
+    natural frequencies about incoherence (`incoherence_growth_rates`), NaN where no rate is known.
+    Under a mask those of attention without it, at which what is alike at all positions grows.
 
     Raises
     ------
@@ -133,6 +136,10 @@ def growth_rate_max(problem: Problem) -> float:
     0.373904362
     """
     of = problem.attention
+    if problem.frequencies is not None:
+        known = incoherence_growth_rates(problem)[1:].real
+        known = known[np.isfinite(known)]
+        return float(known.max()) if len(known) else math.nan
     if of is not None and not problem.is_isotropic:
         return _rate_of_heads(problem.space, of)
     return float(growth_rates(problem, max(problem.isotropic.degree, 1))[1:].max())

@@ -39,13 +39,18 @@ def test_uniform_on_the_sphere_is_stationary() -> None:
 @pytest.mark.parametrize(
     ("law", "noise", "options", "idle"),
     [
-        (LAW, 0.0, Options(), ["tokens", "seed", "step"]),
-        (LAW, 0.1, Options(), ["max_nodes", "tokens", "seed", "step"]),
-        (LAW, 0.0, Options("characteristics"), ["max_degree", "tokens", "seed", "step"]),
-        (LAW, 0.0, Options("particles", tokens=9), ["max_degree", "max_nodes", "step"]),
-        (LAW, 0.1, Options("particles", tokens=9, step=0.1), ["max_degree", "max_nodes"]),
-        (POINTS, 0.1, Options("particles", step=0.1), ["max_degree", "max_nodes", "tokens"]),
-        (POINTS, 0.0, Options(), ["max_degree", "max_nodes", "tokens", "seed", "step"]),
+        (LAW, 0.0, Options(), ["tokens", "seed", "step", "labels"]),
+        (LAW, 0.1, Options(), ["max_nodes", "tokens", "seed", "step", "labels"]),
+        (LAW, 0.0, Options("characteristics"), ["max_degree", "tokens", "seed", "step", "labels"]),
+        (LAW, 0.0, Options("particles", tokens=9), ["max_degree", "max_nodes", "step", "labels"]),
+        (LAW, 0.1, Options("particles", tokens=9, step=0.1), ["max_degree", "max_nodes", "labels"]),
+        (
+            POINTS,
+            0.1,
+            Options("particles", step=0.1),
+            ["max_degree", "max_nodes", "tokens", "labels"],
+        ),
+        (POINTS, 0.0, Options(), ["max_degree", "max_nodes", "tokens", "seed", "step", "labels"]),
     ],
 )
 def test_options_that_act_are_those_that_carriers_have(

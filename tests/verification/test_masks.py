@@ -133,5 +133,5 @@ def test_masks_that_say_nothing_are_refused() -> None:
 
 def test_a_density_without_order_is_refused() -> None:
     """It would evolve as if there were no mask."""
-    with pytest.raises(ValueError, match='mask = "causal" asks for an order, and density has none'):
-        mf.simulate(causal(mf.Circle(), mf.Head()), until=1.0)
+    with pytest.raises(ValueError, match="density cannot carry positions, which the mask asks for"):
+        mf.simulate(causal(mf.Circle(), mf.Head()), until=1.0, representation="density")

@@ -114,20 +114,20 @@ class Circle:
         return array
 
     def degree_of(self, coefficients: ModalArray) -> int:
-        """Largest degree K of an array of shape (K + 1,)."""
-        return len(coefficients) - 1
+        """Largest degree K of an array of shape (..., K + 1)."""
+        return int(coefficients.shape[-1]) - 1
 
     def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
-        """Coefficients cut, or filled with zeros, to shape (max_degree + 1,)."""
-        resized = np.zeros(max_degree + 1, dtype=np.complex128)
-        kept = min(len(coefficients), max_degree + 1)
-        resized[:kept] = coefficients[:kept]
+        """Coefficients cut, or filled with zeros, to shape (..., max_degree + 1)."""
+        resized = np.zeros((*coefficients.shape[:-1], max_degree + 1), dtype=np.complex128)
+        kept = min(coefficients.shape[-1], max_degree + 1)
+        resized[..., :kept] = coefficients[..., :kept]
         return resized
 
     def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
         """Zonal convolution: product degree by degree, cut to the shorter."""
-        count = min(len(multipliers), len(coefficients))
-        return np.asarray(multipliers[:count] * coefficients[:count])
+        count = min(len(multipliers), coefficients.shape[-1])
+        return np.asarray(multipliers[:count] * coefficients[..., :count])
 
     def inner(self, first: ModalArray, second: ModalArray) -> float:
         """Inner product int f g dtheta / 2 pi of two real fields."""

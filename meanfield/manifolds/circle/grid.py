@@ -78,11 +78,11 @@ class CircleGrid:
     def to_modal(self, values: FloatArray) -> ComplexArray:
         """Coefficients up to max_degree of nodal values."""
         modal = np.fft.rfft(values, norm="forward")
-        return np.asarray(modal[: self.max_degree + 1])
+        return np.asarray(modal[..., : self.max_degree + 1])
 
     def gradient(self, coefficients: ComplexArray) -> FloatArray:
         """Derivative at the nodes."""
-        return self.to_nodal(1j * np.arange(len(coefficients)) * coefficients)
+        return self.to_nodal(1j * np.arange(coefficients.shape[-1]) * coefficients)
 
     def project(self, components: FloatArray) -> FloatArray:
         """Velocities along the circle of (2, n) vectors at the nodes; (1, n) are such already."""
@@ -94,5 +94,5 @@ class CircleGrid:
     def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ComplexArray:
         """Coefficients of the derivative of a nodal flux; the one of degree 0 is exactly 0."""
         degree = self.max_degree if max_degree is None else max_degree
-        modal = np.fft.rfft(flux, norm="forward")[: degree + 1]
-        return np.asarray(1j * np.arange(len(modal)) * modal)
+        modal = np.fft.rfft(flux, norm="forward")[..., : degree + 1]
+        return np.asarray(1j * np.arange(modal.shape[-1]) * modal)

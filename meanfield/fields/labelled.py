@@ -1,0 +1,109 @@
+"""Velocities of labelled measures: each label moves in the field of what it sees.
+
+    d_t f_i = -div(f_i v[nu_i]) - omega_i d f_i / d theta,    nu_i = sum_j C_ij mu_j    (`labels`)
+
+All labels are on one grid, and transformed together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.fields.felt import Attended, attended, fixed_field
+from meanfield.fields.lost_digits import relative_errors, sees_far
+from meanfield.fields.mean_field import Interaction
+from meanfield.labels import Labels
+from meanfield.manifolds.grid import Grid
+from meanfield.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledField:
+    """Velocities of all labels at the nodes of a grid.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    labels : Labels
+        Given.
+    grid : Grid
+        Given.
+    """
+
+    problem: Problem
+    labels: Labels
+    grid: Grid
+
+    @cached_property
+    def felt(self) -> Attended:
+        """What a label feels of what it sees."""
+        return attended(self.problem.unlabelled)
+
+    def velocities(self, parts: ModalArray) -> FloatArray:
+        """Velocities at the nodes in the fields that densities create together.
+
+        Parameters
+        ----------
+        parts : ndarray, shape (M, ...)
+            Coefficients of the density of each label.
+
+        Returns
+        -------
+        ndarray, shape (M, ..., n)
+            Of one row where all labels see the same; natural frequencies are not in it.
+        """
+        seen, felt = self._seen(parts), self.felt
+        if isinstance(felt, Interaction):
+            velocity = felt.field(seen).on_nodes(self.grid)[0]
+        else:
+            velocity = np.array([felt.of_density(row).on_nodes(self.grid)[0] for row in seen])
+        return velocity if self._fixed is None else velocity + self._fixed
+
+    def divergence(
+        self, parts: ModalArray, velocities: FloatArray, max_degree: int | None = None
+    ) -> ModalArray:
+        """Coefficients of div(f v) of each label, up to a degree as `Grid.divergence` has it."""
+        values = self.grid.to_nodal(parts)
+        if velocities.ndim > values.ndim:
+            values = values[:, None, :]
+        return self.grid.divergence(values * velocities, max_degree)
+
+    def lost_share(self, parts: ModalArray) -> float:
+        """Mean relative error of velocities by the rounding of Z, of the label that has most."""
+        if not sees_far(self.problem.unlabelled):
+            return 0.0
+        seen, worst = self._seen(parts), 0.0
+        for i, part in enumerate(parts):
+            field = self.felt.of_density(seen[min(i, len(seen) - 1)])
+            masses = np.maximum(self.grid.to_nodal(part) * self.grid.weights, 0.0)
+            worst = max(worst, float(masses @ relative_errors(field, self.grid.to_nodal)))
+        return worst
+
+    def _seen(self, parts: ModalArray) -> ModalArray:
+        space, felt = self.problem.space, self.felt
+        if not isinstance(felt, Interaction) and felt.normalization == "sinkhorn":
+            return self.labels.seen(parts)
+        kept = min(felt.degree, space.degree_of(parts))
+        return self.labels.seen(space.resize(parts, kept))
+
+    @cached_property
+    def _fixed(self) -> FloatArray | None:
+        """Velocities of fixed fields at the nodes."""
+        fixed = fixed_field(self.problem)
+        return fixed.on_nodes(self.grid) if fixed.terms else None
+
+
+def turned(labels: Labels, parts: ModalArray, time: float) -> ComplexArray:
+    """Coefficients after each label has turned by omega_j t: f_jk e^{-i k omega_j t}."""
+    # Powers by products: no exponential for each coefficient.
+    phases = np.empty(parts.shape, dtype=np.complex128)
+    phases[:, 0] = 1.0
+    phases[:, 1:] = np.exp(-1j * time * labels.turning)[:, None]
+    np.multiply.accumulate(phases, axis=1, out=phases)
+    phases *= parts
+    return phases

@@ -1,0 +1,299 @@
+"""Densities of labels, each a series: layers of a causal attention, tokens with frequencies.
+
+    d_t f_j = -div(f_j v[nu_j]) - omega_j d f_j / d theta + diffusivity * Laplacian f_j
+
+with nu_j what label j sees (`labels`). Each is kept in the frame that turns with its frequency,
+where rotations are exact and steps are limited by attention and by the spread of frequencies, not
+by degrees times frequencies. All labels have one degree, which doubles as their spectra fill, as
+that of a density does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as derived
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
+from meanfield.events import Event
+from meanfield.fields.labelled import LabelledField, turned
+from meanfield.integrators import Stepper
+from meanfield.labels import Labels
+from meanfield.manifolds.manifold import laplacian_eigenvalues
+from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.observables.resolution import spectral_tail
+from meanfield.problem import Problem
+from meanfield.representations import step_limits
+from meanfield.theory.stability import growth_rates
+
+_FIRST_DEGREE = 32
+_NOTHING = 1e-16
+# As of one density, see `density`.
+_DOUBLE_EARLY = 1e-3
+_TRANSFORM_NOISE = 2e-13
+_COURANT = 4.0
+_DAMPED = 2.5
+_EFOLDS = 1.0
+# Longest step times the largest frequency: small moments, of which the error control sees nothing,
+# are driven at it. DOP853 follows e^{i omega t} to 1e-10 in steps of this.
+_TURN = 0.7
+
+
+class _Seen(NamedTuple):
+    """What is seen of a state: tail, largest speed, least value, largest moment."""
+
+    tail: float
+    fastest: float
+    lowest: float
+    largest: float
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRepresentation:
+    """Pseudo-spectral densities, one a label.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    labels : Labels
+        Given.
+    state : ndarray, one-dimensional
+        Given. Coefficients of all labels, one after the other, each in its turning frame; then the
+        time by which the frames have turned.
+    tolerance : float
+        Given. Densities are resolved while the tail of each is below it.
+    max_degree : int
+        Given. Largest degree to which the grid may grow.
+    field : LabelledField
+        Derived. What moves them, on a grid free of aliasing for the products of the equation.
+    """
+
+    problem: Problem
+    labels: Labels
+    state: State
+    tolerance: float
+    max_degree: int
+    field: LabelledField = derived(init=False)
+    name: str = derived(default="labelled", init=False)
+
+    def __post_init__(self) -> None:
+        """Build the grid for the degree of the state."""
+        degree = self.problem.space.degree_of(self._frames(self.state))
+        grid = self.problem.space.grid(degree)
+        object.__setattr__(self, "field", LabelledField(self.problem, self.labels, grid))
+
+    @property
+    def fixed(self) -> FixedArrays:
+        """Nothing: labels are those of the problem."""
+        return {}
+
+    def rhs(self, time: float, state: State) -> State:
+        """Coefficients of -div(f_j v[nu_j]) + diffusivity * Laplacian f_j, and 1 for the time."""
+        derivative = self.remainder(time, state)
+        if self.problem.flow.diffusivity:
+            derivative += self.linear_rates * state
+        return derivative
+
+    @cached_property
+    def linear_rates(self) -> FloatArray:
+        """Rates at which diffusion damps, one for each coefficient; 0 for the time."""
+        space, degree = self.problem.space, self.field.grid.max_degree
+        ones = np.ones_like(space.resize(space.from_modes([]), degree))
+        decay = -self.problem.flow.diffusivity * laplacian_eigenvalues(space.dimension, degree)
+        rates = space.convolve(decay, ones).real
+        return np.append(np.tile(rates, len(self.labels.values)), 0.0)
+
+    def remainder(self, time: float, state: State) -> State:
+        """Coefficients of -div(f_j v[nu_j]), and 1 for the time."""
+        parts = self.parts(state)
+        # What is not finite stays so, and the stepper rejects the step.
+        with np.errstate(all="ignore"):
+            change = -self.field.divergence(parts, self.field.velocities(parts))
+            if self.labels.turns:
+                change = turned(self.labels, change, -state[-1].real)
+        return np.append(change, 1.0)
+
+    def parts(self, state: State) -> ModalArray:
+        """Coefficients of each label, shape (M, ...)."""
+        frames = self._frames(state)
+        return turned(self.labels, frames, state[-1].real) if self.labels.turns else frames
+
+    def measure(self, state: State) -> LabelledDensity:
+        """Densities of the labels, and their mean."""
+        return LabelledDensity.of(self.problem.space, self.parts(state), self.labels)
+
+    def moments(self, state: State, max_degree: int) -> ModalArray:
+        """Moments of the mean over labels."""
+        mean = self.labels.mean(self.parts(state))
+        mean[0] = 1.0
+        return self.problem.space.resize(mean, max_degree)
+
+    def tail(self, state: State) -> float:
+        """What truncation leaves out, of the label where it is most."""
+        return self._seen(state).tail
+
+    def largest_step(self, time: float, state: State) -> float:
+        """Courant limit, as of a density; and a share of a turn at the largest frequency."""
+        fastest = self._seen(state).fastest
+        degree, diffusivity = self.field.grid.max_degree, self.problem.flow.diffusivity
+        limit = min(self._turn_limit, self._growth_limit)
+        if fastest == 0:
+            return limit
+        courant = _COURANT / (degree * fastest)
+        if diffusivity:
+            courant = max(_DAMPED / (degree * fastest), _DAMPED * diffusivity / fastest**2)
+        return min(limit, courant)
+
+    def adapt(self, time: float, state: State) -> LabelledRepresentation | None:
+        """Twice the degree as soon as a tail becomes visible, long before it matters."""
+        visible = max(_DOUBLE_EARLY * self.tolerance, _TRANSFORM_NOISE)
+        full = self.tail(state) > max(visible, self.field.lost_share(self.parts(state)))
+        return self.refined(state) if full else None
+
+    def refined(self, state: State) -> LabelledRepresentation | None:
+        """Twice the degree; None at the largest."""
+        degree = self.field.grid.max_degree
+        if degree >= self.max_degree:
+            return None
+        wider = self.problem.space.resize(self._frames(state), min(2 * degree, self.max_degree))
+        return replace(self, state=np.append(wider, state[-1]))
+
+    def failure(self, time: float, state: State) -> str | None:
+        """Under-resolved: a tail above tolerance, or no densities look like this; or Z is lost."""
+        seen, least = self._seen(state), max(self.tolerance, _TRANSFORM_NOISE)
+        lost = self.field.lost_share(self.parts(state))
+        if lost > least:
+            return step_limits.lost_digits(lost, least)
+        error, degree = step_limits.GROWN * least, self.field.grid.max_degree
+        what = None
+        if not seen.largest <= 1.0 + error:
+            what = f"a moment is {seen.largest:.4g} times a single point's"
+        allowed = error * self.problem.space.largest_sizes(degree).sum()
+        if not seen.lowest >= -2.0 * allowed:
+            what = f"the density of a label falls to {seen.lowest:.2g}"
+        if not seen.tail < least:
+            what = f"spectral tail {seen.tail:.1e} of a label"
+        if what is None:
+            return None
+        other = "take particles, or a diffusivity, which limits how sharp a label becomes"
+        return f"under-resolved: {what} at degree {degree}; raise max_degree, or {other}"
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """None."""
+        return ()
+
+    def arrival(self) -> Sequence[Event]:
+        """Nothing to say."""
+        return ()
+
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
+        """Tail, degree and smallest nodal value, of the labels where they are worst."""
+        seen = self._seen(state)
+        degree = float(self.field.grid.max_degree)
+        return {"tail": seen.tail, "degree": degree, "density_min": seen.lowest}
+
+    def _frames(self, state: State) -> ModalArray:
+        return np.reshape(state[:-1], (len(self.labels.values), -1))
+
+    def _seen(self, state: State) -> _Seen:
+        """What is seen of a state, found once: several questions are asked of it in every step."""
+        last = self._last
+        if not last or not np.array_equal(last[0][0], state):
+            last[:] = [(state.copy(), self._watched(state))]
+        return last[0][1]
+
+    @cached_property
+    def _last(self) -> list[tuple[State, _Seen]]:
+        """The last state that was looked at, and what was seen."""
+        return []
+
+    def _watched(self, state: State) -> _Seen:
+        """As `observables.resolution.watch`, of all labels."""
+        space, grid, parts = self.problem.space, self.field.grid, self.parts(state)
+        degree = grid.max_degree
+        with np.errstate(all="ignore"):
+            velocities = self.field.velocities(parts)
+            fastest = float(np.sqrt(grid.squared_norm(velocities).max()))
+            sizes = np.array([space.sizes_by_degree(part) for part in parts])
+            tail = spectral_tail(sizes.max(axis=0))
+            if fastest != 0:
+                beyond = self.field.divergence(parts, velocities, degree + (degree + 1) // 2)
+                lost = np.array([space.sizes_by_degree(row)[degree + 1 :] for row in beyond])
+                degrees = np.arange(degree + 1, degree + 1 + lost.shape[1])
+                noise = self.field.felt.rounding * degrees
+                tail = float(np.max((lost - noise) / (fastest * degrees), initial=tail))
+            largest = float((sizes / space.largest_sizes(degree)).max())
+            return _Seen(tail, fastest, float(grid.to_nodal(parts).min()), largest)
+
+    @cached_property
+    def _turn_limit(self) -> float:
+        return step_limits.longest(_TURN, float(np.abs(self.labels.turning).max()))
+
+    @cached_property
+    def _growth_limit(self) -> float:
+        """Longest step, by what grows about uniform."""
+        alone = self.problem.unlabelled
+        if self.problem.flow.diffusivity and alone.is_isotropic:
+            rates = growth_rates(alone, alone.kernel_degree)
+            return step_limits.longest(_EFOLDS, float(rates.max()))
+        return step_limits.longest(step_limits.LINEAR, step_limits.linear_rate(alone))
+
+
+def labelled(
+    problem: Problem,
+    measure: Density | Measure,
+    *,
+    tolerance: float,
+    max_degree: int | None = None,
+    count: int | None = None,
+) -> LabelledRepresentation:
+    """Densities of `count` labels, by default 64; of most laws all start alike.
+
+    Raises
+    ------
+    TypeError
+        If the measure consists of points: those want "particles".
+    ValueError
+        If the problem has no labels, max_degree is above what the manifold allows, or an initial
+        density or the kernel has degrees above max_degree.
+    """
+    if isinstance(measure, Measure):
+        raise TypeError(
+            "representation 'labelled' needs an initial density, got points. Use 'particles'."
+        )
+    alone, space = problem.unlabelled, problem.space
+    labels = problem.labels(count)
+    step_limits.check_movable(alone)
+    if max_degree is None:
+        max_degree = labelled_degree(problem)
+    if max_degree > space.largest_degree:
+        raise ValueError(
+            f"max_degree = {max_degree} must be at most {space.largest_degree} on the {space.name}."
+        )
+    parts = problem.labelled_measure(count).parts
+    sizes = np.max([space.sizes_by_degree(part) for part in parts], axis=0)
+    carried = int(np.flatnonzero(sizes > _NOTHING).max())
+    degrees = {"initial densities": carried, "kernel": alone.kernel_degree}
+    for owner, degree in degrees.items():
+        if degree > max_degree:
+            raise ValueError(
+                f"max_degree = {max_degree} is below degree {degree} of the {owner}: set it to "
+                f"{degree} or more."
+            )
+    first = min(max(_FIRST_DEGREE, 2 * carried, alone.kernel_degree), max_degree)
+    state = np.append(space.resize(parts, first), 0.0)
+    return LabelledRepresentation(problem, labels, state, tolerance, max_degree)
+
+
+def labelled_degree(problem: Problem) -> int:
+    """Largest degree of labelled densities unless told otherwise: 512 on the circle, 64 else.
+
+    The kernel's if that is larger.
+    """
+    usual = 512 if problem.manifold.dimension == 1 else 64
+    return max(usual, problem.unlabelled.kernel_degree)
