@@ -24,6 +24,7 @@ Own = Callable[[Density | Measure], Any]
 _RESERVED = {
     *("time", "moments", "growth_rates", "representation", "stability", "events", "diagnostics"),
     *("density", "measure", "degree", "order", "kind", "cluster", "axis", "cosine", "head"),
+    *("label", "label_order", "label_moments", "label_weight"),
 }
 _RESERVED_PREFIXES = ("clusters_", "diagnostics_")
 

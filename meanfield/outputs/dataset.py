@@ -8,6 +8,7 @@ Variables:
     observables   by name; clusters_count, clusters_mass, clusters_centre
     diagnostics   as diagnostics_<name>
     density       (time, angle) or (time, lat, lon), if a grid is asked for
+    label_moments (time, label, degree) of labelled densities, with coordinates label, label_weight
     growth_rates  (degree), as far as moments by degree go; NaN where no rate is stored
 """
 
@@ -20,7 +21,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.checks import at_most
 from meanfield.manifolds import Manifold
-from meanfield.measures import Density
+from meanfield.measures import Density, LabelledDensity
 from meanfield.observables import OBSERVABLES, entry_axis
 from meanfield.observables.observable import Axis
 from meanfield.pictures.projections import directions
@@ -33,6 +34,7 @@ _LONG_NAMES = {name: entry.long_name for name, entry in OBSERVABLES.items()} | {
     "clusters/count": "number of clusters, 1 also where nothing has separated: see cluster_counts",
     "clusters/mass": "mass of each cluster, largest first",
     "clusters/centre": "mean angle of each cluster",
+    "label_order": "order parameter |int x dmu_j| of each label",
 }
 _UNITS = {"clusters/centre": "rad"}
 
@@ -101,6 +103,7 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
     coordinates: dict[str, Any] = {"time": time}
     for name, values in run.observables.items():
         entries = Axis("cluster") if name.startswith("clusters/") else entry_axis(name)
+        entries = Axis("label") if name == "label_order" else entries
         axes = ("time", entries.name, *space.point_axes)[: values.ndim]
         if values.ndim > 1 and entries.values is not None:
             coordinates[entries.name] = entries.values
@@ -115,6 +118,13 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
     coordinates["degree"] = np.arange(len(variables["growth_rates"][1]))
     if "clusters/mass" in run.observables:
         coordinates["cluster"] = np.arange(run.observables["clusters/mass"].shape[1])
+    known = [measure for measure in run.measures if isinstance(measure, LabelledDensity)]
+    if known:
+        coordinates["label"] = ("label", known[0].labels, {"long_name": known[0].label_name})
+        coordinates["label_weight"] = ("label", known[0].label_weights)
+        axes = ("time", "label", *space.modal_axes)
+        details = {"long_name": "moments of the density of each label"}
+        variables["label_moments"] = (axes, _label_moments(run, known[0]), details)
     if grid is not None:
         places, points = _grid(run.manifold, grid)
         coordinates |= places
@@ -145,6 +155,21 @@ def _grid(space: Manifold, count: int) -> tuple[dict[str, Any], FloatArray]:
         "lon": ("lon", angles, radians | {"long_name": "longitude"}),
     }
     return places, directions(*np.meshgrid(angles, latitudes))
+
+
+def _label_moments(run: Run, known: LabelledDensity) -> np.ndarray[Any, Any]:
+    """Moments of every label at every saved time, NaN where a state was not kept."""
+    space, moments = run.manifold, np.asarray(run.moments)
+    degree = moments.shape[-1] - 1
+    nothing = np.full((len(known.labels), *moments.shape[1:]), np.nan)
+    return np.array(
+        [
+            [space.spread(space.resize(part, degree)) for part in measure.parts]
+            if isinstance(measure, LabelledDensity)
+            else nothing
+            for measure in run.measures
+        ]
+    )
 
 
 def _densities(run: Run, points: FloatArray, width: float | None) -> FloatArray:

@@ -8,6 +8,8 @@
                             those of the user's own (n_saves,), or (n_saves, n) padded
     /density/coefficients   (n_kept, ...) with the axes of moments, zeros above /density/degree;
                             /density/save the index into /time of each kept row
+    /labelled/coefficients  (n_kept, M, ...) the same of the density of each label;
+                            /labelled/values, weights (M,)
     /measure/points, weights, save    the same for points: angles (n_kept, n) or vectors
                             (n_kept, n, 3), NaN beyond /measure/count; weights only where they
                             are not equal
@@ -42,9 +44,10 @@ import numpy.typing as npt
 from meanfield.arrays import ModalArray
 from meanfield.compute.limits import available_memory
 from meanfield.events import Event
+from meanfield.labels import Labels
 from meanfield.manifolds import Manifold, manifold_of
 from meanfield.manifolds.label_cells import usual_order
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import OBSERVABLES
 from meanfield.outputs.layout import (
     check_counts,
@@ -86,6 +89,7 @@ _Indices = npt.NDArray[np.int64]
 EVENT_NUMBERS = ("time", "first_cluster", "second_cluster", "first_mass", "second_mass")
 """Columns of /events that are numbers, in the order of an `Event`'s."""
 
+_SERIES = ("density", "labelled")
 _WHOLE = {"steps", "rejected", "evaluations"}
 _SLAB_BYTES = 2**25
 # Texts read at once.
@@ -149,8 +153,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
             raise ValueError("the clock of the checkpoint is out of range")
         checkpoint = Checkpoint(
             clock=clock,
-            # A density is its coefficients, all else points.
-            state=dataset(group, "state", "fc" if name == "density" else "f", (None,))[()],
+            # Densities are their coefficients, all else points.
+            state=dataset(group, "state", "fc" if name in _SERIES else "f", (None,))[()],
             step=None if np.isnan(step) else step,
             **{key: told[key] for key in _COUNTS},
             epoch=epoch,
@@ -223,7 +227,7 @@ def _check_memory(file: h5py.File, states: str) -> None:
     sizes: list[int] = []
 
     def visit(name: str, item: Any) -> None:
-        of_states = name.startswith(("density/", "measure/", "checkpoint/"))
+        of_states = name.startswith(("density/", "labelled/", "measure/", "checkpoint/"))
         if hasattr(item, "nbytes") and (states == "all" or not of_states):
             sizes.append(int(item.nbytes))
 
@@ -397,7 +401,7 @@ def read_measures(
     """
     measures: list[Density | Measure | None] = [None] * count
     readers: dict[str, Callable[[Manifold, Any, _Indices], Iterator[Density | Measure]]]
-    readers = {"density": _densities, "measure": _points}
+    readers = {"density": _densities, "labelled": _labelled, "measure": _points}
     for name, read in readers.items():
         if states == "none" or name not in file:
             continue
@@ -421,6 +425,22 @@ def _densities(space: Manifold, group: h5py.Group, kept: _Indices) -> Iterator[D
     check_counts("density/degree", degrees, coefficients.shape[-1] - 1)
     for degree, row in zip(degrees[kept], _rows(coefficients, kept), strict=True):
         yield Density(space, space.resize(space.packed(row), int(degree)))
+
+
+def _labelled(space: Manifold, group: h5py.Group, kept: _Indices) -> Iterator[LabelledDensity]:
+    rows, count = len(group["save"]), len(group["values"])
+    values, weights = (dataset(group, name, "f", (count,))[()] for name in ("values", "weights"))
+    name = group.attrs["label_name"]
+    if name not in ("position", "frequency"):
+        raise ValueError(f"labels are called {name!r}, expected position or frequency")
+    labels = Labels(name, values, weights)
+    kind, shape = ("c", (None,)) if len(space.modal_axes) == 1 else ("f", (2, None, None))
+    coefficients = dataset(group, "coefficients", kind, (rows, count, *shape))
+    degrees = dataset(group, "degree", "i", (rows,))[()]
+    check_counts("labelled/degree", degrees, coefficients.shape[-1] - 1)
+    for degree, row in zip(degrees[kept], _rows(coefficients, kept), strict=True):
+        parts = np.array([space.resize(space.packed(part), int(degree)) for part in row])
+        yield LabelledDensity.of(space, parts, labels)
 
 
 def _points(space: Manifold, group: h5py.Group, kept: _Indices) -> Iterator[Measure]:

@@ -14,7 +14,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.events import Event
 from meanfield.manifolds import Manifold
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import entry_axis
 from meanfield.outputs.run_file import EVENT_NUMBERS, FORMAT_VERSION
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -79,7 +79,8 @@ def nbytes(state: Density | Measure | None) -> int:
         return 0
     if isinstance(state, Measure):
         return state.points.nbytes
-    return int(state.manifold.spread(state.coefficients).nbytes)
+    count = len(state.parts) if isinstance(state, LabelledDensity) else 1
+    return count * int(state.manifold.spread(state.coefficients).nbytes)
 
 
 def room(rows: Sequence[Row]) -> int:
@@ -164,7 +165,14 @@ def _entry_scale(file: h5py.File, name: str) -> tuple[str]:
 
 def append_states(file: h5py.File, states: Sequence[tuple[int, Density | Measure]]) -> None:
     """Keep states, each with the index of its saved time."""
-    densities = [(row, m) for row, m in states if isinstance(m, Density)]
+    labelled = [(row, m) for row, m in states if isinstance(m, LabelledDensity)]
+    if labelled:
+        _append_labelled(file, labelled)
+    densities = [
+        (row, m)
+        for row, m in states
+        if isinstance(m, Density) and not isinstance(m, LabelledDensity)
+    ]
     if densities:
         first = _put_saves(file, "density", [row for row, _ in densities])
         space = densities[0][1].manifold
@@ -190,9 +198,24 @@ def append_states(file: h5py.File, states: Sequence[tuple[int, Density | Measure
             _put(file, "measure/weights", first, weights, save, token)
 
 
+def _append_labelled(file: h5py.File, states: Sequence[tuple[int, LabelledDensity]]) -> None:
+    known, space = states[0][1], states[0][1].manifold
+    first = _put_saves(file, "labelled", [row for row, _ in states])
+    axes = [f"labelled/{'mode' if axis == 'degree' else axis}" for axis in space.modal_axes]
+    parts = [np.array([space.spread(part) for part in m.parts]) for _, m in states]
+    save, label = "labelled/save", "labelled/label"
+    _put(file, "labelled/coefficients", first, parts, save, label, *axes, gap=0.0)
+    degrees = [np.asarray(m.max_degree) for _, m in states]
+    _put(file, "labelled/degree", first, degrees, save)
+    if "labelled/values" not in file:
+        file["labelled"].attrs["label_name"] = known.label_name
+        for name, numbers in (("values", known.labels), ("weights", known.label_weights)):
+            _put(file, f"labelled/{name}", 0, [np.asarray(number) for number in numbers], label)
+
+
 def drop_states(file: h5py.File) -> None:
     """Forget all states that were kept."""
-    for group in ("density", "measure"):
+    for group in ("density", "labelled", "measure"):
         if group in file:
             del file[group]
 
