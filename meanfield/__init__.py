@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from meanfield.problem import Problem
     from meanfield.runs import Run
     from meanfield.sampling import sample_tokens
+    from meanfield.stages import Stage
     from meanfield.stationary.states import stationary_state
     from meanfield.studies.convergence import convergence_study
     from meanfield.studies.ensemble import ensemble
@@ -140,6 +141,7 @@ __all__ = [
     "SimulationError",
     "Space",
     "Sphere",
+    "Stage",
     "UniformSpread",
     "attention_matrix",
     "cluster_rates",
@@ -218,6 +220,7 @@ _MODULES = {
     "problem": "Problem",
     "runs": "Run",
     "sampling": "sample_tokens",
+    "stages": "Stage",
     "stationary.states": "stationary_state",
     "studies.convergence": "convergence_study",
     "studies.ensemble": "ensemble",

@@ -25,7 +25,7 @@ from meanfield.outputs.reading import damage_told
 from meanfield.outputs.recorder import conclude, record
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
-from meanfield.representations import REPRESENTATIONS, represent
+from meanfield.representations import represent, resumed
 from meanfield.runs import Run, known_rates, problem_attributes
 from meanfield.simulation import Evolution, evolve, is_one_cluster
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -162,10 +162,10 @@ def recorded(
                 reached = float(stored.scaled_time[-1])
                 facts = provenance(stored.attributes, f"from t = {reached:.6g} on")
                 spent.add(seconds_by_phase(stored.attributes))
-                family = REPRESENTATIONS[name]
                 with damage_told(path):
                     state, fixed = checkpoint.state, checkpoint.fixed
-                    representation = family.resume(problem, options, state, fixed)
+                    stage = evolution.problem_after(checkpoint.time)
+                    representation = resumed(stage, options, name, state, fixed)
                     # Arrays that do not belong together fail now, before anything is written.
                     representation.measure(state)
         stream = evolve(
@@ -245,6 +245,7 @@ def _has_stopped(evolution: Evolution, run: Run) -> bool:
     problem, last = evolution.problem, run.measures[-1]
     moments = problem.space.packed(run.moments[-1])
     if evolution.stop == "one_cluster":
+        problem = evolution.problem_at(float(run.scaled_time[-1]))
         return is_one_cluster(problem, moments, float(run.observables["clusters/count"][-1]))
     return last is not None and evolution.stops(float(run.scaled_time[-1]), last, moments)
 

@@ -10,9 +10,11 @@ a(s) = exp(beta s - |beta|), largest value 1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,11 +30,15 @@ from meanfield.layers import Layers
 from meanfield.manifolds import Geometry, Manifold
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.stages import Stage, check_ends
 from meanfield.terms import Drift, FeedForward, Term
 from meanfield.views import VIEWS
 
 TERMS = ("feed_forward", "drift")
 """Parts of a problem that are fixed fields."""
+
+
+_CHANGING = ("kernel", "flow", *TERMS)
 
 
 class Isotropic(ABC):
@@ -202,6 +208,9 @@ class Problem:
     frequencies : Frequencies, optional
         Given, on the circle. Law of natural frequencies: tokens also turn by themselves, each at
         its own.
+    stages : sequence of Stage
+        Given. Parameters that change with time, see `Stage`; the last one lasts on. All have one
+        clock: scaled time is that of the largest e^{|beta|}, or e^s of heads, among them.
 
     Raises
     ------
@@ -224,9 +233,19 @@ class Problem:
     drift: Drift | None = field(default=None, kw_only=True)
     layers: Layers | None = field(default=None, kw_only=True)
     frequencies: Frequencies | None = field(default=None, kw_only=True)
+    stages: Sequence[Stage] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         """Refuse combinations that have no meaning."""
+        self._check_one()
+        check_ends(self.stages)
+        told = [
+            Stage(stage.end, **{name: _unless_same(alone, self, name) for name in _CHANGING})
+            for stage, alone in zip(self.stages, self._alone, strict=True)
+        ]
+        object.__setattr__(self, "stages", tuple(told))
+
+    def _check_one(self) -> None:
         if self.frequencies is not None:
             if self.manifold.family != "circle":
                 raise ValueError(
@@ -264,6 +283,75 @@ class Problem:
                     f"a normalised flow needs a positive kernel; {self.kernel.name!r} falls to "
                     f"{lowest:.3g}. Take USA, normalized = false in a run file."
                 )
+
+    @cached_property
+    def _alone(self) -> tuple[Problem, ...]:
+        """Problem of each stage, as if there was no other, without an initial law."""
+        made = []
+        for number, stage in enumerate(self.stages, 1):
+            given = {name: getattr(stage, name) for name in _CHANGING}
+            changes = {name: value for name, value in given.items() if value is not None}
+            if isinstance(changes.get("kernel", self.kernel), Attention):
+                changes.setdefault("flow", USA)  # which an attention says itself
+            try:
+                made.append(replace(self, initial=uniform(), stages=(), **changes))
+            except ValueError as error:
+                raise ValueError(f"stage {number}: {error}") from None
+        return tuple(made)
+
+    @cached_property
+    def staged(self) -> tuple[Problem, ...]:
+        """Problem of each stage, without stages, on the clock of all; itself where there are none.
+
+        Strengths of weights that have a largest value e^s count by e^{s - s_max}, s_max the largest
+        s among the stages: s = 0 of normalised flows. Diffusivities, feed-forward layers and drifts
+        are rates on that clock.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> stages = [mf.Stage(end=1.0), mf.Stage(kernel=mf.exponential(2.0))]
+        >>> problem = mf.Problem(mf.Circle(), mf.exponential(5.0), stages=stages)
+        >>> problem.staged[1].flow.strength == np.exp(-3.0)
+        np.True_
+        """
+        if not self.stages:
+            return (self,)
+        return tuple(self._on_my_clock(alone) for alone in self._alone)
+
+    def _on_my_clock(self, alone: Problem) -> Problem:
+        share = float(np.exp(alone.log_scale - self.log_scale))
+        kernel, flow = alone.kernel, alone.flow
+        if share == 0.0:
+            raise ValueError(
+                f"the velocity of a stage with beta = {alone.beta:g} vanishes beside that of the "
+                f"stage of the largest beta, by e^{alone.log_scale - self.log_scale:.4g}."
+            )
+        if share != 1.0 and isinstance(kernel, Attention):
+            kernel = replace(kernel, strength=share * kernel.strength)
+            flow = kernel.flow
+        elif share != 1.0:
+            flow = replace(flow, strength=share * flow.strength)
+        made = replace(alone, kernel=kernel, flow=flow, initial=self.initial)
+        # All begin with what the first one begins with, whatever a law makes of a problem.
+        made.__dict__["_initial_measure"] = self._initial_measure
+        return made
+
+    def at(self, time: float, unit_length: float = 1.0) -> Problem:
+        """Problem of the stage at a scaled time; one that ends then is still the one.
+
+        `unit_length` is the scaled time of one unit of the stages' ends.
+        """
+        ends = [stage.end * unit_length for stage in self.stages[:-1] if stage.end is not None]
+        return self.staged[bisect_left(ends, time)]
+
+    def _check_one_stage(self) -> None:
+        if self.stages:
+            raise ValueError(
+                f"this rests on parameters that never change, and the problem has "
+                f"{len(self.stages)} stages: take one of problem.staged, or mf.simulate, which has "
+                "their runs."
+            )
 
     @property
     def space(self) -> Manifold:
@@ -390,6 +478,7 @@ class Problem:
         >>> mf.Problem(mf.Sphere(8), mf.linear()).zonal.dimension
         7
         """
+        self._check_one_stage()
         if not self.manifold.is_sphere:
             raise ValueError(
                 f"this rests on the uniform measure, and {self.manifold.name} has none: "
@@ -425,7 +514,8 @@ class Problem:
         ValueError
             If the matrices of a head prefer a direction.
         """
-        if isinstance(self.kernel, Attention) and not self.terms and self.frequencies is None:
+        plain = not self.terms and not self.stages and self.frequencies is None
+        if isinstance(self.kernel, Attention) and plain:
             of = self.kernel
             numbers = [head.multiples for head in of.matrices(self._d)]
             known = tuple(each for each in numbers if each is not None)
@@ -453,7 +543,9 @@ class Problem:
     @property
     def is_isotropic(self) -> bool:
         """Whether no direction is preferred, so that `isotropic` knows growth rates."""
-        if self.terms or not self.manifold.is_sphere or self.frequencies is not None:
+        if self.terms or self.stages or self.frequencies is not None:
+            return False
+        if not self.manifold.is_sphere:
             return False
         of = self.attention
         return of is None or all(head.multiples is not None for head in of.matrices(self._d))
@@ -471,8 +563,11 @@ class Problem:
     def log_scale(self) -> float:
         """Logarithm of paper time per scaled time, with the other sign.
 
-        0 for normalised flows, and in R^d, where weights have no largest value.
+        0 for normalised flows, and in R^d, where weights have no largest value; of stages the
+        largest.
         """
+        if self.stages:
+            return max(alone.log_scale for alone in self._alone)
         if self.flow.normalized or not self.manifold.is_sphere:
             return 0.0
         return self.beta if isinstance(self.kernel, Attention) else self.kernel.log_scale
@@ -493,6 +588,8 @@ class Problem:
     @property
     def moment_degree(self) -> int:
         """Degree to which runs store moments: the kernel's, at least 12 (circle) or 8."""
+        if self.stages:
+            return max(alone.moment_degree for alone in self._alone)
         least = 12 if self.manifold.dimension == 1 else 8
         return min(max(self.kernel_degree, least), self.space.largest_degree)
 
@@ -555,4 +652,12 @@ class Problem:
         for name in ("feed_forward", "drift", "layers", "frequencies"):
             if getattr(self, name) is not None:
                 parts.append(f"{name}={getattr(self, name)!r}")
+        if self.stages:
+            parts.append(f"stages={list(self.stages)!r}")
         return f"Problem({', '.join(parts)})"
+
+
+def _unless_same(alone: Problem, problem: Problem, name: str) -> Any:
+    """What a stage says of its own."""
+    value = getattr(alone, name)
+    return None if value == getattr(problem, name) else value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observab
 from meanfield.observables.clusters import told_counts
 from meanfield.problem import TERMS, Problem
 from meanfield.snapshot import Checkpoint, Snapshot
+from meanfield.stages import Stage
 from meanfield.status import COMPLETED
 from meanfield.theory.stability import growth_rate_max, growth_rates
 from meanfield.theory.time_units import paper_time_factor, unit_length
@@ -391,8 +392,15 @@ def _parts(problem: Problem) -> dict[str, str]:
         "mask": problem.mask.replace("none", ""),
         "terms": ", ".join(name for name in TERMS if getattr(problem, name) is not None),
         "layers": "" if problem.layers is None else repr(problem.layers),
+        "stages": ", ".join(_ended(stage) for stage in problem.stages),
     }
     return {name: words for name, words in told.items() if words}
+
+
+def _ended(stage: Stage) -> str:
+    changed = [each.name for each in fields(stage)[1:] if getattr(stage, each.name) is not None]
+    until = "" if stage.end is None else f" until {stage.end:g}"
+    return f"{' and '.join(changed) or 'none'} changed{until}"
 
 
 def known_rates(problem: Problem) -> FloatArray:

@@ -6,6 +6,7 @@ whoever asks collects, records, draws or counts.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -19,11 +20,17 @@ from meanfield.measures import Density, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables
 from meanfield.observables.clusters import cluster_radius, clusters
 from meanfield.problem import Problem
-from meanfield.representations import Options, Representation, hand_over_rule, represent
+from meanfield.representations import (
+    Options,
+    Representation,
+    hand_over_rule,
+    represent,
+    under,
+)
 from meanfield.runs import observed
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.theory.time_units import time_unit
-from meanfield.trajectory import MOST_STEPS, trajectory
+from meanfield.trajectory import MOST_STEPS, Leg, trajectory
 
 MOST_SAVES = 1_000_000
 LATEST = 1e300
@@ -66,17 +73,37 @@ class Evolution:
         """Scaled time of one unit."""
         return time_unit(self.problem, self.unit)
 
+    @property
+    def legs(self) -> tuple[Leg, ...]:
+        """Its stages, in scaled time."""
+        ends = [np.inf if each.end is None else each.end for each in self.problem.stages] or [
+            np.inf
+        ]
+        return tuple(
+            Leg(stage, end * self.unit_length)
+            for stage, end in zip(self.problem.staged, ends, strict=True)
+        )
+
+    def problem_at(self, time: float) -> Problem:
+        """Problem of the stage at a scaled time."""
+        return self.problem.at(time, self.unit_length)
+
+    def problem_after(self, time: float) -> Problem:
+        """Problem of the stage that goes on from a scaled time: the next one at the end of one."""
+        legs = self.legs
+        return legs[bisect_right([leg.end for leg in legs[:-1]], time)].problem
+
     def observe(self, snapshot: Snapshot) -> dict[str, FloatArray]:
         """Observables of a snapshot."""
-        return observed(self.problem, snapshot, self.observables)
+        return observed(self.problem_at(snapshot.time), snapshot, self.observables)
 
     def stops(self, time: float, measure: Density | Measure, moments: ModalArray) -> bool:
         """Whether the run ends after a saved time, given in scaled time."""
         if self.stop is None:
             return False
         if not callable(self.stop):
-            count = clusters(measure, self.problem.beta).count
-            return is_one_cluster(self.problem, moments, count)
+            problem = self.problem_at(time)
+            return is_one_cluster(problem, moments, clusters(measure, problem.beta).count)
         ends = self.stop(time / self.unit_length, measure)
         if not isinstance(ends, bool | np.bool_):
             raise TypeError(f"stop(time, measure) must give True or False, got {came(ends)}.")
@@ -125,6 +152,8 @@ def evolve(
         start=start,
         watch=watch,
         hand_over=hand_over_rule(problem, options),
+        legs=evolution.legs,
+        enter=lambda stage, carrier, state: under(stage, options, carrier, state),
     )
     for snapshot in stream:
         yield snapshot

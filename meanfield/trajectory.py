@@ -1,15 +1,17 @@
 """The only time loop: `trajectory` yields snapshots.
 
 It knows a representation's `adapt` and `failure`, the scheme that steps its right-hand side, and
-nothing of their reasons. Storing, progress and figures are consumers of the stream.
+nothing of their reasons. Storing, progress and figures are consumers of the stream. Where stages
+follow one another, each ends exactly where it is to end: the step that leads beyond is cut there.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +46,30 @@ MOST_STEPS = 1e12
 _PACE_STEPS = 100_000
 
 
+@dataclass(frozen=True)
+class Leg:
+    """Part of a trajectory with one problem.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    end : float
+        Given. Scaled time; infinite of the last.
+    """
+
+    problem: Problem
+    end: float = math.inf
+
+
+Enter = Callable[[Problem, Representation, State], Representation]
+"""(problem, representation, state) -> the same representation in that state of another problem."""
+
+
+def _no_other(problem: Problem, representation: Representation, state: State) -> Representation:
+    raise ValueError("a trajectory of several stages needs legs and enter, as evolve gives them.")
+
+
 def trajectory(
     problem: Problem,
     representation: Representation,
@@ -54,6 +80,8 @@ def trajectory(
     watch: Callable[[], None] | None = None,
     hand_over: HandOver = never,
     scheme: Callable[[Problem, Representation], Scheme] = usual_scheme,
+    legs: Sequence[Leg] = (),
+    enter: Enter = _no_other,
 ) -> Iterator[Snapshot]:
     """Evolve a representation and yield a snapshot at each time.
 
@@ -76,6 +104,11 @@ def trajectory(
         Who takes over from a representation, and why; see `HandOver`.
     scheme : callable, optional
         Which scheme steps a representation of a problem; see `schemes`.
+    legs : sequence of Leg, optional
+        Problems one after another, in the place of the first argument; the representation is that
+        of the leg in which the start lies.
+    enter : callable, optional
+        Makes the representation of the next leg; see `Enter`.
 
     Yields
     ------
@@ -89,16 +122,26 @@ def trajectory(
         If the state is under-resolved, not finite, the step vanishes, or the energy moves against
         the flow. What was yielded before is valid.
     """
-    evolution = _Evolution(problem, representation, tolerance, watch, hand_over, scheme)
+    if problem.stages and not legs:
+        raise ValueError(
+            f"this needs parameters that never change, and the problem has {len(problem.stages)} "
+            "stages: take one of problem.staged, or mf.simulate, which has their runs."
+        )
+    degree = problem.moment_degree
+    evolution = _Evolution(
+        legs or (Leg(problem),), degree, representation, tolerance, watch, hand_over, scheme, enter
+    )
     stream = _evolved(evolution, times, start)
-    with one_blas_thread():
-        climbed, highest, allowed = ascent(problem), -math.inf, tolerance
+    leg = None
     while True:
         # The last bits of a sum by BLAS depend on its threads, and of steps two make no faster.
         with one_blas_thread():
             snapshot = next(stream, None)
             if snapshot is None:
                 return
+            if leg is not evolution.leg:
+                leg = evolution.leg
+                climbed, highest, allowed = ascent(leg.problem), -math.inf, tolerance
             height = climbed(snapshot.measure, snapshot.moments)
         # What a carrier may leave unresolved it also hands over.
         allowed = max(allowed, evolution.representation.tolerance)
@@ -143,16 +186,19 @@ class _Evolution:
 
     def __init__(
         self,
-        problem: Problem,
+        legs: Sequence[Leg],
+        moment_degree: int,
         representation: Representation,
         tolerance: float,
         watch: Callable[[], None] | None,
         hand_over: HandOver,
         scheme: Callable[[Problem, Representation], Scheme],
+        enter: Enter,
     ) -> None:
         self.representation = representation
-        self._problem, self._tolerance, self._watch = problem, tolerance, watch
-        self._hand_over, self._scheme = hand_over, scheme
+        self._legs, self._moment_degree = legs, moment_degree
+        self._tolerance, self._watch = tolerance, watch
+        self._hand_over, self._scheme, self._enter = hand_over, scheme, enter
         self._stepper: Stepper | None = None
         self._events: list[Event] = []
         self._halvings = 0
@@ -167,15 +213,29 @@ class _Evolution:
             )
         else:
             self.here = start
+        # A checkpoint at the end of a leg is one of the next.
+        self._number = bisect_right([leg.end for leg in self._legs[:-1]], self.here.time)
+        self._begin_leg()
+
+    def _begin_leg(self) -> None:
         while (reason := self._failure()) is not None:
             if not self._followed(failed=True):
                 raise self.ended(reason)
         self._mark = self.here
 
     @property
+    def leg(self) -> Leg:
+        """Part of the trajectory in which the step ahead lies."""
+        return self._legs[self._number]
+
+    @property
+    def _problem(self) -> Problem:
+        return self.leg.problem
+
+    @property
     def ahead(self) -> float:
-        """Time that the step ahead reaches."""
-        return self.here.epoch + self._taken.time
+        """Time that the step ahead reaches: at most the end of the leg."""
+        return min(self.here.epoch + self._taken.time, self.leg.end)
 
     def step(self) -> bool:
         """Take the step ahead; False if it has to be taken again, finer or by a successor."""
@@ -195,7 +255,8 @@ class _Evolution:
         reason = carrier.failure(here.epoch + stepper.time, stepper.state)
         if reason is None:
             self._halvings, self._taken = 0, stepper
-            self._new_events = self._happened(carrier.events(stepper))
+            events, last = carrier.events(stepper), self.leg.end - here.epoch
+            self._new_events = self._happened([each for each in events if each.time <= last])
             return True
         # The step left what this representation resolves: take it again, with the next one
         # or refined, or shorter where nothing else is left, to come close to the limit.
@@ -210,24 +271,31 @@ class _Evolution:
 
     def saved_inside(self, time: float) -> Snapshot:
         """Snapshot at a time inside the step ahead."""
+        return self.saved(time, self._state_inside(time))
+
+    def _state_inside(self, time: float) -> State:
         stepper = self._taken
         # Beside a large epoch the difference may round beyond the step.
         clock = min(max(time - self.here.epoch, stepper.previous_time), stepper.time)
-        return self.saved(time, stepper.inside(clock))
+        return stepper.inside(clock)
 
     def accept(self, end: float) -> None:
         """Stand behind the step ahead, on the way to an end."""
         stepper, here = self._taken, self.here
+        cut = self.ahead >= self.leg.end
         self.here = here = replace(
             here,
             clock=stepper.time,
-            state=stepper.state,
+            state=self._state_inside(self.leg.end) if cut else stepper.state,
             step=stepper.step_size,
             steps=here.steps + 1,
             rejected=here.rejected + stepper.attempts - 1,
             evaluations=here.evaluations + stepper.evaluations,
             events=here.events + self._new_events,
         )
+        if cut:
+            self._enter_next_leg()
+            return
         if stepper.step_size < _SHORT_STEP * here.clock:
             self.here = replace(here, epoch=here.time, clock=0.0, unit=self._unit())
             self._stepper = None
@@ -236,6 +304,19 @@ class _Evolution:
             self._mark = self.here
         if self._followed(failed=False):
             self._mark = self.here
+
+    def _enter_next_leg(self) -> None:
+        """Go on from the end of a leg in the next one."""
+        here, end = self.here, self.leg.end
+        self._number += 1
+        new = self._enter(self._problem, self.representation, here.state)
+        self.representation, self._stepper = new, None
+        self.here = here = replace(
+            here, epoch=end, clock=0.0, step=None, state=new.state, fixed=new.fixed
+        )
+        count = self._happened([Event(0.0, "note", f"stage {self._number + 1} begins")])
+        self.here = replace(here, events=here.events + count, unit=self._unit())
+        self._begin_leg()
 
     def saved(self, time: float, state: State) -> Snapshot:
         """Snapshot of a state, with what happened up to its time."""
@@ -246,7 +327,7 @@ class _Evolution:
         return Snapshot(
             time=float(time),
             measure=carrier.measure(state),
-            moments=carrier.moments(state, self._problem.moment_degree),
+            moments=carrier.moments(state, self._moment_degree),
             representation=carrier.name,
             diagnostics=carrier.diagnostics(time, state)
             | {name: float(count) for name, count in counts.items()},

@@ -38,6 +38,7 @@ FLOORS = [
     ["views"],
     ["kernels", "integrators"],
     ["attention"],
+    ["stages"],
     ["manifolds"],
     ["measures", "positivity"],
     ["initial", "sampling", "transport"],

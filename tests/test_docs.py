@@ -21,7 +21,7 @@ from meanfield.commands.main import main
 from meanfield.commands.predict import prediction_report
 from meanfield.commands.stability import analysis, heads_of, spectrum
 from meanfield.commands.study_reports import comparison_report, ensemble_report
-from meanfield.config import config, heads, sections
+from meanfield.config import config, heads, problems, sections
 from meanfield.config.keys import REQUIRED, Key, keys_of
 from meanfield.outputs.plots import PLOTS
 from meanfield.outputs.study_file import STUDY_COMMANDS
@@ -33,6 +33,7 @@ RUN_FILE_TABLES: dict[str, dict[str, Key]] = (
     {f"`[{name}]`": keys for name, keys in config.SECTION_KEYS.items()}
     | {"`[[heads]]`": heads.HEAD_KEYS}
     | {f"`[{name}]`": keys for name, keys in sections.PART_KEYS.items()}
+    | {"`[[stages]]`": problems.STAGE_KEYS}
     | {
         f'`[initial]` with `name = "{name}"`': keys_of(law)
         for name, law in sections.INITIAL.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 import time as clock
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,17 @@ from meanfield.commands.memory import check_memory, largest_need, starting_need,
 from meanfield.commands.report import facts
 from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
+from meanfield.execute import evolution_of
 from meanfield.measures import Density
-from meanfield.observables import observe
 from meanfield.pictures.saved_times import is_logarithmic
 from meanfield.problem import Problem
-from meanfield.representations import Representation, hand_over_rule, represent
+from meanfield.representations import Representation, represent
 from meanfield.representations.automatic import carriers, hands_over, largest_degree
 from meanfield.representations.effects import STATIONARY, is_stationary
 from meanfield.representations.options import usual_degree
 from meanfield.runs import NO_RATES
+from meanfield.simulation import evolve
 from meanfield.theory.stability import dominant_degree, growth_rate_max
-from meanfield.trajectory import trajectory
 
 # A problem of a thousand modes is not printed whole.
 _LINE = 160
@@ -170,18 +171,12 @@ def _estimated_time(config: Config, representation: Representation) -> str:
         if clock.perf_counter() > warm:
             raise TimeoutError
 
-    stream = trajectory(
-        config.problem,
-        representation,
-        times,
-        tolerance=config.options.step_tolerance,
-        watch=watch,
-        hand_over=hand_over_rule(config.problem, config.options),
-    )
+    evolution = replace(evolution_of(config), stop=None)
+    stream = evolve(evolution, representation=representation, times=times, watch=watch)
     reached = 0.0
     try:
         for snapshot in stream:
-            observe(config.problem, snapshot.measure, snapshot.moments, config.output.observables)
+            evolution.observe(snapshot)
             clocks.append(clock.perf_counter())
             step = snapshot.checkpoint.step or 0.0
             reached = max(snapshot.time, snapshot.checkpoint.time + step)

@@ -106,7 +106,9 @@ def _problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
         known["heads"] = f"{attributes['heads']}; beta is the largest beta |B|_2 of them"
     else:
         known.pop("heads", None)
-    names = "title status manifold kernel heads beta normalization mask strength terms layers"
+    names = (
+        "title status manifold kernel heads beta normalization mask strength terms layers stages"
+    )
     pairs = [(name, known[name]) for name in names.split() if known.get(name, "") != ""]
     if np.isnan(float(attributes.get("growth_rate_max", 0.0))):
         pairs.append(("uniform", NO_RATES))

@@ -36,6 +36,11 @@ strength = 1.0                # -1.0 repels
 # [drift]                     # moves tokens too: matrix . x
 # matrix = [[0, -0.3], [0.3, 0]]
 
+# [[stages]]                  # what changes: keys of [problem], heads, feed_forward, drift
+# end = 1.0                   # in [time] unit; the last stage has none
+# [[stages]]
+# beta = 4.0
+
 # [layers]                    # discrete layers instead of the flow; then [time] may be left out
 # count = 24
 # step = 0.1

@@ -30,14 +30,13 @@ from meanfield.config.keys import (
 )
 from meanfield.config.output import Output, output_of
 from meanfield.config.overrides import RIVALS, USUAL_LAW, homes, override
+from meanfield.config.problems import read_problem, without_files
 from meanfield.config.python_file import Folder, Permission, permitted_file, without_code
 from meanfield.config.sections import (
     INITIAL,
     PART_KEYS,
     PROBLEM_KEYS,
     normalization_of,
-    read_problem,
-    without_files,
 )
 from meanfield.errors import known_names
 from meanfield.measures import Measure
@@ -82,12 +81,13 @@ SECTION_KEYS = {
 """Sections with the same keys in every run file; those of [initial] depend on its name."""
 # The step of noisy particles is a time: it stands in [time], in its unit.
 del SECTION_KEYS["representation"]["step"]
-# Those of [[heads]], which are many, are not set one by one.
+# Those of [[heads]] and [[stages]], which are many, are not set one by one.
 _ALL_KEYS: dict[str, set[str]] = {
     section: set(keys) for section, keys in (SECTION_KEYS | PART_KEYS).items()
 } | {
     "initial": {"name"}.union(*(keys_of(law) for law in INITIAL.values())),
     "heads": set(),
+    "stages": set(),
 }
 
 ENSEMBLE_TIME = {"end": 1.0}
@@ -390,6 +390,8 @@ def _difference(
         if keys is None:
             continue
         old, new = before.get(section, {}), after.get(section, {})
+        if old == new:
+            continue
         if section == "heads":
             found = first_difference(old, new)
             if found is not None:

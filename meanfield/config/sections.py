@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
 from meanfield.attention import NORMALIZATIONS, Mask, Normalization
-from meanfield.config.heads import attention_of, read_heads
+from meanfield.config.heads import attention_of
 from meanfield.config.initial_files import (
     last_state_of_run,
     tokens_from_file,
@@ -29,7 +28,7 @@ from meanfield.config.keys import (
     shown,
     string,
 )
-from meanfield.config.matrices import MatrixFiles, matrix
+from meanfield.config.matrices import matrix
 from meanfield.config.overrides import USUAL_LAW
 from meanfield.config.python_file import Folder, file_function
 from meanfield.errors import known_names
@@ -73,69 +72,13 @@ PART_KEYS = {
 """Their keys."""
 
 
-def without_files(
-    where: str, folder: Path | None, tables: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[Path]]:
-    """Document with matrices in the place of the files that hold them, and those files.
-
-    What was run stays known when the files are gone.
-
-    Parameters
-    ----------
-    where : str
-        What errors begin with: "run.toml: ", or nothing.
-    folder : Path or None
-        Where files of matrices are; None reads none.
-    tables : mapping
-        What TOML gave.
-
-    Raises
-    ------
-    ConfigError
-        If a section or a key is wrong, or a file does not hold what it should.
-    """
-    files, whole = MatrixFiles(folder), dict(tables)
-    if "heads" in tables:
-        whole["heads"] = read_heads(f"{where}[[heads]]", tables["heads"], files)
-    for name, keys in PART_KEYS.items():
-        if name in tables:
-            whole[name] = files.written_out(f"{where}[{name}]", tables[name], keys)
-    return whole, files.read
-
-
-def read_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Problem:
-    """Problem of a document without files of matrices, its initial measure built and checked.
-
-    Parameters
-    ----------
-    where : str
-        What errors begin with: "run.toml: ".
-    folder : Folder
-        Paths inside the run file are relative to it.
-    tables : mapping
-        The document, as `without_files` gives it.
+def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Problem:
+    """Problem of a document without files of matrices, without its initial law and stages.
 
     Raises
     ------
     ConfigError
         With one line that names file, section and key.
-    """
-    bare = bare_problem(where, folder, tables)
-    section = f"{where}[initial]"
-    with located(section):
-        law = initial_law(section, folder, tables.get("initial", {"name": "uniform"}), bare)
-        problem = replace(bare, initial=law)
-        problem.initial_measure()
-    return problem
-
-
-def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Problem:
-    """Problem of a document without files of matrices, without its initial law.
-
-    Raises
-    ------
-    ConfigError
-        As `read_problem`.
     """
     section = f"{where}[problem]"
     values = read_table(section, tables["problem"], PROBLEM_KEYS)

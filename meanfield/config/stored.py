@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from meanfield.config.document import parsed
+from meanfield.config.problems import staged_problem, without_files
 from meanfield.config.python_file import Folder
 from meanfield.config.sections import (
     INITIAL_FROM_FILES,
-    bare_problem,
     initial_law,
-    without_files,
 )
 from meanfield.flows import Flow
 from meanfield.initial import InitialLaw, from_density, from_points
@@ -68,7 +67,7 @@ def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
     if "attention" in tables["problem"]:
         raise ValueError("a user's own Python, which is not run where a file is read.")
     tables, _ = without_files("", None, tables)
-    bare = bare_problem("", Folder(Path()), tables)
+    bare = staged_problem("", Folder(Path()), tables)
     table = tables.get("initial", {"name": "uniform"})
     if table.get("name") in INITIAL_FROM_FILES:
         return replace(bare, initial=_first_state(run, table["name"]))
@@ -82,10 +81,10 @@ def _told_by_attributes(run: Run) -> Problem:
             f"the attention of the run has {facts['heads']} heads, of which its file does not hold "
             "the matrices: make the problem again."
         )
-    if facts.get("terms") or facts.get("layers"):
+    if facts.get("terms") or facts.get("layers") or facts.get("stages"):
         raise ValueError(
-            "the run has a feed_forward, a drift or layers of which its file does not hold the "
-            "numbers: make the problem again."
+            "the run has a feed_forward, a drift, layers or stages, of which its file does not "
+            "hold the numbers: make the problem again."
         )
     name = str(facts.get("kernel", ""))
     if name not in KERNELS:

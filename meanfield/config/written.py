@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from meanfield.config.sections import PARTS
 from meanfield.initial import Gaussian, InitialLaw, Mixture, PerturbedUniform, Sampled, Uniform
 from meanfield.kernels.zonal import Zonal
 from meanfield.measures import Density, Measure
-from meanfield.problem import Problem
+from meanfield.problem import TERMS, Problem
 from meanfield.representations import Options
+from meanfield.stages import Stage
 
 
 def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +53,24 @@ def _problem(problem: Problem) -> dict[str, Any]:
     """Sections [problem] and those of its parts."""
     parts = {name: _plain(getattr(problem, name)) for name in PARTS}
     given = {name: part for name, part in parts.items() if part is not None}
-    return _attention(problem) | given
+    stages = [_stage(problem, stage) for stage in problem.stages]
+    return _attention(problem) | given | ({"stages": stages} if stages else {})
+
+
+def _stage(problem: Problem, stage: Stage) -> dict[str, Any]:
+    """Section [[stages]]: kernel and flow as a whole, where one of them is another."""
+    told: dict[str, Any] = {} if stage.end is None else {"end": stage.end}
+    if stage.kernel is not None or stage.flow is not None:
+        kernel = problem.kernel if stage.kernel is None else stage.kernel
+        flow = problem.flow if stage.flow is None else stage.flow
+        own = _attention(replace(problem, kernel=kernel, flow=flow, stages=()))
+        del own["problem"]["manifold"]
+        told |= {"mask": "none"} if problem.mask != "none" else {}
+        told |= own.pop("problem") | own
+    for name in TERMS:
+        if getattr(stage, name) is not None:
+            told[name] = _plain(getattr(stage, name))
+    return told
 
 
 def _plain(part: Any) -> dict[str, Any] | None:

@@ -108,6 +108,8 @@ def _problem(problem: Problem) -> Pairs:
     if flow.strength != 1.0:
         yield "strength", flow.strength
     yield "diffusivity", f"{flow.diffusivity:g} (scaled time)" if flow.diffusivity else "0"
+    for number, stage in enumerate(problem.stages, 1):
+        yield f"stage {number}", shorten(repr(stage), _LONGEST, placeholder=" ...")
     law = problem.initial
     yield "initial law", law.name if type(law).__repr__ is object.__repr__ else repr(law)
 
@@ -181,7 +183,7 @@ def _facts(facts: dict[str, Any]) -> str:
             parts.append(f"{key} {float(facts[key]):g}")
     if facts.get("mask"):
         parts.append(f"{facts['mask']} mask")
-    parts += [str(facts[key]) for key in ("terms", "layers") if facts.get(key)]
+    parts += [str(facts[key]) for key in ("terms", "layers", "stages") if facts.get(key)]
     return ", ".join(parts)
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from meanfield.arrays import FixedArrays, State
 from meanfield.errors import known_names
@@ -17,6 +20,7 @@ from meanfield.representations.automatic import (
     hand_over_rule,
     hands_over,
     never,
+    stay_met,
 )
 from meanfield.representations.characteristics import (
     CharacteristicsRepresentation,
@@ -28,6 +32,12 @@ from meanfield.representations.labelled import LabelledRepresentation, labelled,
 from meanfield.representations.options import Options, usual_degree
 from meanfield.representations.particles import ParticleRepresentation, particles
 from meanfield.representations.representation import Representation
+from meanfield.representations.step_limits import (
+    NOISY,
+    check_movable,
+    check_no_diffusion,
+    check_step,
+)
 
 __all__ = [
     "REPRESENTATIONS",
@@ -48,6 +58,8 @@ __all__ = [
     "never",
     "particles",
     "represent",
+    "resumed",
+    "under",
 ]
 
 
@@ -61,10 +73,16 @@ class Family:
         Given.
     resume : callable (problem, options, state, fixed) -> Representation
         Given.
+    kept : callable (problem, representation, state) -> (state, fixed)
+        Given. What a representation in a state is to be resumed from under another problem.
     """
 
     begin: Callable[[Problem, Density | Measure, Options], Representation]
     resume: Callable[[Problem, Options, State, FixedArrays], Representation]
+    kept: Callable[[Problem, Any, State], tuple[State, FixedArrays]] = lambda _, here, state: (
+        state,
+        here.fixed,
+    )
 
 
 REPRESENTATIONS: dict[str, Family] = {
@@ -77,6 +95,11 @@ REPRESENTATIONS: dict[str, Family] = {
             state,
             options.step_tolerance,
             options.max_degree or usual_degree(problem),
+        ),
+        # A sharper kernel is carried by more degrees.
+        lambda problem, here, state: (
+            problem.space.resize(state, max(here.grid.max_degree, problem.kernel_degree)),
+            {},
         ),
     ),
     "characteristics": Family(
@@ -95,6 +118,7 @@ REPRESENTATIONS: dict[str, Family] = {
             max_nodes=options.max_nodes,
             enough=options.enough(problem),
         ),
+        lambda problem, here, state: (here.state_under(problem, state), here.fixed),
     ),
     "atoms": Family(
         lambda problem, measure, options: atoms(problem, measure, tolerance=options.step_tolerance),
@@ -106,6 +130,8 @@ REPRESENTATIONS: dict[str, Family] = {
             options.step_tolerance,
             resting=bool(fixed["resting"]),
         ),
+        # What rests here may move there.
+        lambda _, here, state: (state, here.fixed | {"resting": np.zeros(())}),
     ),
     "labelled": Family(
         lambda problem, measure, options: labelled(
@@ -160,19 +186,93 @@ def represent(problem: Problem, options: Options) -> Representation:
     ValueError
         If the name is not known or cannot carry the problem.
     """
-    measure = problem.initial_measure()
-    name = carriers(problem, options)[0]
+    whole, measure = problem, problem.initial_measure()
+    name = carriers(whole, options)[0]
     if name not in REPRESENTATIONS:
         allowed = known_names(name, [*REPRESENTATIONS, "auto"])
         raise ValueError(f"representation {name!r} is not known. {allowed}")
-    if problem.has_labels and name not in CARRY_LABELS:
-        kind = "frequencies" if problem.frequencies else "positions, which the mask asks for"
+    for stage in whole.staged:
+        _check_labels(stage, name)
+        if name == "labelled" and whole.stages and not stage.has_labels:
+            raise ValueError(
+                "densities of labels need a mask, or frequencies, in every stage: use "
+                "representation 'particles'."
+            )
+    problem = whole.staged[0]
+    first = None
+    if hands_over(whole, options) and isinstance(measure, Density):
+        first = first_carrier(problem, measure, options)
+    if first is None:
+        first = REPRESENTATIONS[name].begin(problem, measure, options_of(problem, options))
+    for number, stage in enumerate(whole.staged[1:], 2):
+        try:
+            _check_later_stage(stage, first.name, measure, options)
+        except ValueError as error:
+            raise ValueError(f"stage {number}: {error}") from None
+    if first.name == "atoms" and whole.stages and not stay_met(whole.staged):
+        raise ValueError(
+            "atoms that meet become one, and not all stages hold together what has met: use "
+            '"particles".'
+        )
+    return first
+
+
+def _check_labels(stage: Problem, name: str) -> None:
+    if stage.has_labels and name not in CARRY_LABELS:
+        kind = "frequencies" if stage.frequencies else "positions, which the mask asks for"
         raise ValueError(
             f"{name} cannot carry {kind}: use representation "
             f"{' or '.join(map(repr, CARRY_LABELS))}."
         )
-    if hands_over(problem, options) and isinstance(measure, Density):
-        first = first_carrier(problem, measure, options)
-        if first is not None:
-            return first
-    return REPRESENTATIONS[name].begin(problem, measure, options)
+
+
+def options_of(stage: Problem, options: Options) -> Options:
+    """Options as one stage takes them: a step of noisy particles is none without noise."""
+    noisy = stage.flow.diffusivity > 0.0
+    return options if noisy or options.step is None else replace(options, step=None)
+
+
+def _check_later_stage(
+    stage: Problem, carrier: str, measure: Density | Measure, options: Options
+) -> None:
+    """Refuse at the beginning what a carrier could not go on with later."""
+    check_movable(stage, measure)
+    if carrier in ("characteristics", "atoms"):
+        check_no_diffusion(stage, carrier, NOISY)
+    if carrier == "particles":
+        check_step(stage, options_of(stage, options).step)
+    if carrier == "density" and stage.kernel_degree > (options.max_degree or np.inf):
+        raise ValueError(
+            f"max_degree = {options.max_degree} is below degree {stage.kernel_degree} of the "
+            f"kernel: set it to {stage.kernel_degree} or more."
+        )
+
+
+def under(
+    problem: Problem, options: Options, representation: Representation, state: State
+) -> Representation:
+    """The same representation in a state, under another problem: what begins its stage.
+
+    Nothing is lost: tokens, nodes and coefficients stay what they are.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    >>> one, other = (mf.Problem(mf.Circle(), mf.exponential(b), mf.SA, law) for b in (2.0, 99.0))
+    >>> here = represent(one, Options())
+    >>> there = under(other, Options(), here, here.state)
+    >>> len(here.state), len(there.state), there.problem.beta
+    (33, 84, 99.0)
+    """
+    family = REPRESENTATIONS[representation.name]
+    return resumed(
+        problem, options, representation.name, *family.kept(problem, representation, state)
+    )
+
+
+def resumed(
+    problem: Problem, options: Options, name: str, state: State, fixed: FixedArrays
+) -> Representation:
+    """Representation of a name under the problem of one stage, from what a checkpoint keeps."""
+    return REPRESENTATIONS[name].resume(problem, options_of(problem, options), state, fixed)

@@ -10,7 +10,7 @@ one by more waits. With diffusion a density stays what it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -68,9 +68,12 @@ def largest_degree(problem: Problem, options: Options) -> int:
 def hands_over(problem: Problem, options: Options) -> bool:
     """Whether one representation follows another: paths of a diffusing measure are no curves.
 
-    Nor do others carry what tokens keep, positions under a mask or frequencies.
+    Nor do others carry what tokens keep, positions under a mask or frequencies; nor does a density
+    follow on points, where a later stage diffuses.
     """
-    return options.name == "auto" and not problem.flow.diffusivity and not problem.has_labels
+    return options.name == "auto" and not any(
+        stage.flow.diffusivity or stage.has_labels for stage in (problem, *problem.staged)
+    )
 
 
 def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
@@ -87,11 +90,12 @@ def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
     """
     name = options.name
     if name == "auto":
-        points = "atoms" if problem.initial.name == "atoms" else "particles"
-        densities = "labelled" if problem.has_labels else "density"
+        few = problem.initial.name == "atoms" and (not problem.stages or stay_met(problem.staged))
+        points = "atoms" if few else "particles"
+        densities = "labelled" if problem.staged[0].has_labels else "density"
         name = points if isinstance(problem.initial_measure(), Measure) else densities
     followers = _FOLLOWERS.get(name, ()) if hands_over(problem, options) else ()
-    if not may_meet(problem):
+    if not stay_met(problem.staged):
         followers = tuple(each for each in followers if each != "atoms")
     return (name, *followers)
 
@@ -100,11 +104,12 @@ def hand_over_rule(problem: Problem, options: Options) -> HandOver:
     """Who takes over from whom, and when: nobody, unless the representation is "auto"."""
     if not hands_over(problem, options):
         return never
+    meets = stay_met(problem.staged)
 
     def rule(here: Representation, time: float, state: State, failed: bool) -> Successor | None:
         if isinstance(here, DensityRepresentation):
             return _from_density(options, here, time, state, failed)
-        if not may_meet(problem):
+        if not meets:
             return None
         if isinstance(here, CharacteristicsRepresentation):
             return _from_characteristics(options, here, state)
@@ -113,6 +118,23 @@ def hand_over_rule(problem: Problem, options: Options) -> HandOver:
         return None
 
     return rule
+
+
+def stay_met(stages: Sequence[Problem]) -> bool:
+    """Whether points that have met stay together, whatever the stage.
+
+    What repels in a later one would take apart what an earlier one has brought together.
+    """
+    if len(stages) == 1:
+        return may_meet(stages[0])
+    return all(may_meet(stage) and _attracts(stage) for stage in stages)
+
+
+def _attracts(problem: Problem) -> bool:
+    """Whether points in one place are held there by their own attraction: strength a(1) > 0."""
+    if problem.attention is not None:
+        return True  # or they would not meet
+    return bool(problem.flow.strength * problem.own_kernel.attention(np.ones(1))[0] > 0.0)
 
 
 def _from_density(

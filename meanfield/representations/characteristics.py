@@ -222,6 +222,10 @@ class CharacteristicsRepresentation:
         rate = dissipation(self.problem, felt, field_.partition, points, self.masses, moving)
         return seen | {"energy_dissipation": rate}
 
+    def state_under(self, problem: Problem, state: State) -> State:
+        """The same nodes in units of `scale` under another problem, whose Z may be small."""
+        return replace(self._map(state), everywhere=sees_far(problem)).state()
+
     def _on(self, map_: LabelMap | None) -> CharacteristicsRepresentation | None:
         return None if map_ is None else replace(self, state=map_.state(), cells=map_.cells)
 

@@ -61,7 +61,9 @@ def is_stationary(problem: Problem, options: Options) -> bool:
     if isinstance(measure, LabelledDensity):
         uniform = not np.any(measure.parts[:, 1:])
     return (
-        uniform and carriers(problem, options)[0] != "particles" and uniform_is_stationary(problem)
+        uniform
+        and carriers(problem, options)[0] != "particles"
+        and all(uniform_is_stationary(stage) for stage in problem.staged)
     )
 
 
@@ -104,7 +106,7 @@ def idle_options(problem: Problem, options: Options) -> list[str]:
     names = carriers(problem, options)
     particles = "particles" in names
     drawn = particles and isinstance(problem.initial_measure(), Density)
-    noisy = particles and problem.flow.diffusivity > 0
+    noisy = particles and any(stage.flow.diffusivity > 0 for stage in problem.staged)
     turning = particles and problem.frequencies is not None
     acting = {
         "max_degree": "density" in names or "labelled" in names,

@@ -194,7 +194,6 @@ MISTAKES = [
     ),
     ("[heads]\nvalue = 1\n", "[[heads]] is a list of tables: write [[heads]] above each, not"),
     ("[[head]]\n", "[[head]] is not a known section. Did you mean heads? Known: compare, "),
-    ("[[stages]]\n", "[[stages]] is not a known section."),
     (HEADS + 'value = "w.txt"\n', '[[heads]] 2 value = "w.txt" must be a number, a list of num'),
     (HEADS + 'value = "no.npy"\n', '[[heads]] 2 value = "no.npy": no such file.'),
     (HEADS + 'value = "no.npz:a"\n', '[[heads]] 2 value = "no.npz:a": no such file.'),

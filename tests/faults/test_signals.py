@@ -41,11 +41,14 @@ HEADS = options(
     "problem.normalization=softmax",
     "heads=[{score = [[0.9, -0.4], [0.7, 0.5]], value = [[0, -1], [1, 0.5]]}, {value = -0.5}]",
 )
+STAGES = options("stages=[{end = 1.3}, {end = 2.6, beta = 2.0}, {normalized = true, strength = 2}]")
 SINKHORN = options("problem.normalization=sinkhorn", "time.save=3")
 CASES = {
     "density": [],
     "two heads": HEADS,
     "particles with two heads": HEADS + PARTICLES,
+    "stages": STAGES,
+    "noisy particles in stages": PARTICLES + NOISE + STAGES,
     "doubly stochastic": SINKHORN,
     "density with diffusion": DIFFUSION,
     "characteristics": CHARACTERISTICS,

@@ -1,0 +1,153 @@
+"""The problem of a run file: its sections, what changes from stage to stage, its initial law.
+
+Sections [[stages]] hold keys of [problem], and heads, feed_forward and drift as a whole, that win
+over those of the file for as long as the stage lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from meanfield.config.heads import read_heads
+from meanfield.config.keys import ConfigError, Key, list_of, located, number, read_table, shown
+from meanfield.config.matrices import MatrixFiles
+from meanfield.config.python_file import Folder
+from meanfield.config.sections import PART_KEYS, PROBLEM_KEYS, bare_problem, initial_law
+from meanfield.problem import TERMS, Problem
+from meanfield.stages import Stage
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError("must be a table")
+    return value
+
+
+STAGE_KEYS = (
+    {"end": Key(number, None)}
+    | {name: Key(key.kind, None) for name, key in PROBLEM_KEYS.items() if name != "manifold"}
+    | {"heads": Key(list_of(_table), None)}
+    | {name: Key(_table, None) for name in TERMS}
+)
+"""Keys of a section [[stages]]."""
+
+_REPLACED = {
+    "kernel": ("beta", "multipliers", "attention", "heads"),
+    "normalization": ("normalized",),
+    "normalized": ("normalization",),
+    "mask": ("alibi_rate",),
+}
+"""Keys that a stage does not inherit if it gives another: what belongs to that one."""
+
+
+def without_files(
+    where: str, folder: Path | None, tables: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[Path]]:
+    """Document with matrices in the place of the files that hold them, and those files.
+
+    What was run stays known when the files are gone.
+
+    Parameters
+    ----------
+    where : str
+        What errors begin with: "run.toml: ", or nothing.
+    folder : Path or None
+        Where files of matrices are; None reads none.
+    tables : mapping
+        What TOML gave.
+
+    Raises
+    ------
+    ConfigError
+        If a section or a key is wrong, or a file does not hold what it should.
+    """
+    files = MatrixFiles(folder)
+    whole = _without_files(where, tables, files)
+    if "stages" in tables:
+        whole["stages"] = [
+            _without_files(f"{where}[[stages]] {index} ", stage, files)
+            for index, stage in enumerate(_read_stages(where, tables["stages"]), 1)
+        ]
+    return whole, files.read
+
+
+def _without_files(where: str, tables: Mapping[str, Any], files: MatrixFiles) -> dict[str, Any]:
+    whole = dict(tables)
+    if "heads" in tables:
+        whole["heads"] = read_heads(f"{where}[[heads]]", tables["heads"], files)
+    for name, keys in PART_KEYS.items():
+        if name in tables:
+            whole[name] = files.written_out(f"{where}[{name}]", tables[name], keys)
+    return whole
+
+
+def _read_stages(where: str, stages: Any) -> list[dict[str, Any]]:
+    """Sections [[stages]], checked key by key."""
+    label = f"{where}[[stages]]"
+    if isinstance(stages, dict):
+        raise ConfigError(
+            f"{label} is a list of tables: write [[stages]] above each, not [stages]."
+        )
+    if not isinstance(stages, list):
+        raise ConfigError(f"{label} must be a list of tables, got {shown(stages)}.")
+    for index, stage in enumerate(stages, 1):
+        read_table(f"{label} {index}", stage, STAGE_KEYS)
+    return stages
+
+
+def read_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Problem:
+    """Problem of a document without files of matrices, its initial measure built and checked.
+
+    Parameters
+    ----------
+    where : str
+        What errors begin with: "run.toml: ".
+    folder : Folder
+        Paths inside the run file are relative to it.
+    tables : mapping
+        The document, as `without_files` gives it.
+
+    Raises
+    ------
+    ConfigError
+        With one line that names file, section and key.
+    """
+    bare = staged_problem(where, folder, tables)
+    section = f"{where}[initial]"
+    with located(section):
+        law = initial_law(section, folder, tables.get("initial", {"name": "uniform"}), bare)
+        problem = replace(bare, initial=law)
+        problem.initial_measure()
+    return problem
+
+
+def staged_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Problem:
+    """Problem of a document without files of matrices, without its initial law.
+
+    Raises
+    ------
+    ConfigError
+        As `read_problem`.
+    """
+    bare = bare_problem(where, folder, tables)
+    stages = []
+    for index, stage in enumerate(tables.get("stages", []), 1):
+        of = bare_problem(f"{where}[[stages]] {index} ", folder, _in_stage(tables, stage))
+        given = {name: getattr(of, name) for name in ("kernel", "flow", *TERMS)}
+        with located(f"{where}[[stages]] {index}"):
+            stages.append(Stage(stage.get("end"), **given))
+    with located(f"{where}[[stages]]"):
+        return replace(bare, stages=stages)
+
+
+def _in_stage(tables: Mapping[str, Any], stage: Mapping[str, Any]) -> dict[str, Any]:
+    """Document as a stage makes it."""
+    left = {key for name in stage for key in _REPLACED.get(name, ())}
+    inherited = {key: value for key, value in tables["problem"].items() if key not in left}
+    own = {key: value for key, value in stage.items() if key in PROBLEM_KEYS}
+    parts = {key: value for key, value in stage.items() if key in ("heads", *TERMS)}
+    whole = {key: value for key, value in tables.items() if key not in (*left, "stages")}
+    return whole | {"problem": inherited | own} | parts

@@ -1,0 +1,98 @@
+"""Stages: parameters of a problem that change with time, piecewise constant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from meanfield.attention import Attention
+from meanfield.checks import checked
+from meanfield.flows import Flow
+from meanfield.kernels import Kernel
+from meanfield.terms import Drift, FeedForward
+
+
+@checked
+@dataclass(frozen=True)
+class Stage:
+    """Part of a run in which the parameters of a problem are others.
+
+    What is not given is that of the problem. An attention says its own flow.
+
+    Attributes
+    ----------
+    end : float, optional
+        Given. Where it ends, in the unit of time of the run; with layers their number. The last
+        stage has none, and lasts on.
+    kernel : Kernel or Attention, optional
+        Given. In the place of the problem's.
+    flow : Flow, optional
+        Given.
+    feed_forward, drift : FeedForward, Drift; optional
+        Given. One without effect has output = 0, or is Drift(0).
+
+    Raises
+    ------
+    ValueError
+        If the end is not positive and finite.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> stages = [mf.Stage(end=2.0), mf.Stage(kernel=mf.exponential(9.0))]
+    >>> mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, stages=stages).staged[1].kernel
+    exponential(beta=9.0)
+    """
+
+    end: float | None = None
+    kernel: Kernel | Attention | None = None
+    flow: Flow | None = None
+    feed_forward: FeedForward | None = None
+    drift: Drift | None = None
+
+    def __post_init__(self) -> None:
+        """Check the end."""
+        if self.end is not None and not 0.0 < self.end < math.inf:
+            raise ValueError(f"end of a stage must be positive and finite, got {self.end:g}.")
+
+    def __repr__(self) -> str:
+        """What makes it again."""
+        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        told = (f"{name}={value!r}" for name, value in given.items() if value is not None)
+        return f"Stage({', '.join(told)})"
+
+
+def check_ends(stages: Sequence[Stage]) -> None:
+    """Refuse ends that are missing or out of order.
+
+    Raises
+    ------
+    ValueError
+        With the number of the stage.
+
+    Examples
+    --------
+    >>> check_ends([Stage(end=2.0), Stage(end=1.0), Stage()])
+    Traceback (most recent call last):
+    ValueError: stage 2 ends at 1, not after stage 1, which ends at 2.
+    """
+    before = 0.0
+    for number, stage in enumerate(stages, 1):
+        if number == len(stages):
+            if stage.end is not None:
+                raise ValueError(
+                    f"the last of {number} stages ends at {stage.end:g}, and nothing would follow "
+                    "it: give it no end, it lasts on."
+                )
+        elif stage.end is None:
+            raise ValueError(
+                f"stage {number} of {len(stages)} has no end, the last alone has none."
+            )
+        elif stage.end <= before:
+            raise ValueError(
+                f"stage {number} ends at {stage.end:g}, not after stage {number - 1}, which ends "
+                f"at {before:g}."
+            )
+        else:
+            before = stage.end

@@ -1,0 +1,139 @@
+"""Sections [[stages]]: what they build, what is written of them, and every mistake in its line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.config import ConfigError, load_config
+from meanfield.config.stored import stored_problem
+from meanfield.config.written import written
+from meanfield.representations import Options
+from meanfield.runs import Run
+
+RUN = """\
+[problem]
+manifold = "circle"
+beta = 2.0
+normalization = "softmax"
+[drift]
+matrix = [[0, -1], [1, 0]]
+[initial]
+name = "gaussian"
+tokens = 3
+[time]
+end = 3.0
+save = 4
+[[stages]]
+end = 0.5
+[[stages]]
+end = 1.5
+beta = 4
+strength = -1
+drift = { matrix = 0 }
+[[stages]]
+normalized = false
+heads = [{ score = "w.npy" }, {}]
+feed_forward = { output = "w.npy", activation = "tanh" }
+"""
+W = np.array([[1.0, 2.0], [0.0, -1.0]])
+LAW = mf.gaussian(3)
+SEVERAL = mf.Attention([mf.Head(score=W), mf.Head()], "none", beta=2.0)
+GIVEN = mf.Problem(
+    mf.Circle(),
+    mf.exponential(2.0),
+    mf.SA,
+    LAW,
+    drift=mf.Drift([[0, -1], [1, 0]]),
+    stages=[
+        mf.Stage(end=0.5),
+        mf.Stage(1.5, mf.exponential(4.0), mf.Flow(True, -1.0), drift=mf.Drift(0.0)),
+        mf.Stage(kernel=SEVERAL, feed_forward=mf.FeedForward(output=W, activation="tanh")),
+    ],
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Name of a run file beside weights."""
+    monkeypatch.chdir(tmp_path)
+    np.save("w.npy", W)
+    Path("run.toml").write_text(RUN)
+    return Path("run.toml")
+
+
+def stored(text: str) -> mf.Problem:
+    """Problem of a result of a run file."""
+    run = Run(np.zeros(0), np.zeros((0, 1)), {}, {}, (), (), {"config": text})
+    return stored_problem(run)
+
+
+def test_run_file_says_what_python_says_and_its_result_too(path: Path) -> None:
+    """A stage would have other parameters, or those of the stage before."""
+    config = load_config(path)
+    assert config.problem == GIVEN
+    assert [file.name for file in config.inputs] == ["run.toml", "w.npy"]
+    Path("w.npy").unlink()
+    assert stored(config.text) == GIVEN
+
+
+MASKED = mf.Attention(beta=3.0, mask="alibi", alibi_rate=2.0)
+KERNEL = mf.Attention([mf.Head(query=[1.0, 2.0])], beta=3.0, strength=2.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "flow", "later"),
+    [
+        (mf.exponential(2.0), mf.SA, [mf.Stage(0.3), *GIVEN.stages[1:]]),
+        (KERNEL, mf.USA, [mf.Stage(0.1), mf.Stage(kernel=mf.linear(), flow=mf.Flow(True, 0.5))]),
+        (MASKED, mf.USA, [mf.Stage(1.0), mf.Stage(2.0, mf.Attention(beta=3.0)), mf.Stage()]),
+        (mf.zonal(multipliers=[1.0, 0.5]), mf.SA, [mf.Stage(1.0), mf.Stage(flow=mf.USA)]),
+        (mf.zonal(multipliers=[1.0, 0.5]), mf.USA, [mf.Stage(1.0), mf.Stage(kernel=MASKED)]),
+    ],
+)
+def test_problem_of_python_is_read_again_from_what_is_written(
+    path: Path, first: mf.Kernel | mf.Attention, flow: mf.Flow, later: list[mf.Stage]
+) -> None:
+    """Files of runs made in Python would tell of another problem."""
+    import tomli_w
+
+    problem = mf.Problem(mf.Circle(), first, flow, mf.gaussian(3), stages=later)
+    path.write_text(tomli_w.dumps(written(problem, Options(), {"end": 1.0, "save": 2})))
+    config = load_config(path)
+    assert config.problem == stored(config.text) == problem
+
+
+MISTAKES = [
+    ("stages=3", "[[stages]] must be a list of tables, got 3."),
+    ("stages={end=3}", "[[stages]] is a list of tables: write [[stages]] above each"),
+    ("stages=[{end=1, bet=2}, {}]", "[[stages]] 1 'bet' is not a key of this section. Did you me"),
+    ("stages=[{end=1, manifold='circle'}, {}]", "[[stages]] 1 'manifold' is not a key"),
+    ("stages=[{}, {beta=2}]", "[[stages]] stage 1 of 2 has no end, the last alone has none."),
+    ("stages=[{end=1}]", "[[stages]] the last of 1 stages ends at 1, and nothing would follow it"),
+    ("stages=[{end=1}, {end=0.5}, {}]", "[[stages]] stage 2 ends at 0.5, not after stage 1, which"),
+    ("stages=[{end=-1}, {}]", "[[stages]] 1 end of a stage must be positive and finite, got -1."),
+    ("stages=[{end=1}, {kernel='exponential'}]", "[[stages]] 2 [problem] beta is missing."),
+    ("stages=[{end=1}, {heads=[{value=[1]}]}]", "[[stages]] 2 [[heads]] 1 value has 1 numbers"),
+    ("stages=[{end=1}, {heads={value=1}}]", "[[stages]] 2 heads = { value = 1 } must be a list"),
+    ("stages=[{end=1}, {drift={}}]", "[[stages]] 2 [drift] matrix is missing."),
+    ("stages=[{end=1}, {drift=3}]", "[[stages]] 2 drift = 3 must be a table."),
+    ("stages=[{end=1}, {strength=0}]", "[[stages]] 2 [problem] strength must be finite and not 0"),
+    ("stages=[{end=1}, {normalized=false, beta=1e4}]", "vanishes beside that of the stage of the"),
+    (
+        "time.unit=growth",
+        "[time] this rests on parameters that never change, and the problem has 3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), MISTAKES, ids=[change for change, _ in MISTAKES])
+def test_mistake_has_its_line(path: Path, change: str, message: str) -> None:
+    """A mistake would be computed with, or the user would not learn where it is."""
+    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
+        load_config(path, [change])
+    assert str(caught.value).startswith("run.toml: ")
+    assert "\n" not in str(caught.value)

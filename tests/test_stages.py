@@ -1,0 +1,160 @@
+"""Stages: each ends where it is to end, all on one clock, whatever carries the measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from exact_solutions import poisson_radius
+from scipy.linalg import expm
+
+import meanfield as mf
+
+LAW = mf.perturbed_uniform([[2, 0.2, 0.0], [3, 0.1, 0.1]])
+STILL = mf.Attention([mf.Head(value=0.0)], beta=1.0)
+
+
+def switched(flow: mf.Flow = mf.SA, law: Any = LAW, end: float = 0.5) -> mf.Problem:
+    """Problem whose beta rises from 2 to 6."""
+    stages = [mf.Stage(end=end), mf.Stage(kernel=mf.exponential(6.0))]
+    return mf.Problem(mf.Circle(), mf.exponential(2.0), flow, law, stages=stages)
+
+
+@pytest.mark.parametrize("space", [mf.Space(4), mf.Sphere(4)])
+def test_linear_drifts_follow_one_another(space: mf.Space | mf.Sphere) -> None:
+    """A step across the end of a stage would miss e^{t_2 M_2} e^{t_1 M_1} by its length."""
+    rng = np.random.default_rng(0)
+    first, second = 0.5 * rng.standard_normal((2, 4, 4))
+    stages = [mf.Stage(end=0.7), mf.Stage(drift=mf.Drift(second))]
+    problem = mf.Problem(space, STILL, initial=mf.gaussian(5), drift=mf.Drift(first), stages=stages)
+    run = mf.simulate(problem, 2.0, save=[0.5, 0.7, 2.0])
+    for time, measure in zip(run.time, run.measures, strict=True):
+        moved = expm(max(time - 0.7, 0.0) * second) @ expm(min(time, 0.7) * first)
+        exact = problem.initial_measure().points @ moved.T
+        if space.is_sphere:
+            exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+        # Steps have a tolerance of 1e-10.
+        np.testing.assert_allclose(measure.points, exact, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["density", "characteristics"])
+def test_poisson_densities_have_the_sum_of_strengths_for_time(name: str) -> None:
+    """At beta = 0 strengths only stretch time: a density would lag behind."""
+    radius = 0.2
+    law = mf.perturbed_uniform([[k, 2 * radius**k, 0.0] for k in range(1, 24)])
+    stages = [mf.Stage(0.37), mf.Stage(0.9, flow=mf.Flow(True, -2.0)), mf.Stage(flow=mf.Flow())]
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(strength=3.0), law, stages=stages)
+    run = mf.simulate(problem, 1.5, save=[0.37, 0.6, 1.5], representation=name)
+    felt = np.array([0.37 * 3, 0.37 * 3 - 2 * 0.23, 0.37 * 3 - 2 * 0.53 + 0.6])
+    np.testing.assert_allclose(run.moments[:, 1].real, poisson_radius(felt, radius), atol=1e-9)
+
+
+@pytest.mark.parametrize("flow", [mf.SA, mf.USA])
+@pytest.mark.parametrize("name", ["density", "particles"])
+def test_stages_are_runs_joined_by_hand(name: str, flow: mf.Flow) -> None:
+    """The clock of papers would not be that of all stages, or a state would be lost."""
+    options: dict[str, Any] = {"unit": "paper", "representation": name}
+    drawn = {"tokens": 50} if name == "particles" else {}
+    end = 0.5 if flow is mf.SA else 0.2
+    run = mf.simulate(switched(flow, end=end), end + 0.01, save=[end + 0.01], **options, **drawn)
+    first = mf.Problem(mf.Circle(), mf.exponential(2.0), flow, LAW)
+    half = mf.simulate(first, end, save=[end], **options, **drawn).measures[-1]
+    law = mf.from_points(half.points) if drawn else mf.from_density(half.coefficients)
+    second = mf.Problem(mf.Circle(), mf.exponential(6.0), flow, law)
+    whole = mf.simulate(second, 0.01, save=[0.01], **options)
+    assert np.abs(run.moments[0, :13] - whole.moments[0, :13]).max() < 1e-10
+    np.testing.assert_allclose(run.attributes["paper_time_factor"], np.exp(-6.0 * (flow is mf.USA)))
+
+
+def test_characteristics_hold_through_stages_what_a_density_does() -> None:
+    """Nodes would keep the velocity, or the units, of the stage before."""
+    runs = [
+        mf.simulate(switched(), 1.0, save=[0.5, 1.0], representation=name)
+        for name in ("density", "characteristics")
+    ]
+    # Cells leave 1e-10 each.
+    assert np.abs(runs[0].moments[:, :13] - runs[1].moments[:, :13]).max() < 1e-9
+
+
+def test_atoms_of_one_stage_go_on_in_the_next() -> None:
+    """Tokens that have met would be forgotten, or rest for ever."""
+    tokens = mf.from_points([0.0, 0.3, 2.0, 2.2, 4.4])
+    problem = switched(law=tokens, end=30.0)
+    run = mf.simulate(problem, 31.0, save=[30.0, 31.0])
+    assert run.representation == ("atoms", "atoms")
+    met = run.measures[0]
+    law = mf.from_points(met.points, met.weights, "atoms")
+    second = mf.Problem(mf.Circle(), mf.exponential(6.0), mf.SA, law)
+    whole = mf.simulate(second, 1.0, save=[1.0]).measures[-1]
+    np.testing.assert_allclose(run.measures[1].moments(8), whole.moments(8), atol=1e-10)
+
+
+def test_what_a_later_stage_takes_apart_does_not_become_one() -> None:
+    """Tokens that attract each other first and repel later would stay glued together."""
+    stages = [mf.Stage(end=20.0), mf.Stage(flow=mf.Flow(True, -1.0))]
+    tokens = mf.from_points([0.0, 1.0, 2.0])
+    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, tokens, stages=stages)
+    run = mf.simulate(problem, 60.0, save=[20.0, 60.0])
+    assert set(run.representation) == {"particles"}
+    assert run.moments[0, 1].__abs__() > 0.999999
+    assert run.moments[1, 1].__abs__() < 1e-2
+    atoms = mf.from_points([0.0, 1.0], name="atoms")
+    both = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, atoms, stages=stages)
+    with pytest.raises(ValueError, match="not all stages hold together what has met"):
+        mf.simulate(both, 1.0, representation="atoms")
+
+
+NOISY = mf.Problem(
+    mf.Circle(),
+    mf.exponential(2.0),
+    mf.Flow(True, 1.0, 0.1),
+    LAW,
+    stages=[mf.Stage(end=0.5), mf.Stage(flow=mf.SA)],
+)
+CASES: dict[str, tuple[mf.Problem, dict[str, Any]]] = {
+    "density": (switched(), {}),
+    "density with noise": (NOISY, {}),
+    "characteristics": (switched(mf.USA), {"representation": "characteristics"}),
+    "particles": (switched(), {"representation": "particles", "tokens": 20}),
+    "noisy": (NOISY, {"representation": "particles", "tokens": 20, "step": 0.15}),
+    "atoms": (switched(law=mf.from_points([0.0, 1.0, 3.0], name="atoms")), {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_resumed_runs_are_the_same_to_the_bit(case: str, tmp_path: Path) -> None:
+    """A run that was interrupted inside a stage, or at its end, would go on elsewhere."""
+    problem, options = CASES[case]
+    times = [0.3, 0.5, 0.7, 1.0]
+    whole = mf.simulate(problem, 1.0, save=times, **options)
+    for count in (1, 2, 4):
+        until = times[:count]
+        # Later stages and ends are the same, whatever has been reached.
+        run = mf.simulate(
+            problem, until[-1], save=until, output=tmp_path / "x.h5", resume=True, **options
+        )
+    np.testing.assert_array_equal(run.moments, whole.moments)
+    assert [e.text for e in run.events] == [e.text for e in whole.events]
+    assert "stage 2 begins" in [e.text for e in run.events]
+
+
+def test_later_stages_are_refused_before_anything_runs() -> None:
+    """A run would fail at the end of a stage, hours later."""
+    options: dict[str, Any] = {"representation": "characteristics"}
+    noise = [mf.Stage(end=0.5), mf.Stage(flow=mf.Flow(True, 1.0, 0.1))]
+    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, LAW, stages=noise)
+    with pytest.raises(ValueError, match="stage 2: characteristics cannot carry diffusion"):
+        mf.simulate(problem, 1.0, **options)
+    with pytest.raises(ValueError, match="stage 2: particles with noise .* need a time step"):
+        mf.simulate(problem, 1.0, representation="particles", tokens=5)
+    with pytest.raises(ValueError, match="stage 2: max_degree = 24 is below degree"):
+        mf.simulate(switched(), 1.0, representation="density", max_degree=24)
+    for refused in (mf.growth_rates, mf.linear_operator, mf.predict_clusters):
+        with pytest.raises(
+            ValueError, match="the problem has 2 stages: take one of problem.staged"
+        ):
+            refused(problem, 3)
+    with pytest.raises(ValueError, match="2 stages"):
+        mf.convergence_study(problem, 1.0, tokens=[10, 20], repetitions=2)
