@@ -54,6 +54,19 @@ def compile_for_workers(problem: Problem) -> None:
         _tokens(problem.space, problem.flow, count, step=step)
 
 
+def compile_blocks() -> None:
+    """Compile what moves tokens in any dimension, in small and large exponents."""
+    import meanfield as mf
+    from meanfield.attention import HeadMatrices
+    from meanfield.fields.blocks import attention_output
+
+    for dtype in (np.float64, np.float32):
+        for beta in (_BETA, 1e4):
+            one = np.eye(3)
+            attention_output(one, [HeadMatrices(beta * one, one)], dtype=dtype)
+    mf.merging_diagram(3, 2, betas=[1.0], times=[0.1], replicas=2)
+
+
 def jobs() -> Iterator[tuple[str, Job]]:
     """Small problems, with a word for each, that call all kernels between them."""
     from meanfield.flows import SA, USA, Flow
@@ -73,6 +86,7 @@ def jobs() -> Iterator[tuple[str, Job]]:
         yield f"{name}, prediction", partial(_predictions, manifold)
         yield f"{name}, pairs of tokens", partial(_pairs, manifold)
         yield f"{name}, distances", partial(_distances, manifold)
+    yield "tokens in any dimension", compile_blocks
     yield "samples of densities", _samples
     yield "angles on the sphere", _angles
 

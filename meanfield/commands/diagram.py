@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from meanfield.attention import Head
+from meanfield.commands.compile import compile_blocks
 from meanfield.commands.phase import inverse_temperatures
 from meanfield.commands.streams import say
-from meanfield.commands.studies import Asked, output_file, pool, run_missing
+from meanfield.commands.studies import Asked, output_file, pool, run_missing, worker_count
 from meanfield.commands.study_reports import merging_report
 from meanfield.files.replacing import OutputError
 from meanfield.outputs.merging_file import load_merging, write_merging
@@ -30,6 +31,8 @@ def execute(options: argparse.Namespace) -> int:
         left = len(plan.missing(plan.empty() if stored is None else plan.resumed(stored)))
         if left or stored is None:
             asked = Asked(config_text(plan.options), "", "diagram")
+            if worker_count(options, left) > 1:
+                compile_blocks()
             with pool(options, left) as executor:
                 run_missing(plan, stored, write_merging, output, asked, options, spent, executor)
         elif not options.quiet:

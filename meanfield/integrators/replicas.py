@@ -126,6 +126,6 @@ def replicas_at(
             upcoming[rows] += 1
         step = taken * np.where(np.isnan(change), _SHORTER, change)
         if (~accepted & (step < _SMALLEST * times[-1])).any():
-            raise FloatingPointError("steps fell below rounding: velocities are not finite.")
+            raise FloatingPointError("steps fell below rounding: velocities overflow.")
         x[accepted], time[accepted] = state[accepted], ended[accepted]
         stages[0, accepted] = stages[6, accepted]
