@@ -94,8 +94,7 @@ class LabelledField:
     @cached_property
     def _fixed(self) -> FloatArray | None:
         """Velocities of fixed fields at the nodes."""
-        fixed = fixed_field(self.problem)
-        return fixed.on_nodes(self.grid) if fixed.terms else None
+        return fixed_field(self.problem).on_nodes(self.grid) if self.problem.terms else None
 
 
 def turned(labels: Labels, parts: ModalArray, time: float) -> ComplexArray:
