@@ -22,7 +22,7 @@ A run from a density, or of the tokens themselves, its clusters over time, and a
 Start with: Problem, predict_clusters, simulate, run (of a run file), load, wasserstein,
 growth_rates, stationary_state, phase_diagram, ensemble, convergence_study.
 
-Laws to start from: uniform, perturbed_uniform, von_mises_fisher, mixture, sampled, gaussian,
+Laws to start from: uniform, perturbed_uniform, von_mises_fisher, mixture, sampled, normal_tokens,
 from_points (your tokens), from_function, from_values, from_density.
 """
 
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
         from_density,
         from_labels,
         from_points,
-        gaussian,
         mixture,
+        normal_tokens,
         perturbed_uniform,
         sampled,
         uniform,
@@ -161,7 +161,7 @@ __all__ = [
     "from_labels",
     "from_points",
     "from_values",
-    "gaussian",
+    "normal_tokens",
     "growth_rate_max",
     "growth_rates",
     "hemisphere_probability",
@@ -207,8 +207,8 @@ _MODULES = {
     "flows": "SA USA Flow",
     "frequencies": "Gaussian GivenFrequencies Lorentzian UniformSpread",
     "front": "run simulate",
-    "initial": "Law from_density from_labels from_points gaussian mixture perturbed_uniform "
-    "sampled uniform von_mises_fisher with_profile",
+    "initial": "Law from_density from_labels from_points mixture normal_tokens "
+    "perturbed_uniform sampled uniform von_mises_fisher with_profile",
     "kernels": "Kernel exponential linear zonal",
     "layers": "Layers",
     "manifolds": "Circle Space Sphere",

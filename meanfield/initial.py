@@ -342,7 +342,7 @@ class Sampled:
 
 
 @checked
-def gaussian(tokens: int, seed: int = 0, scale: float = 1.0) -> InitialLaw:
+def normal_tokens(tokens: int, seed: int = 0, scale: float = 1.0) -> InitialLaw:
     """Tokens at independent normal vectors, of mean 0 and variance scale^2 in each coordinate.
 
     The usual start in R^d. On spheres only directions count: tokens are uniform there.
@@ -364,7 +364,8 @@ def gaussian(tokens: int, seed: int = 0, scale: float = 1.0) -> InitialLaw:
     Examples
     --------
     >>> import meanfield as mf
-    >>> mf.Problem(mf.Space(2), mf.linear(), mf.SA, mf.gaussian(100, scale=0.5)).initial_measure()
+    >>> law = mf.normal_tokens(100, scale=0.5)
+    >>> mf.Problem(mf.Space(2), mf.linear(), mf.SA, law).initial_measure()
     Measure(100 equal points on the space:2)
     """
     at_least(1, tokens=tokens)
@@ -372,17 +373,17 @@ def gaussian(tokens: int, seed: int = 0, scale: float = 1.0) -> InitialLaw:
     at_least(0, seed=seed)
     if not 0.0 < scale <= _LARGEST_SCALE:
         raise ValueError(f"scale must be positive, at most {_LARGEST_SCALE:g}, got {scale:g}.")
-    return Gaussian(tokens, seed, scale)
+    return NormalTokens(tokens, seed, scale)
 
 
 @dataclass(frozen=True)
-class Gaussian:
-    """The law that `gaussian` makes."""
+class NormalTokens:
+    """The law that `normal_tokens` makes."""
 
     tokens: int
     seed: int
     scale: float
-    name: str = field(default="gaussian", init=False)
+    name: str = field(default="normal_tokens", init=False)
 
     def build(self, manifold: Manifold) -> Measure:
         """Measure of the tokens."""
@@ -392,7 +393,7 @@ class Gaussian:
     def __repr__(self) -> str:
         """What makes it again."""
         scale = "" if self.scale == 1.0 else f", scale={self.scale}"
-        return f"gaussian(tokens={self.tokens}, seed={self.seed}{scale})"
+        return f"normal_tokens(tokens={self.tokens}, seed={self.seed}{scale})"
 
 
 @checked

@@ -28,7 +28,9 @@ def test_linear_drifts_follow_one_another(space: mf.Space | mf.Sphere) -> None:
     rng = np.random.default_rng(0)
     first, second = 0.5 * rng.standard_normal((2, 4, 4))
     stages = [mf.Stage(end=0.7), mf.Stage(drift=mf.Drift(second))]
-    problem = mf.Problem(space, STILL, initial=mf.gaussian(5), drift=mf.Drift(first), stages=stages)
+    problem = mf.Problem(
+        space, STILL, initial=mf.normal_tokens(5), drift=mf.Drift(first), stages=stages
+    )
     run = mf.simulate(problem, 2.0, save=[0.5, 0.7, 2.0])
     for time, measure in zip(run.time, run.measures, strict=True):
         moved = expm(max(time - 0.7, 0.0) * second) @ expm(min(time, 0.7) * first)

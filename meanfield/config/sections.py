@@ -36,8 +36,8 @@ from meanfield.flows import Flow
 from meanfield.initial import (
     InitialLaw,
     from_points,
-    gaussian,
     mixture,
+    normal_tokens,
     perturbed_uniform,
     sampled,
     uniform,
@@ -305,10 +305,10 @@ def _sampled(
     return sampled(tokens, seed, max_degree)
 
 
-def _gaussian(
+def _normal_tokens(
     folder: Folder, bare: Problem, /, tokens: int, seed: int = 0, scale: float = 1.0
 ) -> InitialLaw:
-    return gaussian(tokens, seed, scale)
+    return normal_tokens(tokens, seed, scale)
 
 
 def _atoms(
@@ -342,7 +342,7 @@ INITIAL: dict[str, Callable[..., InitialLaw]] = {
     "von_mises_fisher": _von_mises_fisher,
     "mixture": _mixture,
     "sampled": _sampled,
-    "gaussian": _gaussian,
+    "normal_tokens": _normal_tokens,
     "function": _function,
     "values": values_from_file,
     "file": last_state_of_run,

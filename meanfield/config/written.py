@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.attention import Head
 from meanfield.config.sections import PARTS
-from meanfield.initial import Gaussian, InitialLaw, Mixture, PerturbedUniform, Sampled, Uniform
+from meanfield.initial import InitialLaw, Mixture, NormalTokens, PerturbedUniform, Sampled, Uniform
 from meanfield.kernels.zonal import Zonal
 from meanfield.measures import Density, Measure
 from meanfield.problem import TERMS, Problem
@@ -134,7 +134,7 @@ def _initial(problem: Problem) -> dict[str, Any]:
     if isinstance(law, Sampled):
         known = {"tokens": law.tokens, "seed": law.seed, "max_degree": law.max_degree}
         return {"name": law.name, **{k: v for k, v in known.items() if v is not None}}
-    if isinstance(law, Gaussian):
+    if isinstance(law, NormalTokens):
         return {"name": law.name, "tokens": law.tokens, "seed": law.seed, "scale": law.scale}
     return {"name": law.name, "digest": _digest(problem.initial_measure())}
 

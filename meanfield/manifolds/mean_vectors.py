@@ -76,7 +76,7 @@ def from_modes(modes: Sequence[Sequence[float]]) -> ComplexArray:
     """Refuse a density."""
     raise ValueError(
         "densities on S^(d-1), d > 3, have an axis, and live on Axial(d), axial:D in run files; "
-        "R^d has none. Start from tokens: gaussian, or points that you give."
+        "R^d has none. Start from tokens: normal_tokens, or points that you give."
     )
 
 

@@ -30,7 +30,7 @@ activation = "tanh"
 [drift]
 matrix = [1.0, -1.0, 0.0, 0.0]
 [initial]
-name = "gaussian"
+name = "normal_tokens"
 tokens = 5
 seed = 1
 [time]
@@ -41,7 +41,7 @@ WEIGHTS = np.random.default_rng(0).standard_normal((7, 4))
 GIVEN = mf.Problem(
     mf.Sphere(4),
     mf.Attention(beta=2.0, mask="alibi", alibi_rate=3.0),
-    initial=mf.gaussian(5, seed=1),
+    initial=mf.normal_tokens(5, seed=1),
     feed_forward=mf.FeedForward(WEIGHTS, WEIGHTS.T, WEIGHTS[:, 0], "tanh"),
     drift=mf.Drift([1.0, -1.0, 0.0, 0.0]),
 )
@@ -78,8 +78,10 @@ LAYERS = mf.Layers(0.1, 24, "mix", "strang", tau=0.5, radius=3.0)
     "problem",
     [
         GIVEN,
-        mf.Problem(mf.Space(2), mf.linear(), mf.SA, mf.gaussian(3, scale=0.5), layers=LAYERS),
-        mf.Problem(mf.Sphere(9), mf.exponential(2.0), initial=mf.gaussian(3), drift=mf.Drift(2.0)),
+        mf.Problem(mf.Space(2), mf.linear(), mf.SA, mf.normal_tokens(3, scale=0.5), layers=LAYERS),
+        mf.Problem(
+            mf.Sphere(9), mf.exponential(2.0), initial=mf.normal_tokens(3), drift=mf.Drift(2.0)
+        ),
     ],
 )
 def test_problem_of_python_is_read_again_from_what_is_written(
@@ -96,7 +98,7 @@ def test_problem_of_python_is_read_again_from_what_is_written(
 @pytest.mark.parametrize("space", [mf.Sphere(6), mf.Space(6)])
 def test_run_in_many_dimensions_is_kept_and_read(path: Path, space: mf.Sphere | mf.Space) -> None:
     """Results would be lost in files that nobody can read."""
-    problem = mf.Problem(space, mf.linear(), mf.SA, mf.gaussian(4), drift=mf.Drift(3.0))
+    problem = mf.Problem(space, mf.linear(), mf.SA, mf.normal_tokens(4), drift=mf.Drift(3.0))
     run = mf.simulate(problem, 1.0, save=2)
     run.save("run.h5")
     again = mf.load("run.h5")

@@ -23,7 +23,7 @@ normalization = "softmax"
 [drift]
 matrix = [[0, -1], [1, 0]]
 [initial]
-name = "gaussian"
+name = "normal_tokens"
 tokens = 3
 [time]
 end = 3.0
@@ -41,7 +41,7 @@ heads = [{ score = "w.npy" }, {}]
 feed_forward = { output = "w.npy", activation = "tanh" }
 """
 W = np.array([[1.0, 2.0], [0.0, -1.0]])
-LAW = mf.gaussian(3)
+LAW = mf.normal_tokens(3)
 SEVERAL = mf.Attention([mf.Head(score=W), mf.Head()], "none", beta=2.0)
 GIVEN = mf.Problem(
     mf.Circle(),
@@ -101,7 +101,7 @@ def test_problem_of_python_is_read_again_from_what_is_written(
     """Files of runs made in Python would tell of another problem."""
     import tomli_w
 
-    problem = mf.Problem(mf.Circle(), first, flow, mf.gaussian(3), stages=later)
+    problem = mf.Problem(mf.Circle(), first, flow, mf.normal_tokens(3), stages=later)
     path.write_text(tomli_w.dumps(written(problem, Options(), {"end": 1.0, "save": 2})))
     config = load_config(path)
     assert config.problem == stored(config.text) == problem
