@@ -274,7 +274,7 @@ def merging_diagram(
     --------
     In high dimension all pairs merge at once, earlier for smaller beta:
 
-    >>> found = merging_diagram(16, 64, betas=[1.0, 4.0], times=[1.0, 6.0], replicas=8)
+    >>> found = merging_diagram(8, 32, betas=[1.0, 4.0], times=[1.0, 6.0], replicas=4)
     >>> found.fraction.round(2)
     array([[0., 1.],
            [0., 0.]])
