@@ -16,7 +16,7 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields.felt import Felt, felt_by
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import Manifold
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 
 
@@ -104,8 +104,12 @@ def resolution(problem: Problem, measure: Density | Measure) -> float:
     The size of a degree is the modulus of its coefficient on the circle, and on the sphere the root
     of its power, sqrt(sum_m |c_lm|^2).
 
-    NaN for points, which are exact.
+    NaN for points, which are exact. Of labelled densities the spectral tail alone, of the label
+    where it is largest; while they run they are watched as a density is.
     """
+    if isinstance(measure, LabelledDensity):
+        space = problem.space
+        return max(spectral_tail(space.sizes_by_degree(part)) for part in measure.parts)
     if isinstance(measure, Measure):
         return float("nan")
     grid = problem.space.grid(measure.max_degree)

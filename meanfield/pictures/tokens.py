@@ -103,7 +103,8 @@ def paths_from_moments(run: Run, felt: Felt, start: FloatArray, times: FloatArra
 def run_interaction(run: Run) -> Felt | None:
     """What a run's tokens feel; None where its file does not tell, a kernel of the user's own.
 
-    None also with diffusion: noisy tokens have no paths that a density knows; and with Sinkhorn if
+    None also with diffusion: noisy tokens have no paths that a density knows; with labels, of which
+    each sees another field; and with Sinkhorn if
     states were not kept or are very many: its weights follow from measures, not from the moments
     that are stored.
     """
@@ -111,7 +112,7 @@ def run_interaction(run: Run) -> Felt | None:
         problem = run.problem
     except ValueError:
         return None
-    if problem.flow.diffusivity > 0:
+    if problem.flow.diffusivity > 0 or problem.has_labels:
         return None
     felt = felt_by(problem)
     if is_doubly_stochastic(attention_of(felt)):

@@ -152,6 +152,11 @@ def velocity_picture(run: Run) -> VelocityPicture:
     if reason is not None:
         raise ValueError(reason)
     problem = run.problem
+    if problem.has_labels:
+        raise ValueError(
+            "tokens with positions under a mask, or with frequencies, move at velocities of their "
+            'own in one place: no figure shows them; "labels" has their densities.'
+        )
     note = "drift alone, without diffusion" if problem.flow.diffusivity > 0 else ""
     if run.manifold.dimension == 1:
         chosen = chosen_times(run, _PANELS)

@@ -64,6 +64,8 @@ def predicted_wave(run: Run) -> Wave | None:
         problem = run.problem
     except ValueError:
         return None
+    if problem.frequencies is not None:
+        return None
     start = run.manifold.packed(run.moments[0])
     sizes = np.abs(start[1:])
     if problem.kernel_degree > _MOST_DEGREES or not sizes.max(initial=0.0) <= _NEAR:

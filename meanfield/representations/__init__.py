@@ -36,6 +36,7 @@ from meanfield.representations.step_limits import (
     NOISY,
     check_movable,
     check_no_diffusion,
+    check_no_labels,
     check_step,
 )
 
@@ -148,6 +149,7 @@ REPRESENTATIONS: dict[str, Family] = {
             options.step_tolerance,
             options.max_degree or labelled_degree(problem),
         ),
+        lambda problem, here, state: (here.state_under(problem, state), {}),
     ),
     "particles": Family(
         lambda problem, measure, options: particles(
@@ -171,9 +173,6 @@ REPRESENTATIONS: dict[str, Family] = {
 }
 """Representations that a run file names."""
 
-CARRY_LABELS = ("labelled", "particles")
-"""Those that carry what tokens keep, positions under a mask or frequencies."""
-
 
 def represent(problem: Problem, options: Options) -> Representation:
     """Representation in which a problem starts.
@@ -191,13 +190,6 @@ def represent(problem: Problem, options: Options) -> Representation:
     if name not in REPRESENTATIONS:
         allowed = known_names(name, [*REPRESENTATIONS, "auto"])
         raise ValueError(f"representation {name!r} is not known. {allowed}")
-    for stage in whole.staged:
-        _check_labels(stage, name)
-        if name == "labelled" and whole.stages and not stage.has_labels:
-            raise ValueError(
-                "densities of labels need a mask, or frequencies, in every stage: use "
-                "representation 'particles'."
-            )
     problem = whole.staged[0]
     first = None
     if hands_over(whole, options) and isinstance(measure, Density):
@@ -217,15 +209,6 @@ def represent(problem: Problem, options: Options) -> Representation:
     return first
 
 
-def _check_labels(stage: Problem, name: str) -> None:
-    if stage.has_labels and name not in CARRY_LABELS:
-        kind = "frequencies" if stage.frequencies else "positions, which the mask asks for"
-        raise ValueError(
-            f"{name} cannot carry {kind}: use representation "
-            f"{' or '.join(map(repr, CARRY_LABELS))}."
-        )
-
-
 def options_of(stage: Problem, options: Options) -> Options:
     """Options as one stage takes them: a step of noisy particles is none without noise."""
     noisy = stage.flow.diffusivity > 0.0
@@ -237,6 +220,13 @@ def _check_later_stage(
 ) -> None:
     """Refuse at the beginning what a carrier could not go on with later."""
     check_movable(stage, measure)
+    if carrier == "labelled" and not stage.has_labels:
+        raise ValueError(
+            "densities of labels need a mask, or frequencies, in every stage: use representation "
+            "'particles'."
+        )
+    if carrier not in ("labelled", "particles"):
+        check_no_labels(stage, carrier)
     if carrier in ("characteristics", "atoms"):
         check_no_diffusion(stage, carrier, NOISY)
     if carrier == "particles":

@@ -31,6 +31,7 @@ from meanfield.representations.step_limits import (
     STABLE,
     check_movable,
     check_no_diffusion,
+    check_no_labels,
 )
 from meanfield.theory.cluster_rates import cluster_rates
 from meanfield.theory.pair_attention import attention_and_slope
@@ -249,6 +250,7 @@ def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> 
     ValueError
         If the flow diffuses, or the kernel has degrees above what the manifold allows.
     """
+    check_no_labels(problem, "atoms")
     check_no_diffusion(problem, "atoms", NOISY if isinstance(measure, Density) else NOISY_POINTS)
     if isinstance(measure, Density):
         raise TypeError(

@@ -39,6 +39,7 @@ from meanfield.representations.step_limits import (
     STABLE,
     check_movable,
     check_no_diffusion,
+    check_no_labels,
     contraction_rate,
     linear_rate,
     longest,
@@ -317,6 +318,7 @@ def characteristics(
             "representation 'characteristics' needs an initial density, got points. Use "
             "'particles' or 'atoms'."
         )
+    check_no_labels(problem, "characteristics")
     check_movable(problem)
     check_no_diffusion(problem, "characteristics", NOISY)
     degree, far = problem.moment_degree, sees_far(problem)
@@ -342,6 +344,7 @@ def resumed_characteristics(
     ValueError
         If the problem cannot be carried, or the state does not fit the cells.
     """
+    check_no_labels(problem, "characteristics")
     check_movable(problem)
     check_no_diffusion(problem, "characteristics", NOISY)
     space = problem.space

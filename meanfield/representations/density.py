@@ -313,6 +313,7 @@ def density(
         raise TypeError(
             "representation 'density' needs an initial density, got points. Use 'auto'."
         )
+    step_limits.check_no_labels(problem, "density")
     step_limits.check_movable(problem)
     if max_degree is None:
         max_degree = usual_degree(problem)

@@ -160,8 +160,15 @@ class LabelledRepresentation:
         degree = self.field.grid.max_degree
         if degree >= self.max_degree:
             return None
-        wider = self.problem.space.resize(self._frames(state), min(2 * degree, self.max_degree))
-        return replace(self, state=np.append(wider, state[-1]))
+        return replace(self, state=self._resized(state, min(2 * degree, self.max_degree)))
+
+    def state_under(self, problem: Problem, state: State) -> State:
+        """State to go on with under another problem: a sharper kernel asks for more degrees."""
+        degree = max(self.field.grid.max_degree, problem.unlabelled.kernel_degree)
+        return self._resized(state, degree)
+
+    def _resized(self, state: State, degree: int) -> State:
+        return np.append(self.problem.space.resize(self._frames(state), degree), state[-1])
 
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a tail above tolerance, or no densities look like this; or Z is lost."""

@@ -180,6 +180,21 @@ def check_step(problem: Problem, step: float | None) -> None:
         )
 
 
+def check_no_labels(problem: Problem, carrier: str) -> None:
+    """Refuse masks and frequencies where nothing carries positions or frequencies.
+
+    Raises
+    ------
+    ValueError
+        If tokens of the problem have labels.
+    """
+    if problem.has_labels:
+        kind = "positions, which the mask asks for" if problem.mask != "none" else "frequencies"
+        raise ValueError(
+            f"{carrier} cannot carry {kind}: use representation 'labelled' or 'particles'."
+        )
+
+
 def check_no_diffusion(problem: Problem, carrier: str, instead: str) -> None:
     """Refuse diffusion where points follow the velocity alone.
 

@@ -33,7 +33,11 @@ from meanfield.observables.clusters import Clusters, clusters
 from meanfield.problem import Problem
 from meanfield.representations.options import Options
 from meanfield.representations.particles import ParticleRepresentation
-from meanfield.representations.step_limits import check_movable, check_no_diffusion
+from meanfield.representations.step_limits import (
+    check_movable,
+    check_no_diffusion,
+    check_no_labels,
+)
 from meanfield.runs import problem_attributes
 from meanfield.sampling import sample_tokens
 from meanfield.studies.ensemble_results import (
@@ -300,6 +304,8 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
     check_movable(problem)
     check_no_diffusion(problem, "ensembles", "Use 0.")
     law = initial_density(problem)
+    if options.carrier == "density":
+        check_no_labels(problem, "a density")
     onset = np.array([onset_time(problem, n) for n in options.tokens])
     if not np.all(np.isfinite(onset)):
         raise ValueError("nothing grows: uniform is stable, there is no onset time.")

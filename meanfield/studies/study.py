@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.checks import made
-from meanfield.measures import MOST_TOKENS, Density, Measure
+from meanfield.measures import MOST_TOKENS, Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.studies.executors import finished
@@ -155,8 +155,15 @@ def initial_density(problem: Problem) -> Density:
     ------
     TypeError
         If it gives points.
+    ValueError
+        If tokens turn at frequencies of their own, or the law is one of labels.
     """
     law = problem.initial_measure()
+    if problem.frequencies is not None or isinstance(law, LabelledDensity):
+        raise ValueError(
+            "studies draw tokens that differ in their places alone, and these have labels, "
+            "frequencies or laws of their positions: mf.simulate has single runs."
+        )
     if isinstance(law, Measure):
         raise TypeError(
             f"initial law {problem.initial.name!r} gives points, but tokens are drawn from a "

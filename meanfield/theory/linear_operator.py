@@ -386,6 +386,11 @@ def linear_operator(
             f"{problem.manifold.name}: the linearised flow is known on the circle and the sphere; "
             "growth_rates knows kernels, and heads that are numbers, in every dimension."
         )
+    if problem.frequencies is not None:
+        raise ValueError(
+            "tokens that turn at frequencies of their own have growth rates about incoherence: "
+            "mf.incoherence_growth_rates."
+        )
     space = problem.space
     if about is not None and about.manifold.name != space.name:
         raise ValueError(
