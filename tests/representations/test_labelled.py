@@ -236,3 +236,17 @@ def test_carriers_without_labels_refuse_them() -> None:
     )
     with pytest.raises(ValueError, match=r"3 frequencies are given to 2 tokens"):
         mf.simulate(three, until=1.0)
+
+
+def test_stages_of_layers_are_those_of_the_unmasked_density() -> None:
+    """Labels, frames and degrees go on into a stage with a sharper kernel."""
+    law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.1]])
+    moments = []
+    for mask in ("causal", "none"):
+        first, later = (mf.Attention([mf.Head()], beta=b, mask=mask) for b in (2.0, 40.0))
+        stages = [mf.Stage(end=1.0), mf.Stage(kernel=later)]
+        problem = mf.Problem(mf.Circle(), first, initial=law, stages=stages)
+        given = {"labels": 4} if mask == "causal" else {"representation": "density"}
+        run = mf.simulate(problem, until=1.5, save=2, **given)
+        moments.append(run.moments[-1, :20])
+    np.testing.assert_allclose(moments[0], moments[1], atol=1e-9)
