@@ -94,6 +94,7 @@ if TYPE_CHECKING:
         incoherence_growth_rates,
         synchronised_order,
     )
+    from meanfield.theory.limit_shapes import limit_shape
     from meanfield.theory.linear_operator import LinearOperator, linear_operator
     from meanfield.theory.next_merge import next_merge_estimate
     from meanfield.theory.normalization_schemes import (
@@ -166,6 +167,7 @@ __all__ = [
     "growth_rates",
     "hemisphere_probability",
     "incoherence_growth_rates",
+    "limit_shape",
     "linear",
     "linear_operator",
     "linear_phase_clock",
@@ -232,6 +234,7 @@ _MODULES = {
     "theory.cluster_rates": "cluster_rates",
     "theory.equiangular": "equiangular_beta equiangular_cosine equiangular_time",
     "theory.kuramoto": "critical_widths incoherence_growth_rates synchronised_order",
+    "theory.limit_shapes": "limit_shape",
     "theory.linear_operator": "LinearOperator linear_operator",
     "theory.next_merge": "next_merge_estimate",
     "theory.normalization_schemes": "equiangular_layers linear_phase_clock",
@@ -253,6 +256,7 @@ _MAKERS = {
     "Density.plot": "outputs.plots.measure:measure_figure",
     "Ensemble.html": "outputs.tables:ensemble_html",
     "Ensemble.plot": "outputs.plots.ensemble:ensemble_figure",
+    "LimitShape.plot": "outputs.plots.hulls:limit_shape_figure",
     "LinearOperator.plot": "outputs.plots.spectrum:spectrum_figure",
     "Measure.plot": "outputs.plots.measure:measure_figure",
     "MergingDiagram.html": "outputs.tables:merging_html",

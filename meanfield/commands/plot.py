@@ -27,21 +27,22 @@ def execute(options: argparse.Namespace) -> int:
 
 def kind_lines() -> list[str]:
     """Kinds of each kind of file, and what they show: those for every manifold, those for one."""
-    from meanfield.outputs.plots import PLOTS, STUDIES
+    from meanfield.outputs.plots import PLOTS, SPACES, STUDIES
     from meanfield.outputs.study_file import STUDY_COMMANDS
 
     width = max(len(name) for name in PLOTS)
     lines: list[str] = []
     for manifolds in dict.fromkeys(kind.manifolds for kind in PLOTS.values()):
-        only = f", on the {manifolds[0]} only" if len(manifolds) == 1 else ""
-        lines.append(f"of a file of meanfield run{only}")
+        every = len(manifolds) == len(SPACES)
+        where = "" if every else f", on {', '.join(SPACES[each] for each in manifolds)}"
+        lines.append(f"of a file of meanfield run{where}")
         lines += [
             f"  {name.ljust(width)}  {kind.title}"
             for name, kind in PLOTS.items()
             if kind.manifolds == manifolds
         ]
     lines.append("  an observable of the run, also one of your own, by its name: against time")
-    lines.append("  a FIGURE that ends in .mp4 or .gif is a film of the density")
+    lines.append("  a FIGURE that ends in .mp4 or .gif is a film of the density, or of tokens")
     for name, command in STUDY_COMMANDS.items():
         lines += [f"of a file of meanfield {command}: one kind", f"  {STUDIES[name]}"]
     return lines

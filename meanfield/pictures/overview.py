@@ -16,6 +16,12 @@ from meanfield.pictures.series import (
     spectrum_picture,
 )
 from meanfield.pictures.sphere import SphereFilm, SpherePicture, map_picture, sphere_film
+from meanfield.pictures.vectors import (
+    VectorsFilm,
+    VectorsOverview,
+    vectors_film,
+    vectors_overview,
+)
 from meanfield.runs import Run
 
 
@@ -41,8 +47,10 @@ class OverviewPicture:
     spectrum: SpectrumPicture
 
 
-def overview_picture(run: Run) -> OverviewPicture:
+def overview_picture(run: Run) -> OverviewPicture | VectorsOverview:
     """Picture of everything."""
+    if run.manifold.family == "vectors":
+        return vectors_overview(run)
     shows = density if run.manifold.dimension == 1 else sphere
     kept = shows.missing(run) is None
     picture = density_picture(run) if kept else clusters_picture(run)
@@ -60,7 +68,7 @@ def density_picture(run: Run, limits: Limits = None) -> DensityPicture | SphereP
     return (circle_picture if run.manifold.dimension == 1 else map_picture)(run, limits)
 
 
-def film_picture(run: Run) -> CircleFilm | SphereFilm:
+def film_picture(run: Run) -> CircleFilm | SphereFilm | VectorsFilm:
     """Frames of a film.
 
     Raises
@@ -68,4 +76,6 @@ def film_picture(run: Run) -> CircleFilm | SphereFilm:
     ValueError
         If fewer than two states were kept.
     """
+    if run.manifold.family == "vectors":
+        return vectors_film(run)
     return circle_film(run) if run.manifold.dimension == 1 else sphere_film(run)

@@ -10,7 +10,7 @@ import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.commands.plot import kind_lines
 from meanfield.outputs.ensemble_file import write_ensemble
-from meanfield.outputs.plots import PLOTS, STUDIES
+from meanfield.outputs.plots import PLOTS, SPACES, STUDIES
 from meanfield.outputs.study_file import STUDY_COMMANDS
 
 TEXT = """\
@@ -38,10 +38,11 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_list_has_every_kind_and_its_manifold() -> None:
     """A kind would be unknown, or seem to be for every manifold, or a study to have none."""
     lines = kind_lines()
-    heading = lines.index("of a file of meanfield run, on the sphere only")
     for name, kind in PLOTS.items():
         (place,) = [i for i, line in enumerate(lines) if line.startswith(f"  {name} ")]
-        assert (place > heading) == (kind.manifolds == ("sphere",))
+        heading = [line for line in lines[:place] if line.startswith("of a file of")][-1]
+        words = [SPACES[each] for each in kind.manifolds]
+        assert (heading.endswith(f", on {', '.join(words)}")) == (len(words) < len(SPACES))
     for name, command in STUDY_COMMANDS.items():
         place = lines.index(f"of a file of meanfield {command}: one kind")
         assert lines[place + 1] == f"  {STUDIES[name]}"

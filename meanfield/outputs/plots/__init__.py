@@ -32,14 +32,22 @@ STUDIES = {
     "diagram": "share of merged pairs of tokens over beta and time, with the curve (6.12)",
 }
 """The one figure of each kind of study."""
-BOTH = ("circle", "sphere")
+_DENSITIES, _TOKENS = ("circle", "sphere"), ("vectors", "space")
+_SPHERES, _ALL = (*_DENSITIES, "vectors"), (*_DENSITIES, *_TOKENS)
+SPACES = {
+    "circle": "the circle",
+    "sphere": "the sphere",
+    "vectors": "spheres of other dimensions",
+    "space": "R^d",
+}
+"""Spaces that kinds are for, in words: families, and R^d."""
 # Kinds whose limits their picture knows: of colours, or because of what stands beside the axes.
 _LIMITS_OF_PICTURES = ("density", "map", "globe", "spectrum")
 _LIMITS_OF_AXES = ("energy", "order_parameter", "resolution", "staircase")
 # Height of a figure of so many maps, which stand in one row.
 _ROW_OF_MAPS = {2: 3.1, 3: 2.4}
 # How many saved times those have that show some of them.
-_PANELS = {"map": 6, "globe": 1, "velocity": 3}
+_PANELS = {"map": 6, "globe": 1, "velocity": 3, "similarity": 4, "attention": 3}
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,7 @@ class PlotKind:
     size : (float, float)
         Given. Width and height in inches.
     manifolds : tuple of str
-        Given. Names of the manifolds that it can show.
+        Given. Names in `SPACES` of those that it can show.
     """
 
     name: str
@@ -68,7 +76,7 @@ class PlotKind:
     picture: Callable[..., Any]
     draw: Callable[[Any, Any], None]
     size: tuple[float, float] = (9.0, 4.2)
-    manifolds: tuple[str, ...] = BOTH
+    manifolds: tuple[str, ...] = _ALL
 
 
 def _function(module: str, name: str) -> Callable[..., Any]:
@@ -87,31 +95,37 @@ PLOTS: dict[str, PlotKind] = {
     )
     for name, room, file, height, manifolds, title in [
         (
-            "overview", "overview", "overview", 8.4, BOTH,
-            "density with tokens, energy, order parameter and spectrum",
+            "overview", "overview", "overview", 8.4, _ALL,
+            "what happened at a glance: density or tokens, energy, spectrum or cosines",
         ),
         (
-            "density", "overview", "overview", 4.6, BOTH,
+            "density", "overview", "overview", 4.6, _DENSITIES,
             "density in space and time, with tokens; on the sphere, maps",
         ),
         (
-            "velocity", "velocity", "velocity", 4.4, BOTH,
+            "velocity", "velocity", "velocity", 4.4, _DENSITIES,
             "velocity at a few times over the density; heads one by one on the circle",
         ),
-        ("energy", "series", "over_time", 4.0, BOTH, "interaction energy and number of clusters"),
-        ("order_parameter", "series", "over_time", 4.0, BOTH, "length of the mean vector"),
         (
-            "spectrum", "series", "over_time", 4.6, BOTH,
+            "energy", "series", "over_time", 4.0, _SPHERES,
+            "interaction energy and number of clusters",
+        ),
+        ("order_parameter", "series", "over_time", 4.0, _ALL, "length of the mean vector"),
+        (
+            "spectrum", "series", "over_time", 4.6, _DENSITIES,
             "moments by degree, with the growth that linear theory predicts",
         ),
-        ("clusters", "clusters", "clusters", 4.6, BOTH, "centres of the clusters, by mass"),
-        ("resolution", "series", "over_time", 4.0, BOTH, "spectral tail and degree of the density"),
+        ("clusters", "clusters", "clusters", 4.6, _DENSITIES, "centres of the clusters, by mass"),
         (
-            "staircase", "series", "over_time", 4.4, BOTH,
+            "resolution", "series", "over_time", 4.0, _DENSITIES,
+            "spectral tail and degree of the density",
+        ),
+        (
+            "staircase", "series", "over_time", 4.4, _SPHERES,
             "energy against log time, with the clusters of each plateau",
         ),
         (
-            "tree", "series", "tree", 5.0, BOTH,
+            "tree", "series", "tree", 5.0, _SPHERES,
             "who merged with whom, and when, once a run is atoms",
         ),
         (
@@ -121,6 +135,26 @@ PLOTS: dict[str, PlotKind] = {
         (
             "globe", "sphere", "sphere", 5.0, ("sphere",),
             "density at the last time from in front and from behind",
+        ),
+        (
+            "axes", "vectors", "vectors", 5.6, _TOKENS,
+            "paths of tokens on their two leading principal axes",
+        ),
+        (
+            "cosines", "vectors", "vectors", 4.2, _TOKENS,
+            "histogram of the cosines of pairs over time, with equal angles",
+        ),
+        (
+            "similarity", "vectors", "vectors", 3.0, _TOKENS,
+            "cosines of all pairs at a few times, tokens by cluster",
+        ),
+        (
+            "attention", "vectors", "vectors", 3.6, _TOKENS,
+            "attention matrices at a few times, a row a head",
+        ),
+        (
+            "hulls", "hulls", "hulls", 6.0, ("space",),
+            "rescaled tokens with their convex hulls, or the hyperplanes that they reach",
         ),
     ]
 }  # fmt: skip
@@ -182,12 +216,15 @@ def plot(
     if kind not in kinds:
         raise ValueError(f"kind of figure {kind!r} is not known. {known_names(kind, kinds)}")
     _check_saved(run)
-    manifold, chosen = str(run.attributes.get("manifold", "circle")), kinds[kind]
-    if manifold not in chosen.manifolds:
-        known = ", ".join(name for name, entry in kinds.items() if manifold in entry.manifolds)
+    space, chosen = run.manifold, kinds[kind]
+    group = space.family if space.is_sphere else "space"
+    if group not in chosen.manifolds:
+        known = ", ".join(name for name, entry in kinds.items() if group in entry.manifolds)
+        *others, last = (SPACES[each] for each in chosen.manifolds)
+        spaces = f"{', '.join(others)} and {last}" if others else last
         raise ValueError(
-            f"kind {kind!r} is for the {' and '.join(chosen.manifolds)}, this run is on the "
-            f"{manifold}. Kinds for it: {known}."
+            f"kind {kind!r} is for {spaces}, this run is on the {space.name}. "
+            f"Kinds for it: {known}."
         )
     from meanfield.outputs.plots.figures import check_empty, make_room, new_figure
     from meanfield.outputs.plots.style import style
@@ -222,6 +259,9 @@ def plot(
 def _size(kind: PlotKind, picture: Any) -> tuple[float, float]:
     """Width and height in inches: maps in one row are not as high as in two."""
     width, height = kind.size
+    if kind.name in ("similarity", "attention"):
+        rows, columns = picture.matrices.shape[:2]
+        return width, 0.9 + rows * (0.9 * width / max(columns, 3))
     maps = kind.name == "map" or (kind.name == "velocity" and not picture.frame.on_circle)
     if maps:
         height = _ROW_OF_MAPS.get(len(picture.panels), height)
@@ -285,7 +325,8 @@ def animate(
     """Film of a run: its density, a frame a saved time, with energy and order parameter.
 
     On the circle the density is a curve around it, with tokens; on the sphere a slowly turning
-    globe and a map, with the tokens of a particle run. At most 150 frames.
+    globe and a map, with the tokens of a particle run; in other dimensions tokens on their two
+    leading principal axes, with the cosines of pairs. At most 150 frames.
 
     Parameters
     ----------

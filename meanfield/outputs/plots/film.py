@@ -50,12 +50,14 @@ from meanfield.outputs.plots.style import (
     ORDER,
     set_title,
 )
+from meanfield.outputs.plots.vectors import cosines_on_axes, prepare_axes, sizes_on_axes
 from meanfield.pictures.circle import cell_edges
 from meanfield.pictures.colours import colour_range
 from meanfield.pictures.density import CircleFilm
 from meanfield.pictures.saved_times import Frame
 from meanfield.pictures.series import OverTime
 from meanfield.pictures.sphere import SphereFilm, graticule
+from meanfield.pictures.vectors import SizesPicture, VectorsFilm
 
 Frames = Iterable[NDArray[np.uint8]]
 Progress = Callable[[Iterable[Any], int], Iterable[Any]]
@@ -68,6 +70,7 @@ _HEIGHT = 0.62
 _RING = 7.0  # points
 # Of atoms: one that holds all the mass, and the lightest.
 _ATOM_AREA, _SMALLEST_ATOM = 250.0, 4.0
+_TAIL = 12  # saved times of the ways that tokens have come
 _MAP_DOTS = 0.4  # area of a dot on the map, relative to the globe
 _LINE_COLOURS = (INK, MUTED, ENERGY, ORDER, COUNT)
 _SHADES, _PALE, _PAPER = 12, 24, 0.96
@@ -118,8 +121,10 @@ class Film:
             yield np.array(canvas.buffer_rgba())
 
 
-def draw_film(shown: CircleFilm | SphereFilm) -> Film:
+def draw_film(shown: CircleFilm | SphereFilm | VectorsFilm) -> Film:
     """Film of the manifold that the frames are of."""
+    if isinstance(shown, VectorsFilm):
+        return _vectors_film(shown)
     return _circle_film(shown) if isinstance(shown, CircleFilm) else _sphere_film(shown)
 
 
@@ -224,7 +229,36 @@ def _sphere_film(shown: SphereFilm) -> Film:
     return Film(figure, shown.frames, show, moving)
 
 
-def _new_figure(frame: Frame, curves: OverTime) -> tuple[Figure, Axes, Axes, Axes]:
+def _vectors_film(shown: VectorsFilm) -> Film:
+    """Film of tokens on two axes, with the ways that they have come, and of cosines."""
+    frame, paths = shown.axes.frame, shown.axes.points
+    figure, picture, above, below = _new_figure(frame, shown.curves)
+    places = picture.inset_axes((0.1, 0.06, 0.9, 0.9))
+    prepare_axes(shown.axes, places)
+    cosines_on_axes(shown.cosines, above)
+    set_time_axis(above, frame, label=False)
+    above.tick_params(labelbottom=False)
+    tails = LineCollection([], colors=[MUTED], linewidths=0.7, alpha=0.6, zorder=2)
+    places.add_collection(tails, autolim=False)
+    dots = places.scatter([], [], s=12.0, color=INK, linewidths=0, zorder=4)
+    label = places.annotate(
+        "", (0.0, 1.0), xycoords="axes fraction", xytext=(2, -2), textcoords="offset points",
+        ha="left", va="top", color=INK,
+    )  # fmt: skip
+    times = shown.axes.times
+    cursors = [_time_cursor(axes, float(times[0])) for axes in (above, below)]
+
+    def show(k: int) -> None:
+        tails.set_segments(list(paths[max(0, k - _TAIL) : k + 1].swapaxes(0, 1)))
+        dots.set_offsets(paths[k])
+        label.set_text(time_label(float(times[k]), frame).split(",")[0])
+        for cursor in cursors:
+            cursor.set_xdata([float(times[k]), float(times[k])])
+
+    return Film(figure, shown.frames, show, (tails, dots, label, *cursors))
+
+
+def _new_figure(frame: Frame, curves: OverTime | SizesPicture) -> tuple[Figure, Axes, Axes, Axes]:
     """Figure with a square picture on the left, and two panels on the right, the lower done."""
     figure = new_figure(_SIZE, dpi=_DPI)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.05), height_ratios=(1.55, 1.0))
@@ -232,7 +266,10 @@ def _new_figure(frame: Frame, curves: OverTime) -> tuple[Figure, Axes, Axes, Axe
     above, below = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
     picture.set_axis_off()
     set_title(picture, frame)
-    energy_and_order(curves, below)
+    if isinstance(curves, SizesPicture):
+        sizes_on_axes(curves, below)
+    else:
+        energy_and_order(curves, below)
     set_time_axis(below, frame)
     return figure, picture, above, below
 

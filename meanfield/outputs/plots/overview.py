@@ -8,9 +8,11 @@ from matplotlib.figure import Figure
 from meanfield.outputs.plots import clusters, density, over_time, sphere
 from meanfield.outputs.plots.axes import add_growth_times, mark_hand_overs, set_time_axis
 from meanfield.outputs.plots.style import FAINT, MUTED, set_title
+from meanfield.outputs.plots.vectors import draw_vectors_overview
 from meanfield.pictures.density import DensityPicture
 from meanfield.pictures.overview import OverviewPicture
 from meanfield.pictures.sphere import SpherePicture
+from meanfield.pictures.vectors import VectorsOverview
 
 _HEIGHTS = (3.3, 1.3, 2.0)
 
@@ -23,8 +25,11 @@ def draw_density(picture: DensityPicture | SpherePicture, axes: Axes) -> None:
         sphere.draw_map(picture, axes)
 
 
-def draw_overview(picture: OverviewPicture, figure: Figure) -> None:
+def draw_overview(picture: OverviewPicture | VectorsOverview, figure: Figure) -> None:
     """Draw the whole figure."""
+    if isinstance(picture, VectorsOverview):
+        draw_vectors_overview(picture, figure)
+        return
     panels = figure.subplots(3, 1, height_ratios=_HEIGHTS)
     first, *below = panels
     frame, shown = picture.frame, picture.picture

@@ -1,0 +1,409 @@
+"""Tokens on spheres of any dimension and in R^d: cosines of pairs, attention, principal axes.
+
+Tokens are ordered by how alike they are at the last time that is shown (average linkage of
+cosines), so that clusters are blocks of a matrix. Where they are too many, some stand for all,
+evenly chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.measures import Measure
+from meanfield.observables.attention import attention_matrix
+from meanfield.observables.similarity import EDGES, directions, similarity
+from meanfield.pictures.saved_times import (
+    Frame,
+    edges_between,
+    film_times,
+    frame,
+    is_logarithmic,
+    places_on_axis,
+    shown,
+)
+from meanfield.pictures.series import OverTime, over_time
+from meanfield.runs import KEEP_STATES, Run
+from meanfield.theory.equiangular import equiangular_cosine
+from meanfield.theory.limit_shapes import rescaled
+
+_MATRICES, _ATTENTIONS, _HEADS = 4, 3, 4
+_SHOWN, _PATHS, _COLUMNS = 300, 300, 150
+# Above, matrices of all tokens take too long for a figure.
+_MOST = 2_048
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixPicture:
+    """Matrices of tokens at a few times, tokens in one order.
+
+    Attributes
+    ----------
+    frame : Frame
+        Given.
+    times : ndarray, shape (k,)
+        Given. In the unit of the frame.
+    matrices : ndarray, shape (rows, k, n, n)
+        Given. Cosines of pairs, one row; or attention, a row a head.
+    """
+
+    frame: Frame
+    times: FloatArray
+    matrices: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class CosinesPicture:
+    """Histogram of the cosines of pairs over time.
+
+    Attributes
+    ----------
+    frame : Frame
+        Given.
+    edges : ndarray, shape (k + 1,)
+        Given. Ends of columns, in time.
+    bins : ndarray, shape (b + 1,)
+        Given. Ends of bins.
+    shares : ndarray, shape (b, k)
+        Given. Of pairs, sum 1 a column.
+    times, curve : ndarray, shape (k,)
+        Given. Cosine of tokens at equal angles that begin at the mean cosine; NaN where no theory
+        knows it.
+    """
+
+    frame: Frame
+    edges: FloatArray
+    bins: FloatArray
+    shares: FloatArray
+    times: FloatArray
+    curve: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class AxesPicture:
+    """Tokens on two axes over time.
+
+    Attributes
+    ----------
+    frame : Frame
+        Given.
+    times : ndarray, shape (k,)
+        Given.
+    points : ndarray, shape (k, n, 2)
+        Given. In R^d those of z = e^{-tV} x, where one head moves tokens.
+    labels : (str, str)
+        Given. Of the axes.
+    share : float
+        Given. Of the mean square of tokens that the two axes hold.
+    on_sphere : bool
+        Given. Whether points lie in the unit disc.
+    """
+
+    frame: Frame
+    times: FloatArray
+    points: FloatArray
+    labels: tuple[str, str]
+    share: float
+    on_sphere: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SizesPicture:
+    """Smallest, median and largest length of tokens at the times of the frame, (n, 3)."""
+
+    frame: Frame
+    lengths: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class VectorsOverview:
+    """Tokens on two axes, cosines over time, energy and order or lengths, and one matrix."""
+
+    frame: Frame
+    axes: AxesPicture
+    cosines: CosinesPicture
+    curves: OverTime | SizesPicture
+    matrix: MatrixPicture
+
+
+@dataclass(frozen=True, eq=False)
+class VectorsFilm:
+    """Frames of a film of tokens on two axes.
+
+    Attributes
+    ----------
+    axes : AxesPicture
+        Given. Its times are those of the frames.
+    cosines : CosinesPicture
+        Given.
+    curves : OverTime or SizesPicture
+        Given.
+    frames : ndarray of int
+        Given. Indices of saved times.
+    """
+
+    axes: AxesPicture
+    cosines: CosinesPicture
+    curves: OverTime | SizesPicture
+    frames: IntArray
+
+
+def tokens_at(run: Run, index: int) -> Measure:
+    """Tokens of a saved time.
+
+    Raises
+    ------
+    ValueError
+        If they were not kept.
+    """
+    measure = run.measures[index]
+    if not isinstance(measure, Measure):
+        raise ValueError(
+            f"the tokens at t = {run.time[index]:g} were not kept or not loaded: {KEEP_STATES}."
+        )
+    return measure
+
+
+def _kept(run: Run, most: int) -> IntArray:
+    """Indices of saved times with tokens, at most so many, spread over the axis of time."""
+    kept = np.array([i for i in shown(run) if isinstance(run.measures[i], Measure)], dtype=np.int64)
+    if not len(kept):
+        tokens_at(run, int(shown(run)[-1]))
+    count = len(tokens_at(run, int(kept[-1])).points)
+    # Atoms are fewer from merge to merge: paths are of the same tokens.
+    kept = np.array([i for i in kept if len(tokens_at(run, int(i)).points) == count])
+    return kept[ends_and_between(run.time[kept], most, is_logarithmic(run.time))]
+
+
+def ends_and_between(times: FloatArray, most: int, logarithmic: bool) -> IntArray:
+    """Indices of up to so many times, the first and the last, and others evenly between.
+
+    Examples
+    --------
+    >>> ends_and_between(np.linspace(0.0, 1.0, 12), 4, False)
+    array([ 0,  4,  7, 11])
+    """
+    places = places_on_axis(times, logarithmic)
+    wanted = np.linspace(places[0], places[-1], most)
+    return np.unique(np.abs(places - wanted[:, None]).argmin(axis=1))
+
+
+def _some(count: int, most: int) -> IntArray:
+    few = min(count, most)
+    return ((np.arange(few) + 0.5) * count / few).astype(np.int64)
+
+
+def alike_order(vectors: FloatArray) -> IntArray:
+    """Order of tokens in which those that are alike stand together.
+
+    Examples
+    --------
+    >>> alike_order(np.eye(3)[[0, 1, 0, 1, 0]]).tolist()
+    [1, 3, 4, 0, 2]
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    if len(vectors) < 3 or not np.isfinite(vectors).all():
+        return np.arange(len(vectors))
+    return np.asarray(leaves_list(linkage(vectors, "average")), dtype=np.int64)
+
+
+def similarity_picture(run: Run) -> MatrixPicture:
+    """Picture of the cosines of pairs at a few times.
+
+    Raises
+    ------
+    ValueError
+        If no tokens were kept.
+    """
+    kept = _kept(run, _MATRICES)
+    few = _some(len(tokens_at(run, int(kept[0])).points), _SHOWN)
+    unit = [directions(tokens_at(run, int(i)))[few] for i in kept]
+    order = alike_order(unit[-1])
+    matrices = np.array([[x[order] @ x[order].T for x in unit]])
+    return MatrixPicture(frame(run), run.time[kept], matrices)
+
+
+def attention_picture(run: Run) -> MatrixPicture:
+    """Picture of the attention matrices at a few times, of the first heads.
+
+    Raises
+    ------
+    ValueError
+        If no tokens were kept, or there are very many.
+    """
+    kept = _kept(run, _ATTENTIONS)
+    count = len(tokens_at(run, int(kept[0])).points)
+    if count > _MOST:
+        raise ValueError(
+            f"attention matrices are drawn of at most {_MOST} tokens, the run has {count}: "
+            "mf.attention_matrix has those of some of them."
+        )
+    few = _some(count, _SHOWN)
+    if run.problem.mask == "none":
+        few = few[alike_order(directions(tokens_at(run, int(kept[-1])))[few])]
+    rows = [attention_matrix(run.problem, tokens_at(run, int(i)))[:_HEADS] for i in kept]
+    matrices = np.array(rows).swapaxes(0, 1)[:, :, few[:, None], few]
+    return MatrixPicture(frame(run), run.time[kept], matrices)
+
+
+def cosines_picture(run: Run) -> CosinesPicture:
+    """Picture of the cosines of pairs over time.
+
+    Raises
+    ------
+    ValueError
+        If they were not observed and no tokens were kept, or there are fewer than two times.
+    """
+    observed = run.observables.get("similarity")
+    kept = shown(run) if observed is not None else _kept(run, _COLUMNS)
+    if len(kept) < 2:
+        raise ValueError(f"cosines over time need at least 2 saved times, the run has {len(kept)}.")
+    if observed is not None:
+        shares = observed[kept]
+    else:
+        shares = np.array([_shares(tokens_at(run, int(i))) for i in kept])
+    times = run.time[kept]
+    return CosinesPicture(
+        frame(run),
+        edges_between(times, is_logarithmic(run.time)),
+        EDGES,
+        shares.T,
+        times,
+        _equiangular(run, kept),
+    )
+
+
+def _shares(measure: Measure) -> FloatArray:
+    if measure.weights is None and len(measure.points) > _MOST:
+        few = measure.points[_some(len(measure.points), _MOST)]
+        return similarity(Measure(measure.manifold, few))
+    return similarity(measure)
+
+
+def _equiangular(run: Run, kept: IntArray) -> FloatArray:
+    """Cosine of tokens at equal angles; NaN where theory has none."""
+    nothing = np.full(len(kept), np.nan)
+    first = run.measures[kept[0]]
+    if not isinstance(first, Measure) or first.weights is not None:
+        return nothing
+    n, elapsed = len(first.points), run.scaled_time[kept] - run.scaled_time[kept[0]]
+    start = float(np.clip(_mean_cosine(first), -0.999 / max(n - 1, 1), 1.0 - 1e-12))
+    try:
+        return np.asarray(equiangular_cosine(run.problem, n, elapsed, start))
+    except ValueError:
+        return nothing
+
+
+def _mean_cosine(measure: Measure) -> float:
+    x, n = directions(measure), len(measure.points)
+    return float((np.square(x.sum(axis=0)).sum() - n) / max(n * (n - 1), 1))
+
+
+def axes_picture(run: Run) -> AxesPicture:
+    """Picture of the tokens on their two leading principal axes over time.
+
+    Raises
+    ------
+    ValueError
+        If no tokens were kept.
+    """
+    return _axes_at(run, _kept(run, _COLUMNS))
+
+
+def _axes_at(run: Run, kept: IntArray) -> AxesPicture:
+    few = _some(len(tokens_at(run, int(kept[0])).points), _PATHS)
+    points = np.array([_vectors(run, int(i))[few] for i in kept])
+    on_sphere, d = run.manifold.is_sphere, points.shape[-1]
+    name = "x" if on_sphere or not _is_rescaled(run) else "z"
+    if d <= 2:
+        plane = points if d == 2 else np.stack([points[..., 0], np.zeros(points.shape[:2])], -1)
+        return AxesPicture(
+            frame(run), run.time[kept], plane, (f"${name}_1$", f"${name}_2$"), 1.0, on_sphere
+        )
+    basis, share = principal_axes(points.reshape(-1, d))
+    labels = ("first principal axis", "second principal axis")
+    return AxesPicture(frame(run), run.time[kept], points @ basis.T, labels, share, on_sphere)
+
+
+def principal_axes(points: FloatArray) -> tuple[FloatArray, float]:
+    """Two leading axes (2, d) of points (n, d) about 0, and the share of squares that they hold.
+
+    Examples
+    --------
+    >>> axes, share = principal_axes(np.array([[3.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, 1.0, 0.0]]))
+    >>> axes.round(12), round(share, 12)
+    (array([[1., 0., 0.],
+           [0., 0., 1.]]), 0.928571428571)
+    """
+    scale = float(np.abs(points).max()) or 1.0
+    points = points / scale
+    values, vectors = np.linalg.eigh(points.T @ points)
+    axes = vectors[:, [-1, -2]].T
+    # Signs of eigenvectors are nobody's choice: the largest component is positive.
+    largest = axes[np.arange(2), np.abs(axes).argmax(axis=1)]
+    share = float(values[-2:].sum() / max(values.sum(), np.finfo(float).tiny))
+    return axes * np.sign(largest)[:, None], share
+
+
+def _is_rescaled(run: Run) -> bool:
+    try:
+        rescaled(run.problem, np.zeros((1, run.manifold.ambient)), 0.0)
+    except ValueError:
+        return False
+    return True
+
+
+def _vectors(run: Run, index: int) -> FloatArray:
+    """Tokens as they are, or rescaled where one head moves them in R^d."""
+    measure = tokens_at(run, index)
+    vectors = run.manifold.vectors(measure.points)
+    if run.manifold.is_sphere or not _is_rescaled(run):
+        return vectors
+    return rescaled(run.problem, vectors, float(run.scaled_time[index]))
+
+
+def sizes_picture(run: Run) -> SizesPicture:
+    """Picture of the lengths of tokens of R^d.
+
+    Raises
+    ------
+    ValueError
+        If no tokens were kept.
+    """
+    lengths = [
+        np.quantile(np.linalg.norm(tokens_at(run, int(i)).points, axis=1), [0.0, 0.5, 1.0])
+        for i in shown(run)
+    ]
+    return SizesPicture(frame(run), np.array(lengths))
+
+
+def _curves(run: Run) -> OverTime | SizesPicture:
+    return over_time(run) if run.manifold.is_sphere else sizes_picture(run)
+
+
+def vectors_overview(run: Run) -> VectorsOverview:
+    """What happened to tokens, at a glance.
+
+    Raises
+    ------
+    ValueError
+        As the pictures that it is made of.
+    """
+    matrix = similarity_picture(run) if run.manifold.is_sphere else attention_picture(run)
+    parts = axes_picture(run), cosines_picture(run), _curves(run), matrix
+    return VectorsOverview(frame(run), *parts)
+
+
+def vectors_film(run: Run) -> VectorsFilm:
+    """Frames of a film.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two states were kept.
+    """
+    frames = film_times(run)
+    return VectorsFilm(_axes_at(run, frames), cosines_picture(run), _curves(run), frames)

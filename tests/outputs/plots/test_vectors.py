@@ -1,0 +1,117 @@
+"""Figures and films of tokens on spheres of any dimension and in R^d."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.outputs.plots import PLOTS, animate, plot
+from meanfield.pictures.hulls import hulls_picture
+from meanfield.pictures.vectors import (
+    attention_picture,
+    axes_picture,
+    cosines_picture,
+    similarity_picture,
+)
+from meanfield.runs import Run
+
+RNG = np.random.default_rng(0)
+SPHERE = RNG.standard_normal((12, 40))
+PLANE = 2.0 * RNG.standard_normal((10, 2))
+SOLID = 2.0 * RNG.standard_normal((8, 5))
+
+
+@cache
+def run_of(name: str) -> Run:
+    """A short run of each sort."""
+    if name == "sphere":
+        law = mf.from_points(SPHERE)
+        return mf.simulate(mf.Problem(mf.Sphere(40), mf.exponential(3.0), mf.SA, law), 6.0, save=7)
+    value, points = {
+        "polytope": (1.0, PLANE),
+        "hyperplanes": ([1.0, 0.3], PLANE),
+        "origin": (-1.0, PLANE),
+        "turning": ([[0.5, -1.0], [1.0, 0.5]], PLANE),
+        "product": ([1.0, 1.0, 1.0, 0.3, 0.2], SOLID),
+        "solid": ([1.0, 0.4, 0.3, 0.3, 0.2], SOLID),
+        "line": (1.0, PLANE[:, :1]),
+    }[name]
+    attention = mf.Attention([mf.Head(value=value)], beta=1.0)
+    problem = mf.Problem(mf.Space(points.shape[1]), attention, initial=mf.from_points(points))
+    return mf.simulate(problem, 8.0, save=9)
+
+
+KINDS = {name: [k for k, e in PLOTS.items() if group in e.manifolds and k != "tree"]
+         for name, group in (("sphere", "vectors"), ("polytope", "space"))}  # fmt: skip
+CASES = [(name, kind) for name, kinds in KINDS.items() for kind in kinds] + [
+    (name, "hulls") for name in ("hyperplanes", "origin", "turning", "product", "solid", "line")
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_every_kind_is_drawn(name: str, kind: str) -> None:
+    """A kind that fails for a run would show here; small figures are quick."""
+    figure = plot(run_of(name), kind, dpi=30)
+    figure.canvas.draw()
+    assert np.ptp(np.asarray(figure.canvas.buffer_rgba())) > 100
+
+
+def test_pictures_of_a_sphere() -> None:
+    """Matrices are of the tokens, in one order; cosines end together, near the curve."""
+    run = run_of("sphere")
+    picture = similarity_picture(run)
+    cosines = run.measures[0].points @ run.measures[0].points.T
+    np.testing.assert_allclose(np.sort(picture.matrices[0, 0].ravel()), np.sort(cosines.ravel()))
+    assert picture.times.tolist() == [0.0, 2.0, 4.0, 6.0]
+    over_time = cosines_picture(run)
+    np.testing.assert_allclose(over_time.shares.sum(axis=0), 1.0)
+    mean = run.observables["mean_cosine"]
+    assert over_time.curve[0] == pytest.approx(mean[0]) and abs(over_time.curve[3] - mean[3]) < 0.1
+    plane = axes_picture(run)
+    assert np.all(np.linalg.norm(plane.points, axis=2) <= 1.0 + 1e-12) and 0.3 < plane.share < 1.0
+    np.testing.assert_allclose(attention_picture(run).matrices.sum(axis=3), 1.0)
+
+
+def test_pictures_of_r_d_are_rescaled() -> None:
+    """Hulls shrink about vertices that rest; lines lie where tokens gather."""
+    picture = hulls_picture(run_of("polytope"))
+    assert np.abs(picture.paths).max() == pytest.approx(np.abs(PLANE).max(), rel=0.05)
+    assert picture.shape.theorem == "polytope" and len(picture.hulls) == 5
+    lines = hulls_picture(run_of("hyperplanes")).lines
+    assert [line[0, 0] for _, line in lines] == pytest.approx([level for level, _ in lines])
+    solid = hulls_picture(run_of("solid"))
+    nearest = np.abs(solid.paths[-1][:, :1] - solid.shape.levels).min(axis=1)
+    assert nearest.max() < 0.01 * np.ptp(solid.shape.levels)
+
+
+def test_films_of_tokens_play(tmp_path: Path) -> None:
+    """On a sphere with energies, in R^d with lengths."""
+    for name in ("sphere", "polytope"):
+        assert animate(run_of(name), tmp_path / f"{name}.gif").stat().st_size > 5000
+
+
+def test_kinds_say_which_a_run_has() -> None:
+    """And what is missing."""
+    with pytest.raises(
+        ValueError, match="'map' is for the sphere, this run is on the sphere:40. K"
+    ):
+        plot(run_of("sphere"), "map")
+    with pytest.raises(ValueError, match=r"Kinds for it: overview, order_parameter, axes, .*hulls"):
+        plot(run_of("polytope"), "energy")
+    run = run_of("sphere")
+    bare = replace(run, measures=(None,) * 7)
+    with pytest.raises(ValueError, match="were not kept"):
+        plot(bare, "axes")
+
+
+def test_limit_shapes_have_a_figure() -> None:
+    """Beside what they print."""
+    for name in ("polytope", "hyperplanes", "solid", "line"):
+        run = run_of(name)
+        shape = mf.limit_shape(run.problem, run.measures[-1], 8.0)
+        assert "tokens of R^" in str(shape) and shape.plot().axes[0].has_data()
