@@ -54,9 +54,9 @@ Callback = Callable[[float, Density | Measure], object]
 @checked
 def simulate(
     problem: Problem,
-    until: float,
+    until: float | None = None,
     *,
-    save: int | Sequence[float] = 61,
+    save: int | Sequence[float] | None = None,
     unit: Literal["scaled", "paper", "growth"] = "scaled",
     spacing: Literal["linear", "log"] = "linear",
     first: float | None = None,
@@ -86,9 +86,10 @@ def simulate(
     problem : Problem
         What is solved, with its initial law.
     until : float
-        End time, in `unit`.
-    save : int or sequence of float
-        Number of times, by default equally spaced, 0 and the end included; or the times themselves.
+        End time, in `unit`; of layers their number, by default all.
+    save : int or sequence of float, optional
+        Number of times, by default 61 that are equally spaced, 0 and the end included; or the times
+        themselves. Default of layers: after each.
     unit : str
         "scaled" (the kernel's largest value is 1), "paper" (that of e^{beta <x, y>}) or "growth"
         (1 / largest growth rate of the uniform state).
@@ -185,10 +186,11 @@ def simulate(
     asked_for = usual_observables(problem.manifold) if observables is None else observables
     chosen = chosen_observables(asked_for)
     evolution = Evolution(problem, options, times, unit, stop, chosen)
+    count = len(times) if save is None else save
     asked = {
-        "end": until,
+        "end": float(times[-1]) if until is None else until,
         "unit": unit,
-        "save": save if isinstance(save, int) else [float(time) for time in save],
+        "save": count if isinstance(count, int) else [float(time) for time in count],
         "spacing": spacing,
         "first": first,
         "stop": stop if isinstance(stop, str) else None,

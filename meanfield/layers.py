@@ -10,17 +10,27 @@ tokens and the step h, one layer does (arXiv:2510.22026, table 1)
     ngpt            theta <- N(theta + h alpha (N(A) - theta))
     depth_scaled    post with h / sqrt(1 + t), t the depth before the layer
 
-Depth t is the number of layers times h. As h -> 0 all become flows theta' = P_theta A / s:
+Depth t is the number of layers times h. Of "mix" the layers that begin before tau - h/2 are
+post, and keep the length r. As h -> 0 all become flows theta' = P_theta A / s:
 
     s  = 1, r,          r |A|,            1 then r,          |A| / alpha, sqrt(1 + t)
     r' = 0, <theta, A>, <theta, A> / |A|, 0 then <theta, A>, 0,           0
+
+Fixed fields (`terms`) are layers of their own, after attention ("lie") or half before and half
+after it ("strang"), each with its normalisation; or they are added to A ("none"). In R^d nothing is
+normalised: x <- x + h A(x).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
+
+from meanfield.arrays import FloatArray
 from meanfield.checks import at_least, checked
 
 Placement = Literal["post", "pre", "peri", "sandwich", "mix", "ngpt", "depth_scaled"]
@@ -31,6 +41,19 @@ PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
 
 WITH_RADIUS: tuple[Placement, ...] = ("pre", "peri", "sandwich", "mix")
 """Placements whose tokens have lengths that matter."""
+
+Part = Literal["both", "attention", "terms"]
+"""What a layer adds: the outputs of attention, of fixed fields, or their sum."""
+
+PARTS: dict[Splitting, tuple[tuple[Part, float], ...]] = {
+    "none": (("both", 1.0),),
+    "lie": (("attention", 1.0), ("terms", 1.0)),
+    "strang": (("terms", 0.5), ("attention", 1.0), ("terms", 0.5)),
+}
+"""What one layer adds in turn, and which share of the step each is."""
+
+# Depths that only rounding tells apart.
+_ROUNDING = 1e-12
 
 
 @checked
@@ -96,3 +119,95 @@ class Layers:
     def has_radius(self) -> bool:
         """Whether the lengths of tokens matter."""
         return self.placement in WITH_RADIUS
+
+    @property
+    def is_flow(self) -> bool:
+        """Whether it is the flow that layers tend to: step = 0."""
+        return self.step == 0.0
+
+    @property
+    def moves_densities(self) -> bool:
+        """Whether it is a flow of densities: that of attention, by another clock."""
+        return self.is_flow and self.placement in ("post", "depth_scaled")
+
+    def is_late(self, depth: float) -> bool:
+        """Whether "mix" has turned at this depth; False of all others."""
+        turns = self.tau - 0.5 * self.step - _ROUNDING * max(1.0, self.tau)
+        return self.placement == "mix" and depth >= turns
+
+    def clock(self, depth: float) -> float:
+        """Speed of the flow at a depth where only that of the clock changes: 1, or 1/sqrt(1+t)."""
+        return 1.0 / math.sqrt(1.0 + depth) if self.placement == "depth_scaled" else 1.0
+
+    def added(
+        self, x: FloatArray, output: FloatArray, depth: float, share: float = 1.0
+    ) -> FloatArray:
+        """Tokens on a sphere after one layer, or a share of it.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n, d)
+            Tokens r theta.
+        output : ndarray, shape (n, d)
+            A at their directions.
+        depth : float
+            Before the layer.
+        share : float
+            Of the step.
+
+        Examples
+        --------
+        >>> x, output = np.array([[2.0, 0.0]]), np.array([[0.6, 0.8]])
+        >>> Layers(step=0.5, placement="pre").added(x, output, 0.0)
+        array([[2.3, 0.4]])
+        >>> Layers(step=0.5).added(x, output, 0.0).round(6)
+        array([[0.955779, 0.294086]])
+        """
+        h = share * self.step * self.clock(depth)
+        if self._by_length(depth):
+            return x + h * (unit(output) if self._normalises_output else output)
+        theta = unit(x)
+        if self.placement == "ngpt":
+            return unit(theta + h * self.alpha * (unit(output) - theta))
+        moved = unit(theta + h * output)
+        return moved * lengths(x) if self.has_radius else moved
+
+    def rate(
+        self, x: FloatArray, outputs: Sequence[FloatArray], depth: float, late: bool
+    ) -> FloatArray:
+        """Flow x' of tokens on a sphere, (n, d); where lengths do not matter they stay.
+
+        `outputs` are those of what layers add in turn, at the directions of the tokens; `late` says
+        whether "mix" has turned.
+        """
+        theta, r, total = unit(x), lengths(x), np.zeros(x.shape)
+        for output in outputs:
+            if self._normalises_output or self.placement == "ngpt":
+                output = unit(output)
+            if self.placement in ("pre", "peri", "sandwich") or late:
+                total += output
+            else:
+                tangent = output - (theta * output).sum(axis=1, keepdims=True) * theta
+                total += r * tangent
+        if self.placement == "ngpt":
+            total *= self.alpha
+        return total * self.clock(depth)
+
+    def _by_length(self, depth: float) -> bool:
+        """Whether a layer at this depth adds to x and leaves its length as it comes."""
+        return self.placement in ("pre", "peri", "sandwich") or self.is_late(depth)
+
+    @property
+    def _normalises_output(self) -> bool:
+        return self.placement in ("peri", "sandwich")
+
+
+def lengths(x: FloatArray) -> FloatArray:
+    """Lengths of vectors (n, d), shape (n, 1)."""
+    return np.asarray(np.sqrt((x * x).sum(axis=1, keepdims=True)))
+
+
+def unit(x: FloatArray) -> FloatArray:
+    """Directions N(x) of vectors (n, d); 0 of those without."""
+    r = lengths(x)
+    return np.asarray(x / np.where(r > 0.0, r, 1.0))

@@ -264,6 +264,7 @@ class Problem:
             raise ValueError("with_profile is over positions: frequencies have from_labels.")
         for term in self.terms:
             term.check_fits(self._d)
+        self._check_layers()
         if isinstance(self.kernel, Attention):
             given = self.kernel
             if self.flow not in (USA, given.flow):
@@ -351,6 +352,26 @@ class Problem:
                 f"this rests on parameters that never change, and the problem has "
                 f"{len(self.stages)} stages: take one of problem.staged, or mf.simulate, which has "
                 "their runs."
+            )
+
+    def _check_layers(self) -> None:
+        layers, diffusivity = (
+            self.layers,
+            self.kernel.diffusivity
+            if isinstance(self.kernel, Attention)
+            else self.flow.diffusivity,
+        )
+        if layers is None:
+            return
+        if diffusivity:
+            raise ValueError(
+                f"layers and noise exclude each other, got diffusivity = {diffusivity:g} beside "
+                "them: leave one out."
+            )
+        if not self.manifold.is_sphere and layers.placement != "post":
+            raise ValueError(
+                f'in R^d nothing is normalised: placement must be "post", which stands for '
+                f'x <- x + h A there, got "{layers.placement}".'
             )
 
     @property

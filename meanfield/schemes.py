@@ -5,6 +5,7 @@
     a density that diffuses   exponential Runge-Kutta: the part linear about uniform is exact, of
                               labelled densities diffusion alone
     tokens with noise         noise and drift in turn (Strang), weak order two
+    discrete layers           one layer a step
 
 A scheme starts a stepper; the time loop takes its steps.
 """
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from meanfield.integrators import (
+    LayerStepper,
     RightHandSide,
     Start,
     Stepper,
@@ -76,6 +78,11 @@ def noisy(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Ste
     )
 
 
+def layered(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
+    """Discrete layers: a step is one `layer` of the carrier, whatever the tolerance."""
+    return LayerStepper(watched(carrier.layer), start)
+
+
 SCHEMES: dict[tuple[str, bool], Scheme] = {
     ("characteristics", False): explicit_as_needed,
     ("density", True): semilinear,
@@ -107,6 +114,8 @@ def usual_scheme(problem: Problem, carrier: Representation) -> Scheme:
     >>> usual_scheme(problem, represent(problem, Options())).__name__
     'explicit'
     """
+    if problem.layers is not None and not problem.layers.is_flow:
+        return layered
     diffuses = problem.flow.diffusivity > 0.0
     if diffuses and (carrier.name, True) not in SCHEMES:
         raise ValueError(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -175,8 +176,8 @@ def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:
 
 def timing(
     problem: Problem,
-    until: float,
-    save: int | Sequence[float],
+    until: float | None,
+    save: int | Sequence[float] | None,
     *,
     unit: str = "scaled",
     spacing: str = "linear",
@@ -186,16 +187,19 @@ def timing(
 ) -> tuple[FloatArray, float | None]:
     """Times to save and the step of noisy particles, in scaled time, from those in a unit.
 
-    The parameters are those of `save_times`; `step` is a time in the unit, too.
+    The parameters are those of `save_times`; `step` is a time in the unit, too. Of discrete layers
+    time is their number: a run ends with the last and saves each unless told otherwise.
 
     Raises
     ------
     ValueError
         If the times are too many, out of order or out of range; if the step is not positive,
-        longer than the run, or so short that the run would not end.
+        longer than the run, or so short that the run would not end; if there is no end.
     """
+    until, save = _usual_times(problem, until, save, unit, called)
     length = time_unit(problem, unit)
     times = length * save_times(until, save, spacing=spacing, first=first, called=called)
+    times = _layers_at(problem, times, save)
     if not times[-1] <= LATEST:
         raise ValueError(
             f"{called} = {until:g} must be at most {LATEST:g} in scaled time, got {times[-1]:.3g}."
@@ -210,6 +214,43 @@ def timing(
             f"{MOST_STEPS:g}: nobody could wait for more."
         )
     return times, length * step
+
+
+USUAL_SAVES = 61
+"""Times that a run saves unless told otherwise."""
+
+
+def _usual_times(
+    problem: Problem, until: float | None, save: Any, unit: str, called: str
+) -> tuple[float, int | Sequence[float]]:
+    """End and times to save of a run that was not told."""
+    layers = problem.layers
+    if layers is None or layers.is_flow:
+        if until is None:
+            raise ValueError(f"{called} is missing: the end time of the run.")
+        return until, USUAL_SAVES if save is None else save
+    if until is None:
+        if layers.count is None:
+            raise ValueError(f"{called} is missing: give it, or count to the layers.")
+        until = float(layers.count)
+    if layers.count is not None and until > layers.count:
+        raise ValueError(f"{called} = {until:g} must be at most {layers.count}, the layers' count.")
+    if unit != "scaled":
+        raise ValueError(f'unit = "{unit}" is for flows: of layers time is their number.')
+    if not until == round(until):
+        raise ValueError(f"{called} = {until:g} must be a whole number of layers.")
+    return until, int(until) + 1 if save is None else save
+
+
+def _layers_at(problem: Problem, times: FloatArray, save: Any) -> FloatArray:
+    """Whole numbers of layers; times that were only counted are rounded to them."""
+    if problem.layers is None or problem.layers.is_flow:
+        return times
+    whole = np.unique(np.rint(times))
+    if not isinstance(save, int | np.integer) and not np.array_equal(whole, times):
+        wrong = times[times != np.rint(times)][0]
+        raise ValueError(f"save holds {wrong:g}, expected whole numbers of layers.")
+    return whole
 
 
 def save_times(

@@ -1,6 +1,7 @@
 """Time steppers."""
 
 from meanfield.integrators.exponential import ExponentialStepper, exponential
+from meanfield.integrators.layered import LayerStepper
 from meanfield.integrators.runge_kutta import (
     INTEGRATORS,
     RungeKuttaStepper,
@@ -14,6 +15,7 @@ from meanfield.integrators.stochastic import StochasticStepper, stochastic
 __all__ = [
     "INTEGRATORS",
     "ExponentialStepper",
+    "LayerStepper",
     "RightHandSide",
     "RungeKuttaStepper",
     "Start",

@@ -20,6 +20,7 @@ from meanfield.representations.automatic import (
     hand_over_rule,
     hands_over,
     never,
+    nodes,
     stay_met,
 )
 from meanfield.representations.characteristics import (
@@ -29,6 +30,7 @@ from meanfield.representations.characteristics import (
 )
 from meanfield.representations.density import DensityRepresentation, density
 from meanfield.representations.labelled import LabelledRepresentation, labelled, labelled_degree
+from meanfield.representations.layered import LayeredTokens, layered_again, layered_tokens
 from meanfield.representations.options import Options, usual_degree
 from meanfield.representations.particles import ParticleRepresentation, particles
 from meanfield.representations.representation import Representation
@@ -86,6 +88,52 @@ class Family:
     )
 
 
+def _tokens(
+    problem: Problem, measure: Density | Measure, options: Options
+) -> ParticleRepresentation:
+    begun = particles(
+        problem,
+        measure,
+        tokens=options.tokens,
+        seed=options.seed,
+        step=options.step,
+        tolerance=options.step_tolerance,
+    )
+    return begun if problem.layers is None else layered_tokens(begun)
+
+
+def _resumed_tokens(
+    problem: Problem, options: Options, state: State, fixed: FixedArrays
+) -> ParticleRepresentation:
+    weights, tolerance = fixed.get("weights"), options.step_tolerance
+    if problem.layers is not None:
+        late = "late" in fixed
+        return LayeredTokens(problem, state, weights, tolerance=tolerance, late=late)
+    return ParticleRepresentation(
+        problem,
+        state,
+        weights,
+        step=options.step,
+        seed=options.seed,
+        tolerance=tolerance,
+        frequencies=fixed.get("frequencies"),
+    )
+
+
+def _resumed_nodes(
+    problem: Problem, options: Options, state: State, fixed: FixedArrays
+) -> CharacteristicsRepresentation:
+    found = resumed_characteristics(
+        problem,
+        state,
+        fixed,
+        tolerance=options.cell_tolerance(problem),
+        max_nodes=options.max_nodes,
+        enough=options.enough(problem),
+    )
+    return found if problem.layers is None else layered_again(found, "late" in fixed)
+
+
 REPRESENTATIONS: dict[str, Family] = {
     "density": Family(
         lambda problem, measure, options: density(
@@ -104,21 +152,8 @@ REPRESENTATIONS: dict[str, Family] = {
         ),
     ),
     "characteristics": Family(
-        lambda problem, measure, options: characteristics(
-            problem,
-            measure,
-            tolerance=options.cell_tolerance(problem),
-            max_nodes=options.max_nodes,
-            enough=options.enough(problem),
-        ),
-        lambda problem, options, state, fixed: resumed_characteristics(
-            problem,
-            state,
-            fixed,
-            tolerance=options.cell_tolerance(problem),
-            max_nodes=options.max_nodes,
-            enough=options.enough(problem),
-        ),
+        nodes,
+        _resumed_nodes,
         lambda problem, here, state: (here.state_under(problem, state), here.fixed),
     ),
     "atoms": Family(
@@ -152,23 +187,8 @@ REPRESENTATIONS: dict[str, Family] = {
         lambda problem, here, state: (here.state_under(problem, state), {}),
     ),
     "particles": Family(
-        lambda problem, measure, options: particles(
-            problem,
-            measure,
-            tokens=options.tokens,
-            seed=options.seed,
-            step=options.step,
-            tolerance=options.step_tolerance,
-        ),
-        lambda problem, options, state, fixed: ParticleRepresentation(
-            problem,
-            state,
-            fixed.get("weights"),
-            step=options.step,
-            seed=options.seed,
-            tolerance=options.step_tolerance,
-            frequencies=fixed.get("frequencies"),
-        ),
+        _tokens,
+        _resumed_tokens,
     ),
 }
 """Representations that a run file names."""
@@ -190,6 +210,10 @@ def represent(problem: Problem, options: Options) -> Representation:
     if name not in REPRESENTATIONS:
         allowed = known_names(name, [*REPRESENTATIONS, "auto"])
         raise ValueError(f"representation {name!r} is not known. {allowed}")
+    if whole.layers is not None and name in ("atoms", "labelled"):
+        raise ValueError(
+            f"{name} cannot carry layers: take the representation 'particles' or 'characteristics'."
+        )
     problem = whole.staged[0]
     first = None
     if hands_over(whole, options) and isinstance(measure, Density):

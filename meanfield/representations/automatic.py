@@ -28,6 +28,7 @@ from meanfield.representations.characteristics import (
     characteristics,
 )
 from meanfield.representations.density import DensityRepresentation
+from meanfield.representations.layered import layered_nodes
 from meanfield.representations.meeting import gathered, groups_of, may_meet, narrow_groups, reach
 from meanfield.representations.options import Options, full_degree, usual_degree
 from meanfield.representations.particles import ParticleRepresentation
@@ -91,8 +92,10 @@ def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
     name = options.name
     if name == "auto":
         few = problem.initial.name == "atoms" and (not problem.stages or stay_met(problem.staged))
-        points = "atoms" if few else "particles"
+        points = "atoms" if few and problem.layers is None else "particles"
         densities = "labelled" if problem.staged[0].has_labels else "density"
+        if problem.layers is not None:
+            densities = "density" if problem.layers.moves_densities else "characteristics"
         name = points if isinstance(problem.initial_measure(), Measure) else densities
     followers = _FOLLOWERS.get(name, ()) if hands_over(problem, options) else ()
     if not stay_met(problem.staged):
@@ -162,6 +165,8 @@ def first_carrier(problem: Problem, measure: Density, options: Options) -> Repre
     None if the density is as good: it, too, knows its smallest values to rounding only, or
     sums over pairs of nodes would be too dear.
     """
+    if carriers(problem, options)[0] == "characteristics":
+        return nodes(problem, measure, options)
     if not sees_far(problem) or not measure.components:
         return None
     begun = _on_characteristics(problem, measure, options)
@@ -173,15 +178,23 @@ def _on_characteristics(
 ) -> CharacteristicsRepresentation | None:
     """Characteristics of a density; None if they would take more nodes than allowed."""
     try:
-        return characteristics(
-            problem,
-            measure,
-            tolerance=options.cell_tolerance(problem),
-            max_nodes=options.max_nodes,
-            enough=options.enough(problem),
-        )
+        return nodes(problem, measure, options)
     except ValueError:
         return None
+
+
+def nodes(
+    problem: Problem, measure: Density | Measure, options: Options
+) -> CharacteristicsRepresentation:
+    """Characteristics of a density, under layers where the problem has some."""
+    begun = characteristics(
+        problem,
+        measure,
+        tolerance=options.cell_tolerance(problem),
+        max_nodes=options.max_nodes,
+        enough=options.enough(problem),
+    )
+    return begun if problem.layers is None else layered_nodes(begun)
 
 
 def _from_characteristics(

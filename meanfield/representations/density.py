@@ -97,6 +97,8 @@ class DensityRepresentation:
     def rhs(self, time: float, state: State) -> State:
         """Coefficients of -div(f grad Phi / Z) + diffusivity * Laplacian f."""
         derivative = self._transport(state, False)
+        if self.problem.layers is not None:
+            derivative *= self.problem.layers.clock(time)
         if self.problem.flow.diffusivity:
             derivative -= self._linear.diffusion * state
         return derivative
@@ -315,6 +317,7 @@ def density(
         )
     step_limits.check_no_labels(problem, "density")
     step_limits.check_movable(problem)
+    step_limits.check_density_follows(problem)
     if max_degree is None:
         max_degree = usual_degree(problem)
     if max_degree > problem.space.largest_degree:

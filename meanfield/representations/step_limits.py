@@ -123,6 +123,27 @@ def check_movable(problem: Problem, measure: Density | Measure | None = None) ->
         )
 
 
+def check_density_follows(problem: Problem) -> None:
+    """Refuse layers that a density cannot follow.
+
+    Raises
+    ------
+    ValueError
+        With what can.
+    """
+    layers = problem.layers
+    if layers is None or layers.moves_densities:
+        return
+    if not layers.is_flow:
+        told = "layers of a step > 0: nodes can be pushed forward, coefficients cannot"
+    else:
+        of = "tokens" if layers.has_radius else "outputs"
+        told = f'placement "{layers.placement}": its flow depends on the lengths of {of}'
+    raise ValueError(
+        f'a density cannot follow {told}. Take the representation "characteristics" or "particles".'
+    )
+
+
 def check_range(flow: Flow) -> None:
     """Refuse rates so large that steppers cannot compute with them.
 

@@ -1,0 +1,261 @@
+"""Tokens and nodes whose lengths may matter: what discrete layers, or their flow, carry.
+
+    x = r theta,    x <- layer(x),    or x' as `layers` says where the step is 0
+
+The measure is that of the directions theta. Nodes of a density are pushed forward as tokens are,
+with their masses; what the cells must resolve is again the map from labels to directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+
+from meanfield.arrays import FixedArrays, FloatArray, State
+from meanfield.events import Event
+from meanfield.fields.layer_outputs import LayerOutputs
+from meanfield.integrators import Stepper
+from meanfield.layers import Layers, lengths, unit
+from meanfield.problem import Problem
+from meanfield.representations.characteristics import CharacteristicsRepresentation
+from meanfield.representations.particles import ParticleRepresentation
+from meanfield.representations.step_limits import LINEAR, STABLE, longest
+
+# Of the length at depth 0: the direction of a shorter vector is lost.
+_VANISHED = 1e-6
+_FARTHEST = 1e140
+
+
+def layers_of(problem: Problem) -> Layers:
+    """Layers of a problem that has some."""
+    return LayerOutputs(problem, None).layers
+
+
+def limited(limit: float, layers: Layers, time: float, late: bool) -> float:
+    """Longest step of a flow that ends where "mix" turns."""
+    return min(limit, layers.tau - time) if layers.placement == "mix" and not late else limit
+
+
+def vanished(layers: Layers, x: FloatArray) -> str | None:
+    """Reason to end where the length of a token has gone to 0."""
+    r = lengths(x)[:, 0]
+    first = int(r.argmin())
+    allowed = _VANISHED * (layers.radius if layers.has_radius else 1.0)
+    if not r[first] < allowed:
+        return None
+    return (
+        f"the length of token {first} fell to {r[first]:.1e}, where it has no direction: attention "
+        "points against it. Take another placement, a larger radius or an end before"
+    )
+
+
+def slowness(layers: Layers, outputs: LayerOutputs, x: FloatArray, depth: float) -> float:
+    """Largest factor by which a flow is faster than theta' = P A: 1 / s over the tokens."""
+    if layers.placement in ("pre", "mix"):
+        return float(max(1.0, 1.0 / max(lengths(x).min(), 1e-300)))
+    if layers.placement in ("peri", "sandwich", "ngpt"):
+        theta = unit(x)
+        sizes = [lengths(outputs.output(part, theta)) for part, _ in outputs.parts]
+        smallest = np.min(sizes, axis=0)
+        factor = layers.alpha if layers.placement == "ngpt" else 1.0 / lengths(x)
+        return float((factor / np.maximum(smallest, 1e-6)).max())
+    return 1.0
+
+
+def radii(layers: Layers, x: FloatArray, weights: FloatArray | None) -> dict[str, float]:
+    """Mean, least and largest length of tokens, where lengths matter."""
+    if not layers.has_radius:
+        return {}
+    r = lengths(x)[:, 0]
+    mean = r.mean() if weights is None else weights @ r
+    return {
+        "radius_mean": float(mean),
+        "radius_min": float(r.min()),
+        "radius_max": float(r.max()),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredTokens(ParticleRepresentation):
+    """Tokens under layers, or their flow.
+
+    Attributes
+    ----------
+    state : ndarray, one-dimensional
+        Given. Vectors (n d,) on every space: r theta, where lengths matter.
+    late : bool
+        Given. Whether "mix" has turned.
+    """
+
+    late: bool = False
+
+    @cached_property
+    def outputs(self) -> LayerOutputs:
+        """What layers add."""
+        return LayerOutputs(self.problem, self.weights)
+
+    @property
+    def fixed(self) -> FixedArrays:
+        """Weights where they are not equal, and whether "mix" has turned."""
+        return super().fixed | ({"late": np.array(1.0)} if self.late else {})
+
+    def layer(self, number: float, state: State) -> State:
+        """State after the layer that has so many before it."""
+        return self.outputs.layer(number, self._vectors(state)).ravel()
+
+    def rhs(self, time: float, state: State) -> State:
+        """Flow of every token that layers of step 0 are."""
+        return self.outputs.rate(time, self._vectors(state), late=self.late).ravel()
+
+    def largest_step(self, time: float, state: State) -> float:
+        """As that of tokens, in the clock of the placement; to where "mix" turns."""
+        layers, x = layers_of(self.problem), self._vectors(state)
+        faster = slowness(layers, self.outputs, x, time)
+        return limited(longest(STABLE, self.contraction * faster), layers, time, self.late)
+
+    def adapt(self, time: float, state: State) -> LayeredTokens | None:  # type: ignore[override]
+        """The same after "mix" has turned."""
+        layers = layers_of(self.problem)
+        if self.late or not (layers.is_flow and layers.is_late(time)):
+            return None
+        return replace(self, state=state, late=True)
+
+    def failure(self, time: float, state: State) -> str | None:
+        """A length has gone to 0, or R^d is too small."""
+        if not self.problem.manifold.is_sphere:
+            if not np.abs(state).max() <= _FARTHEST:
+                return f"tokens are beyond {_FARTHEST:g}: scores would leave the range of numbers"
+            return None
+        return vanished(layers_of(self.problem), self._vectors(state))
+
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
+        """Lengths of tokens, where they matter."""
+        return radii(layers_of(self.problem), self._vectors(state), self.weights)
+
+    def events(self, step: Stepper) -> Sequence[Event]:
+        """None."""
+        return ()
+
+    def _vectors(self, state: State) -> FloatArray:
+        return state.reshape(-1, self.problem.manifold.ambient)
+
+    def _points(self, state: State) -> FloatArray:
+        return self.problem.space.points_of(self._vectors(state))
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredCharacteristics(CharacteristicsRepresentation):
+    """Nodes of a density under layers, or their flow.
+
+    Attributes
+    ----------
+    state : ndarray, one-dimensional
+        Given. Positions, then log r in the place of the stretch, both times `scale`.
+    late : bool
+        Given. Whether "mix" has turned.
+    """
+
+    late: bool = False
+
+    @cached_property
+    def outputs(self) -> LayerOutputs:
+        """What layers add."""
+        return LayerOutputs(self.problem, self.masses)
+
+    @property
+    def fixed(self) -> FixedArrays:
+        """As that of characteristics, and whether "mix" has turned."""
+        return super().fixed | ({"late": np.array(1.0)} if self.late else {})
+
+    def layer(self, number: float, state: State) -> State:
+        """State after the layer that has so many before it."""
+        points, x = self._vectors(state)
+        moved = self.outputs.layer(number, x)
+        space = self.problem.space
+        if space.dimension == 1:
+            # Unwrapped: by how much each direction turned.
+            turned = np.arctan2(
+                x[:, 0] * moved[:, 1] - x[:, 1] * moved[:, 0], (x * moved).sum(axis=1)
+            )
+            points = points + turned
+        else:
+            points = space.points_of(moved)
+        return self._state(points, np.log(lengths(moved)[:, 0]))
+
+    def rhs(self, time: float, state: State) -> State:
+        """Velocity of every node, and (log r)'."""
+        space = self.problem.space
+        points, scales = self._retracted(state)
+        _, x = self._vectors(state)
+        rate = self.outputs.rate(time, x, late=self.late) / lengths(x)
+        theta = unit(x)
+        velocity = space.project(points, rate) * space.per_point(scales)
+        growing = (theta * rate).sum(axis=1) * self.scale
+        return np.concatenate([velocity.ravel(), growing])
+
+    def largest_step(self, time: float, state: State) -> float:
+        """As that of characteristics, in the clock of the placement; to where "mix" turns."""
+        layers, (_, x) = layers_of(self.problem), self._vectors(state)
+        faster = slowness(layers, self.outputs, x, time)
+        limit = min(longest(STABLE, self.contraction), longest(LINEAR, self.linear_rate))
+        return limited(limit / faster, layers, time, self.late)
+
+    def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
+        """Finer cells; the same after "mix" has turned."""
+        found, layers = super().adapt(time, state), layers_of(self.problem)
+        if self.late or not (layers.is_flow and layers.is_late(time)):
+            return found
+        return layered_again(found or replace(self, state=state), True)
+
+    def failure(self, time: float, state: State) -> str | None:
+        """As that of characteristics; or a length has gone to 0."""
+        gone = vanished(layers_of(self.problem), self._vectors(state)[1])
+        return gone or super().failure(time, state)
+
+    def diagnostics(self, time: float, state: State) -> dict[str, float]:
+        """Nodes, cells and error, and lengths of nodes where they matter."""
+        _, x = self._vectors(state)
+        seen = {
+            "nodes": float(len(self.masses)),
+            "cells": float(len(self.cells.bounds)),
+            "error": float(self._map(state).errors().max(axis=1).sum()),
+        }
+        return seen | radii(layers_of(self.problem), x, self.masses)
+
+    def _vectors(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Points, and vectors r theta."""
+        space = self.problem.space
+        points = self._points(state)
+        return points, space.vectors(points) * np.exp(self._log_stretch(state))[:, None]
+
+    def _state(self, points: FloatArray, log_r: FloatArray) -> State:
+        positions = points.reshape(len(log_r), -1) * self.scale[:, None]
+        return np.concatenate([positions.ravel(), log_r * self.scale])
+
+
+def layered_tokens(begun: ParticleRepresentation) -> LayeredTokens:
+    """Tokens under layers where others would begin, all as long as the layers say."""
+    problem = begun.problem
+    layers, space = layers_of(problem), problem.space
+    x = space.vectors(space.retract(space.unflattened(begun.state))[0])
+    if layers.has_radius:
+        x = layers.radius * x
+    return LayeredTokens(problem, x.ravel(), begun.weights, tolerance=begun.tolerance)
+
+
+def layered_nodes(begun: CharacteristicsRepresentation) -> LayeredCharacteristics:
+    """Nodes under layers where characteristics would begin, all as long as the layers say."""
+    layers = layers_of(begun.problem)
+    state = begun.state.copy()
+    log_r = np.log(layers.radius) if layers.has_radius else 0.0
+    state[-len(begun.base) :] = log_r * begun.scale
+    return layered_again(replace(begun, state=state), False)
+
+
+def layered_again(found: CharacteristicsRepresentation, late: bool) -> LayeredCharacteristics:
+    """Nodes under layers, of a state that has their lengths."""
+    given = {each.name: getattr(found, each.name) for each in fields(found) if each.init}
+    return LayeredCharacteristics(**given, late=late)
