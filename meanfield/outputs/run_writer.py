@@ -159,7 +159,9 @@ def _entry_scale(file: h5py.File, name: str) -> tuple[str]:
     axis = entry_axis(name)
     path = f"observables/{axis.name}"
     if axis.values is not None and path not in file:
-        file.create_dataset(path, data=axis.values).make_scale(axis.name)
+        # Growable like all datasets: a file to which no rows can be added is not gone on with.
+        places = file.create_dataset(path, data=axis.values, maxshape=(None,), chunks=True)
+        places.make_scale(axis.name)
     return (path,)
 
 

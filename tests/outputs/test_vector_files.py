@@ -28,14 +28,17 @@ def test_runs_of_vectors_come_back_and_go_on(name: str, tmp_path: Path) -> None:
     """Points, moments, the problem; and a run that is resumed equals one at a stroke."""
     problem, path = PROBLEMS[name], tmp_path / "run.h5"
     whole = mf.simulate(problem, until=4.0, save=5)
-    mf.simulate(problem, until=2.0, save=3, output=path)
-    mf.simulate(problem, until=4.0, save=5, output=path, resume=True)
+    # Arrays of observables have axes of their own.
+    names = ["mean_cosine", "similarity", "attention_entropy"]
+    mf.simulate(problem, until=2.0, save=3, output=path, observables=names)
+    mf.simulate(problem, until=4.0, save=5, output=path, observables=names, resume=True)
     found = mf.load(path)
     for one, other in zip(found.measures, whole.measures, strict=True):
         np.testing.assert_array_equal(one.points, other.points)
     np.testing.assert_array_equal(found.moments, whole.moments)
     assert found.manifold.name == name
     assert (found.problem.manifold, found.problem.kernel) == (problem.manifold, problem.kernel)
+    assert found.observables["similarity"].sum(axis=1) == pytest.approx(np.ones(5))
     dataset = found.to_xarray()
     assert dataset.moments.sizes == {"time": 5, "component": problem.manifold.ambient + 1}
 
