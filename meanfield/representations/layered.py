@@ -211,9 +211,15 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
         return layered_again(found or replace(self, state=state), True)
 
     def failure(self, time: float, state: State) -> str | None:
-        """As that of characteristics; or a length has gone to 0."""
-        gone = vanished(layers_of(self.problem), self._vectors(state)[1])
-        return gone or super().failure(time, state)
+        """As that of characteristics; or a length has gone to 0, or a layer is no small motion."""
+        layers = layers_of(self.problem)
+        reason = vanished(layers, self._vectors(state)[1]) or super().failure(time, state)
+        if reason is not None and reason.startswith("labels fold") and not layers.is_flow:
+            return (
+                f"a layer of step {layers.step:g} folds the nodes, or turns them round: they stand "
+                "for no map of labels any more. Take particles, or a smaller step"
+            )
+        return reason
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Nodes, cells and error, and lengths of nodes where they matter."""
@@ -258,4 +264,4 @@ def layered_nodes(begun: CharacteristicsRepresentation) -> LayeredCharacteristic
 def layered_again(found: CharacteristicsRepresentation, late: bool) -> LayeredCharacteristics:
     """Nodes under layers, of a state that has their lengths."""
     given = {each.name: getattr(found, each.name) for each in fields(found) if each.init}
-    return LayeredCharacteristics(**given, late=late)
+    return LayeredCharacteristics(**(given | {"late": late}))

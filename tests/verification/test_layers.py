@@ -1,0 +1,256 @@
+"""Runs of discrete layers and of their flows, against closed forms and other carriers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.layers import PLACEMENTS, Layers, Placement
+from meanfield.theory.normalization_schemes import terminal_contraction
+
+ALL = [each for each in PLACEMENTS if each != "sandwich"]
+LAW = mf.perturbed_uniform([[1, 0.1, 0.0], [3, 0.08, 0.0]])
+
+
+def orthogonal(layers: Layers) -> mf.Problem:
+    """Eight tokens along the axes of R^8, beta = 2."""
+    law = mf.from_points(np.eye(8))
+    return mf.Problem(mf.Sphere(8), mf.exponential(2.0), mf.SA, law, layers=layers)
+
+
+def cosines(run: mf.Run) -> np.ndarray:
+    """Mean cosine of pairs at the saved times; all are equal."""
+    grams = [measure.points @ measure.points.T for measure in run.measures]
+    for gram in grams:
+        off = gram[~np.eye(len(gram), dtype=bool)]
+        assert np.ptp(off) < 1e-11
+    return np.array([(gram.sum() - 8.0) / 56.0 for gram in grams])
+
+
+def of(placement: Placement, step: float) -> Layers:
+    """Layers as the closed forms have them here."""
+    return Layers(step=step, placement=placement, alpha=0.5, tau=2.0, radius=1.5)
+
+
+@pytest.mark.parametrize("placement", ALL)
+def test_flows_of_tokens_are_the_reduced_ones(placement: Placement) -> None:
+    """N vectors of R^n with their lengths keep equal angles, on the closed curve."""
+    problem = orthogonal(of(placement, 0.0))
+    times = [1.0, 2.0, 5.0, 10.0]
+    run = mf.simulate(problem, until=10.0, save=times, tolerance=1e-12)
+    expected = mf.equiangular_layers(problem, 8, times)
+    assert np.abs(cosines(run) - expected.cosine).max() < 1e-10
+    if of(placement, 0.0).has_radius:
+        for name in ("mean", "min", "max"):
+            assert np.abs(run.diagnostics[f"radius_{name}"] - expected.radius).max() < 1e-9
+
+
+@pytest.mark.parametrize("placement", ALL)
+def test_layers_of_tokens_are_the_reduced_map(placement: Placement) -> None:
+    """Layers of h = 0.5, unprojected: x <- N(x + h A) and the others, with lengths."""
+    problem = orthogonal(replace(of(placement, 0.5), count=8))
+    run = mf.simulate(problem)
+    assert run.time.tolist() == list(range(9))
+    expected = mf.equiangular_layers(problem, 8)
+    assert np.abs(cosines(run) - expected.cosine).max() < 1e-11
+
+
+def test_known_values_of_layers() -> None:
+    """Gamma at depth 2 (n = 8, beta = 2): numbers of an independent computation; first order."""
+    known = {
+        "post": (0.596565737239, 0.653352831568, 0.659873709506),
+        "pre": (0.353907998386, 0.373330281327, 0.375592696272),
+        "peri": (0.544909147752, 0.573339405633, 0.576543115652),
+    }
+    for placement, (coarse, fine, exact) in known.items():
+        found = []
+        for step in (0.1, 0.01):
+            count = round(2.0 / step)
+            layers = Layers(step=step, count=count, placement=placement)
+            found.append(cosines(mf.simulate(orthogonal(layers), save=[count]))[0])
+        assert found == pytest.approx([coarse, fine], abs=1e-11)
+        order = np.log10((found[0] - exact) / (found[1] - exact))
+        assert order == pytest.approx(1.0, abs=0.02)
+
+
+def test_late_layers_shrink_the_gap_by_their_clock() -> None:
+    """(1 - gamma_next) / (1 - gamma) -> 1 / (1 + h)^2 of post: 4/9 at h = 0.5."""
+    law = mf.from_points(np.array([[1.0, 1e-5, 0.0], [1.0, -1e-5, 0.0], [1.0, 0.0, 1e-5]]))
+    problem = mf.Problem(
+        mf.Sphere(), mf.exponential(2.0), mf.SA, law, layers=Layers(step=0.5, count=1)
+    )
+    run = mf.simulate(problem)
+    before, after = (measure.points[0] - measure.points[1] for measure in run.measures)
+    assert after @ after / (before @ before) == pytest.approx(4.0 / 9.0, abs=1e-6)
+    assert terminal_contraction(problem) == pytest.approx(4.0 / 9.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("placement", "ratio"),
+    [
+        ("post", 60.1036157),
+        ("pre", 3.1954432),
+        ("peri", 3.4207208),
+        ("ngpt", 9.8991480),
+        ("depth_scaled", 9.4596703),
+    ],
+)
+def test_small_modes_grow_by_the_clock_of_the_placement(placement: Placement, ratio: float) -> None:
+    """Mode 3 about uniform, beta = 5, r_0 = 1.5, t = 6: algebraic growth of pre and peri."""
+    law = mf.perturbed_uniform([[3, 1e-6, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law, layers=of(placement, 0.0))
+    run = mf.simulate(problem, until=6.0, save=[0.0, 6.0], tolerance=1e-12)
+    first, last = (abs(measure.moments(3)[3]) for measure in run.measures)
+    assert last / first == pytest.approx(ratio, rel=1e-7)
+
+
+@pytest.mark.parametrize("placement", ALL)
+@pytest.mark.parametrize("step", [0.0, 0.2])
+def test_nodes_are_pushed_forward_as_tokens_are(placement: Placement, step: float) -> None:
+    """A density's nodes with their masses against 1,000 tokens of equal mass, with a drift."""
+    angles = np.linspace(0.0, 2.0 * np.pi, 20001)
+    covered = angles + 0.1 * np.sin(angles) + 0.08 / 3 * np.sin(3 * angles)
+    levels = 2.0 * np.pi * (np.arange(1000) + 0.5) / 1000
+    tokens = mf.from_points(np.interp(levels, covered, angles))
+    layers, drift = replace(of(placement, step), tau=0.5), mf.Drift([[0.2, -0.5], [0.5, 0.0]])
+    until = 5 if step else 1.0
+    seen = []
+    for law in (LAW, tokens):
+        problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, law, drift=drift,
+                             layers=layers)  # fmt: skip
+        run = mf.simulate(problem, until=until, save=[until])
+        seen.append(run.measures[-1].moments(4))
+    assert np.abs(seen[1] - seen[0]).max() < 1e-6
+
+
+def test_attention_then_a_layer_in_turn_is_of_first_order() -> None:
+    """X <- N(x + h A), then x <- N(x + h u), against the flow of the sum: 0.285 h for four tokens.
+
+    The same directions on the circle's vectors and on S^2's, in any splitting, as h -> 0.
+    """
+    polar, azimuth = np.array([(0.4, 0.3), (1.2, 2.0), (2.3, 4.1), (1.7, 5.5)]).T
+    points = np.stack(
+        [np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)], axis=1
+    )
+    law = mf.from_points(points, [0.1, 0.4, 0.3, 0.2])
+    layer = mf.FeedForward(
+        [[1, -0.5, 0.3], [0.2, 0.8, -1.1]], [[0.7, -0.3], [0.4, 0.9], [-0.6, 0.5]], (0.1, -0.2),
+        "tanh",
+    )  # fmt: skip
+    flow = mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.SA, law, feed_forward=layer)
+    exact = mf.simulate(flow, until=1.0, save=[1.0], tolerance=1e-12).measures[-1].points
+
+    def error(step: float, splitting: str) -> float:
+        count = round(1.0 / step)
+        layers = Layers(step=step, count=count, splitting=splitting)
+        run = mf.simulate(replace(flow, layers=layers), save=[count])
+        return float(np.abs(run.measures[-1].points - exact).max())
+
+    errors = [error(step, "lie") for step in (0.2, 0.1, 0.05, 0.025)]
+    assert errors == pytest.approx([0.05428, 0.02788, 0.01411, 0.00710], abs=6e-6)
+    for splitting in ("strang", "none"):
+        coarse, fine = error(0.02, splitting), error(0.01, splitting)
+        assert np.log2(coarse / fine) == pytest.approx(1.0, abs=0.05)
+
+
+def test_layers_of_r_d_add_what_attention_finds() -> None:
+    """X <- x + h A(x) without normalisation, by hand for two tokens."""
+    x = np.array([[1.0, 0.0], [0.0, 2.0]])
+    layers = Layers(step=0.25, count=1)
+    problem = mf.Problem(mf.Space(2), mf.exponential(1.0), mf.SA, mf.from_points(x), layers=layers)
+    weights = np.exp(x @ x.T)
+    weights /= weights.sum(axis=1, keepdims=True)
+    found = mf.simulate(problem).measures[-1].points
+    assert found == pytest.approx(x + 0.25 * weights @ x, abs=1e-14)
+    with pytest.raises(ValueError, match='must be "post"'):
+        replace(problem, layers=Layers(placement="pre"))
+
+
+def test_early_speeds_and_late_gaps() -> None:
+    """Initial speeds of the placements, and (1 - gamma) r^2 of pre and peri after a long time."""
+    for placement, speed in (
+        ("post", 0.1389945237720),
+        ("peri", 0.2548274222271),
+        ("ngpt", 0.1274137111136),
+    ):
+        problem = orthogonal(replace(of(placement, 0.0), radius=1.0))
+        h = 1e-4
+        run = mf.simulate(problem, until=h, save=[h / 2, h], tolerance=1e-13)
+        half, whole = cosines(run)
+        assert (4.0 * half - whole) / h == pytest.approx(speed, abs=2e-8)
+    for placement in ("pre", "peri"):
+        problem = orthogonal(Layers(step=0.0, placement=placement))
+        run = mf.simulate(problem, until=1e3, save=[1e3], tolerance=1e-12)
+        x = run.measures[-1].points
+        gap = 0.5 * float(((x[0] - x[1]) ** 2).sum())
+        constant = gap * run.diagnostics["radius_mean"][-1] ** 2
+        assert constant == pytest.approx(3.734953426363, rel=1e-5)
+
+
+def test_masked_layers_leave_the_first_token(tmp_path: Path) -> None:
+    """Causal layers: token 1 stays, and a resumed run goes on to the bit."""
+    rng = np.random.default_rng(0)
+    law = mf.from_points(mf.Sphere(5).random_points(6, rng))
+    attention = mf.Attention(mask="causal", beta=2.0)
+    layers = Layers(step=0.3, count=9, placement="pre", radius=2.0)
+    problem = mf.Problem(mf.Sphere(5), attention, initial=law, layers=layers)
+    whole = mf.simulate(problem)
+    first = np.array([measure.points[0] for measure in whole.measures])
+    assert np.abs(first - first[0]).max() < 1e-15
+    path = tmp_path / "run.h5"
+    mf.simulate(problem, until=4, output=path)
+    again = mf.simulate(problem, output=path, resume=True)
+    assert np.array_equal(again.measures[-1].points, whole.measures[-1].points)
+    assert again.diagnostics["radius_mean"][-1] == whole.diagnostics["radius_mean"][-1]
+
+
+@pytest.mark.parametrize("step", [0.0, 0.25])
+def test_resumed_nodes_go_on_to_the_bit(tmp_path: Path, step: float) -> None:
+    """Lengths are states, and so is whether "mix" has turned."""
+    layers = Layers(step=step, placement="mix", tau=1.0, radius=1.5)
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, LAW, layers=layers)
+    middle, end = (8, 12) if step else (2.0, 3.0)
+    path = tmp_path / "run.h5"
+    whole = mf.simulate(problem, until=end, save=[middle, end])
+    mf.simulate(problem, until=middle, save=[middle], output=path)
+    again = mf.simulate(problem, until=end, save=[middle, end], output=path, resume=True)
+    assert np.array_equal(again.measures[-1].points, whole.measures[-1].points)
+    assert again.diagnostics["radius_max"][-1] == whole.diagnostics["radius_max"][-1]
+
+
+def test_what_layers_cannot_do_says_so() -> None:
+    """One line each: vanished lengths, densities, noise, times inside layers, no end."""
+    repelled = mf.Problem(
+        mf.Circle(), mf.exponential(5.0), mf.Flow(True, -1.0), LAW,
+        layers=Layers(step=0.0, placement="pre", radius=0.5),
+    )  # fmt: skip
+    with pytest.raises(mf.SimulationError, match="length of token .* fell to"):
+        mf.simulate(repelled, until=5.0)
+    for layers, words in (
+        (Layers(step=0.0, placement="pre"), "lengths of tokens"),
+        (Layers(step=0.0, placement="ngpt"), "lengths of outputs"),
+        (Layers(step=0.1), "nodes can be pushed forward"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            mf.simulate(replace(repelled, layers=layers), until=1.0, representation="density")
+    layered = replace(repelled, layers=Layers(step=0.1))
+    with pytest.raises(ValueError, match="atoms cannot carry layers"):
+        mf.simulate(layered, until=1.0, representation="atoms")
+    with pytest.raises(ValueError, match="until is missing: give it, or count"):
+        mf.simulate(layered)
+    with pytest.raises(ValueError, match=r"save holds 0\.5, expected whole numbers"):
+        mf.simulate(layered, until=2.0, save=[0.5, 2.0])
+    with pytest.raises(ValueError, match=r"until = 1\.5 must be a whole number"):
+        mf.simulate(layered, until=1.5)
+    with pytest.raises(ValueError, match='unit = "paper" is for flows'):
+        mf.simulate(layered, until=2, unit="paper")
+    with pytest.raises(ValueError, match="must be at most 3, the layers' count"):
+        mf.simulate(replace(layered, layers=Layers(count=3)), until=4)
+    with pytest.raises(ValueError, match="layers and noise exclude each other"):
+        replace(layered, flow=mf.Flow(diffusivity=0.1))
+    with pytest.raises(mf.SimulationError, match="folds the nodes"):
+        mf.simulate(replace(repelled, layers=Layers(step=2.0, placement="pre")), until=3)
