@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     )
     from meanfield.kernels import Kernel, exponential, linear, zonal
     from meanfield.layers import Layers
-    from meanfield.manifolds import Circle, Space, Sphere
+    from meanfield.manifolds import Axial, Circle, Space, Sphere
     from meanfield.measures import Density, LabelledDensity, Measure
     from meanfield.observables import attention_matrix, observable
     from meanfield.observables.cluster_tree import cluster_tree
@@ -120,6 +120,7 @@ __all__ = [
     "USA",
     "Attention",
     "Bracket",
+    "Axial",
     "Circle",
     "Density",
     "Drift",
@@ -213,7 +214,7 @@ _MODULES = {
     "perturbed_uniform sampled uniform von_mises_fisher with_profile",
     "kernels": "Kernel exponential linear zonal",
     "layers": "Layers",
-    "manifolds": "Circle Space Sphere",
+    "manifolds": "Axial Circle Space Sphere",
     "measures": "Density LabelledDensity Measure",
     "observables": "attention_matrix observable",
     "observables.cluster_tree": "cluster_tree",

@@ -29,6 +29,7 @@ from meanfield.outputs.run_file import load
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.representations import Options
+from meanfield.representations.axes import carried
 from meanfield.representations.effects import STATIONARY, check_options, is_stationary
 from meanfield.representations.options import MOST_NODES
 from meanfield.runs import Run, assembled
@@ -84,7 +85,8 @@ def simulate(
     Parameters
     ----------
     problem : Problem
-        What is solved, with its initial law.
+        What is solved, with its initial law. On `Sphere(d)`, d > 3, a density is symmetric about
+        the last axis, and evolves as one on `Axial(d)`; "particles" are drawn on the sphere itself.
     until : float
         End time, in `unit`; of layers their number, by default all.
     save : int or sequence of float, optional
@@ -112,7 +114,8 @@ def simulate(
         Relative and absolute, of a time step and of each representation; default: 1e-10, and 1e-4
         for characteristics on the sphere.
     max_degree : int, optional
-        Largest degree of a density; default: 4096 on the circle, 512 on the sphere.
+        Largest degree of a density; default: 4096 on the circle, 512 on the sphere, 1024
+        of axial ones.
     max_nodes : int
         Largest number of nodes of characteristics.
     tokens : int, optional
@@ -176,6 +179,7 @@ def simulate(
     >>> run.observables["c3"][-1].round(6), run.observables["clusters/count"][-1]
     (np.float64(1.0), np.float64(1.0))
     """
+    problem = carried(problem, representation)
     times, scaled_step = timing(
         problem, until, save, unit=unit, spacing=spacing, first=first, step=step
     )

@@ -25,6 +25,9 @@ _FOUR_TURNS = 8.0 * np.pi
 # Products of longer vectors may overflow.
 _LARGEST_SCALE = 1e8
 
+# Angles to the axis that are rounding of a vector along it.
+_ON_AXIS = 1e-7
+
 Mean = float | Sequence[float] | FloatArray | None
 """Where a law is centred: an angle, a vector, or None for the manifold's own origin."""
 Modes = Annotated[Sequence[Sequence[float]], "a list of modes, such as [[3, 0.1, 0.0]]"]
@@ -45,6 +48,17 @@ class InitialLaw(Protocol):
     def build(self, manifold: Manifold) -> Density | Measure:
         """The measure on a manifold."""
         ...
+
+
+def has_density(law: InitialLaw) -> bool:
+    """Whether a law of the package is a density, not points; of your own nobody knows.
+
+    Examples
+    --------
+    >>> has_density(uniform()), has_density(from_points([0.1, 2.0]))
+    (True, False)
+    """
+    return not isinstance(law, Law | GivenPoints)
 
 
 @checked
@@ -101,11 +115,13 @@ def perturbed_uniform(modes: Modes) -> InitialLaw:
 
     On the circle f(theta) = 1 + sum_i [A_i cos(k_i theta) + B_i sin(k_i theta)], on the sphere
     f(x) = 1 + sum_i A_i Y_{l_i m_i}(x) with real harmonics of mean square 1, without
-    Condon-Shortley phase; m < 0 is the sine type.
+    Condon-Shortley phase; m < 0 is the sine type. With an axis, on S^{d-1} of any d,
+    f = 1 + sum_i A_i P_{l_i}(cos theta) with P_l(1) = 1, theta the angle to the last axis.
 
     Parameters
     ----------
     modes : sequence of (k, cosine, sine) on the circle, of (l, m, amplitude) on the sphere
+        And of (l, amplitude) with an axis.
         Degrees >= 1 with their amplitudes relative to uniform.
 
     Raises
@@ -132,7 +148,8 @@ class PerturbedUniform:
 
     def build(self, manifold: Manifold) -> Density:
         """Density of the modes, if it is not negative."""
-        degrees = [mode[0] for mode in self.modes if len(mode) == 3 and np.isfinite(mode[0])]
+        numbers = 2 if manifold.family == "axial" else 3
+        degrees = [m[0] for m in self.modes if len(m) == numbers and np.isfinite(m[0])]
         at_most(manifold.largest_degree, **{"degree of a mode": max(degrees, default=0)})
         return checked_positive(Density(manifold, manifold.from_modes(self.modes)))
 
@@ -222,7 +239,8 @@ class Mixture:
         degree = 0
         # Below, uniform to the last bit.
         if sharpest >= SMALLEST_BETA:
-            degree = exponential(sharpest).degree(manifold.dimension)
+            rings = manifold.family == "axial"
+            degree = exponential(sharpest).degree(manifold.dimension, of_points=rings)
         if degree > manifold.largest_degree:
             raise ValueError(
                 f"concentration = {sharpest:g} needs degree {degree} on the {manifold.name}, at "
@@ -238,10 +256,12 @@ class Mixture:
                     np.array([manifold.origin if mean is None else mean])
                 )
             except ValueError:
-                wanted = "an angle" if manifold.dimension == 1 else "a vector [x, y, z], not zero,"
+                wanted = "a vector [x, y, z], not zero," if manifold.point_shape else "an angle"
                 raise ValueError(
                     f"mean = {mean} must be {wanted} on the {manifold.name}."
                 ) from None
+            if manifold.family == "axial":
+                _check_on_axis(manifold, mean, centre, kappa)
             spread = np.zeros(degree + 1)
             spread[0] = 1.0
             if kappa >= SMALLEST_BETA:
@@ -260,6 +280,18 @@ class Mixture:
         _, mean, kappa = self.components[0]
         centre = "" if mean is None else f", mean={mean}"
         return f"von_mises_fisher(concentration={kappa}{centre})"
+
+
+def _check_on_axis(manifold: Manifold, mean: Mean, centre: FloatArray, kappa: float) -> None:
+    """Refuse a centre beside the axis, and put one that is on it by rounding there."""
+    pole = 0.0 if centre[0] < 0.5 * np.pi else np.pi
+    if kappa > 0.0 and abs(centre[0] - pole) > _ON_AXIS:
+        raise ValueError(
+            f"mean = {mean} is not on the axis: on the {manifold.name} a density is symmetric "
+            "about the last axis, and has its means at polar angle 0 or pi, or along that axis. "
+            "Others have tokens, mf.from_points."
+        )
+    centre[0] = pole if kappa > 0.0 else centre[0]
 
 
 def _given_mean(mean: Mean) -> float | tuple[float, ...] | None:

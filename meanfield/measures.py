@@ -444,7 +444,7 @@ def _at_places(
     except (TypeError, ValueError):
         array = np.zeros(0)
     if array.size == 0 or array.shape[array.ndim - single :] != space.point_shape:
-        kind = "vectors of shape (..., 3)" if single else "angles in radians"
+        kind = f"vectors of shape (..., {space.ambient})" if single else "angles in radians"
         raise ValueError(f"points on the {space.name} must be {kind}, got {came(points)}.")
     flat = array.reshape(-1, *array.shape[array.ndim - single :])
     values = density(space.check_points(flat))

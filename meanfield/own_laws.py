@@ -17,14 +17,15 @@ from meanfield.checks import checked
 from meanfield.compute.limits import available_memory
 from meanfield.initial import InitialLaw
 from meanfield.kinds import came
+from meanfield.manifolds.manifold import of_space
 from meanfield.measures import Density
 from meanfield.positivity import checked_positive
 
 if TYPE_CHECKING:
     from meanfield.manifolds.manifold import Manifold
 
-# Degree of the first grid, by dimension: what is narrower than its nodes might not be seen.
-_FIRST_DEGREE = {1: 256, 2: 64}
+# Degree of the first grid, by family: what is narrower than its nodes might not be seen.
+_FIRST_DEGREE = {"axial": 64, "circle": 256, "sphere": 64}
 # Sizes of the last quarter of degrees, of the largest: rounding of a sum of the values.
 _DECAYED = 8 * EPS
 # A steep function magnifies the rounding of its argument, and its spectrum ends in a plateau: taken
@@ -48,9 +49,10 @@ def from_function(function: Callable[[FloatArray], FloatArray]) -> InitialLaw:
     ----------
     function : callable
         Density relative to uniform, up to a factor: it is divided by its mean. On the circle it
-        gets angles, shape (n,), on the sphere unit vectors, shape (n, 3), and answers with n real
-        numbers, finite and not negative. Not made for features narrower than 0.01 on the circle,
-        0.03 on the sphere, in a density that is smooth elsewhere: they may fall between the nodes.
+        gets angles, shape (n,), with an axis polar angles, on the sphere unit vectors, shape
+        (n, 3), and answers with n real numbers, finite and not negative. Not made for features
+        narrower than 0.01 on the circle, 0.03 on the sphere, in a density that is smooth elsewhere:
+        they may fall between the nodes.
 
     Returns
     -------
@@ -134,7 +136,7 @@ def _check_values(values: FloatArray, place: Callable[[int], str], whose: str) -
 
 def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> ModalArray:
     """Coefficients of a function to rounding, divided by its mean."""
-    degree, largest = _FIRST_DEGREE[space.dimension], space.largest_degree
+    degree, largest = of_space(_FIRST_DEGREE, space, "density"), space.largest_degree
     while True:
         grid = space.grid(degree)
         values = values_at(grid.points)
@@ -158,8 +160,9 @@ def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> M
                 return series
             wrong = f"its series of degree {degree} is off by {missed:.2g} of its largest value"
         finer = min(2 * degree, largest)
-        # Twice the degree has 2^dimension as many nodes.
-        need = 8 * _DOUBLES_PER_NODE * len(grid.weights) * 2**space.dimension
+        # Twice the degree has 2^dimension as many nodes; of axial densities tables of their square.
+        nodes = len(grid.weights) * 2 ** min(space.dimension, 2)
+        need = 8 * (_DOUBLES_PER_NODE * nodes + (nodes**2 if space.family == "axial" else 0))
         if degree == largest or need > available_memory():
             raise ValueError(
                 f"the function is not smooth enough: {wrong}. Smooth its jumps and kinks, as by "
@@ -242,7 +245,12 @@ class GivenValues:
 
     def build(self, manifold: Manifold) -> Density:
         """Density of the values, if it is not negative between them."""
-        make = _on_circle if manifold.dimension == 1 else _on_sphere
+        if manifold.family not in _ON_GRID:
+            raise ValueError(
+                f"values on a grid are no density on the {manifold.name}: give mf.from_function of "
+                "the polar angle, or the moments int P_l dmu, mf.from_density."
+            )
+        make = _ON_GRID[manifold.family]
         series = make(self.values, self.grid)
         density = Density(manifold, series / series.flat[0].real)
         return checked_positive(density, "Smooth the values, or give more of them")
@@ -279,3 +287,6 @@ def _on_sphere(values: FloatArray, grid: str) -> ModalArray:
         )
     found = SHGrid.from_array(values, grid=grid).expand(normalization="4pi", csphase=1)
     return np.asarray(found.coeffs)
+
+
+_ON_GRID = {"circle": _on_circle, "sphere": _on_sphere}

@@ -23,11 +23,11 @@ from meanfield.attention import Attention, HeadMatrices, Mask, Normalization, ke
 from meanfield.checks import checked, made
 from meanfield.flows import SA, USA, Flow
 from meanfield.frequencies import Frequencies
-from meanfield.initial import FromLabels, InitialLaw, Profile, Sampled, uniform
+from meanfield.initial import FromLabels, InitialLaw, Profile, Sampled, has_density, uniform
 from meanfield.kernels import Kernel
 from meanfield.labels import USUAL_LABELS, Labels, frequency_labels, positions
 from meanfield.layers import Layers
-from meanfield.manifolds import Geometry, Manifold
+from meanfield.manifolds import Axial, Geometry, Manifold
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.stages import Stage, check_ends
@@ -189,7 +189,7 @@ class Problem:
 
     Attributes
     ----------
-    manifold : Circle, Sphere or Space, of any dimension
+    manifold : Circle, Sphere, Axial or Space, of any dimension
         Given. Where tokens live.
     kernel : Kernel or Attention
         Given. How strongly they attend to each other; an `Attention` has matrices, and says what
@@ -246,6 +246,7 @@ class Problem:
         object.__setattr__(self, "stages", tuple(told))
 
     def _check_one(self) -> None:
+        self._check_axis()
         if self.frequencies is not None:
             if self.manifold.family != "circle":
                 raise ValueError(
@@ -284,6 +285,42 @@ class Problem:
                     f"a normalised flow needs a positive kernel; {self.kernel.name!r} falls to "
                     f"{lowest:.3g}. Take USA, normalized = false in a run file."
                 )
+
+    def _check_axis(self) -> None:
+        """Refuse what would turn axial measures into others."""
+        if self.manifold.family != "axial":
+            return
+        of = self.kernel if isinstance(self.kernel, Attention) else None
+        lone = of is None or of.zonal(self._d) is not None
+        if self.terms or not lone:
+            raise ValueError(
+                f"{self.manifold.name}: densities keep their axis under a kernel, or one head of "
+                "numbers without a mask, and nothing else: the others have tokens on "
+                f"mf.Sphere({self._d})."
+            )
+
+    @property
+    def axial(self) -> Problem:
+        """The same problem for densities with an axis: on S^(d-1) those of `Axial(d)`.
+
+        A law without an axis is refused where its measure is built.
+
+        Raises
+        ------
+        ValueError
+            If it lives in R^d, or what moves tokens prefers other directions.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> mf.Problem(mf.Sphere(8), mf.exponential(beta=5.0), mf.SA).axial
+        Problem(Axial(8), exponential(beta=5.0), SA, uniform())
+        """
+        if self.manifold.family == "axial":
+            return self
+        if not self.manifold.is_sphere:
+            raise ValueError(f"densities have no place on {self.manifold.name}: give points.")
+        return replace(self, manifold=Axial(self._d))
 
     @cached_property
     def _alone(self) -> tuple[Problem, ...]:
@@ -604,7 +641,8 @@ class Problem:
         if isinstance(self.kernel, Attention):
             # Of the density a head hears degrees of e^{<z, y>} y, one more than those of its Z.
             return kernel_of(self.beta).degree(self.manifold.dimension, *limits) + 1
-        return self.kernel.degree(self.manifold.dimension, *limits)
+        rings = self.manifold.family == "axial"
+        return self.kernel.degree(self.manifold.dimension, *limits, of_points=rings)
 
     @property
     def moment_degree(self) -> int:
@@ -655,7 +693,11 @@ class Problem:
             grows = self.isotropic.dominant_degree if self.is_isotropic else None
             usual = 1 if self.is_isotropic else (self.kernel_degree + 1) // 2
             law = replace(law, max_degree=2 * (grows or usual))
-        built = law.build(self.space)
+        space = self.space
+        if space.family == "vectors" and space.is_sphere and has_density(law):
+            # No series but that of densities with an axis, from which tokens can be drawn.
+            space = Axial(self._d)
+        built = law.build(space)
         return cast(
             Density | Measure, made(f"the law {self.initial.name!r}", built, Density, Measure)
         )

@@ -43,6 +43,7 @@ from meanfield.measures import Measure
 from meanfield.observables import usual_observables
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
+from meanfield.representations.axes import carried
 from meanfield.representations.effects import idle_options, idle_told
 from meanfield.simulation import timing
 from meanfield.studies.convergence import METRICS, StudyOptions
@@ -259,6 +260,8 @@ def _config(
     }
     tables, files = without_files(f"{where}: ", source.parent, tables)
     problem = read_problem(f"{where}: ", folder, tables)
+    with located(f"{where}: [problem]"):
+        problem = carried(problem, values["representation"]["name"])
     with located(f"{where}: [time]"):
         times, step = times_of(problem, **values["time"])
     with located(f"{where}: [representation]"):

@@ -97,7 +97,7 @@ def pair_velocity(
 
 
 class Engines(Protocol):
-    """Row of a manifold: a module of functions with these names."""
+    """Row of a manifold: a module of functions with these names, or an object."""
 
     def transport(self, felt: Interaction, max_degree: int) -> Transport:
         """See `transport`."""
@@ -143,23 +143,32 @@ class Engines(Protocol):
         """Sum over pairs for any kernel."""
 
 
-@lru_cache
-def _circle() -> Engines:
+def _axial(space: Manifold) -> Engines:
+    from meanfield.fields.axial import AxialEngines
+
+    return AxialEngines(space.ambient)
+
+
+def _circle(space: Manifold) -> Engines:
     from meanfield.fields import circle
 
     return circle
 
 
-@lru_cache
-def _sphere() -> Engines:
+def _sphere(space: Manifold) -> Engines:
     from meanfield.fields import sphere
 
     return sphere
 
 
-ENGINES: dict[str, Callable[[], Engines]] = {"circle": _circle, "sphere": _sphere}
-"""Rows of the table by the name of the manifold, loaded when they are needed."""
+ENGINES: dict[str, Callable[[Manifold], Engines]] = {
+    "axial": _axial,
+    "circle": _circle,
+    "sphere": _sphere,
+}
+"""Rows of the table by the family of the manifold, loaded when they are needed."""
 
 
+@lru_cache
 def _engines(space: Manifold) -> Engines:
-    return of_space(ENGINES, space, "engine")()
+    return of_space(ENGINES, space, "engine")(space)

@@ -25,6 +25,8 @@ from meanfield.problem import Problem
 ROUNDING_SHARE = 1e-15
 # Kernels whose value at s = 1 is a larger share of their largest lose three digits at most.
 _NEAR = 1e-3
+# Of axial measures uniform has Z = a_0, which many dimensions make small beside a cluster's.
+_THIN = 1e-5
 # Degree of a grid on which the score of a token on itself is seen.
 _SEEN_DEGREE = 12
 
@@ -32,7 +34,8 @@ _SEEN_DEGREE = 12
 def sees_far(problem: Problem) -> bool:
     """Whether Z may be lost where there is mass: normalised, and a(1) < max |a| / 1000.
 
-    Of heads: some token scores itself by ln 1000 less than what it would score highest.
+    Of heads: some token scores itself by ln 1000 less than what it would score highest. Of axial
+    measures also where uniform has a Z of 1e-5 beside that of a cluster.
 
     Examples
     --------
@@ -47,8 +50,14 @@ def sees_far(problem: Problem) -> bool:
         own = _own_score(problem.attention, problem.space)
         return problem.flow.normalized and own < float(np.log(_NEAR))
     kernel = problem.own_kernel
+    if not problem.flow.normalized:
+        return False
+    if problem.manifold.family == "axial":
+        uniform = float(kernel.attention_multipliers(problem.manifold.dimension, 0)[0])
+        if uniform < _THIN * kernel.largest_attention:
+            return True
     here = float(np.abs(kernel.attention(np.ones(1))[0]))
-    return problem.flow.normalized and here < _NEAR * kernel.largest_attention
+    return here < _NEAR * kernel.largest_attention
 
 
 @lru_cache(maxsize=16)
@@ -68,9 +77,8 @@ def relative_errors(field: Field, values: Callable[[ModalArray], FloatArray]) ->
     space = field.manifold
     for partition in field.partitions:
         sizes = space.sizes_by_degree(partition)
-        degrees = np.arange(len(sizes))
         # |sum_m g_lm Y_lm| <= sqrt(2 l + 1) |g_l| on the sphere.
-        largest = float(sizes @ (2.0 * degrees + 1.0) ** (0.5 * (space.dimension - 1)))
+        largest = float(sizes @ space.largest_sizes(len(sizes) - 1))
         noise = ROUNDING_SHARE * largest
         worst = np.maximum(worst, noise / np.maximum(values(partition), noise))
     return worst

@@ -34,8 +34,12 @@ PARTITION_FLOOR = 16 * EPS
 
 
 def floored(partition: FloatArray) -> FloatArray:
-    """Values of Z, in place, no smaller than the rounding of their transform."""
-    return np.maximum(partition, PARTITION_FLOOR, out=partition)
+    """Values of Z, in place, no smaller than the rounding of their transform.
+
+    Where the largest is above 1, as of axial measures, that is the size of the rounding.
+    """
+    largest = max(1.0, float(partition.max(initial=0.0)))
+    return np.maximum(partition, PARTITION_FLOOR * largest, out=partition)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +128,9 @@ class Interaction:
         Derived. The number c in a_l = c strength w_l, l > 0: beta / strength for the exponential
         kernel, 0 for the linear one. None for other kernels, or if the flow is not normalised.
     scale : float
-        Derived. Power of two that makes the kernel's largest value about 1 if the flow is
-        normalised, which does not depend on it: what is rounding of Z is known then. Else 1.
+        Derived. Power of two that makes the kernel's largest value about 1 (of axial measures its
+        mean) if the flow is normalised, which does not depend on it: what is rounding of Z is known
+        then. Else 1.
     """
 
     manifold: Manifold
@@ -175,6 +180,9 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     attention, scale = None, 1.0
     if flow.normalized:
         largest = kernel.largest_attention
+        if manifold.family == "axial":
+            # Uniform has Z = a_0, which may be far below that in many dimensions.
+            largest = float(kernel.attention_multipliers(dimension, 0)[0])
         # Beyond 2^1000 of a kernel that nearly underflows, more would overflow.
         scale = 2.0 ** min(-round(math.log2(largest)), 1000) if largest > 0 else 1.0
         potential *= scale

@@ -2,14 +2,16 @@
 
 A normalised velocity is a mean of P_x V y with the weights of a head, and so is its divergence
 (`head_pairs`): each mean is a quotient of sums without cancellation, whatever Z is. A kernel
-e^{beta s} is a head of numbers.
+e^{beta s} is a head of numbers. Of axial measures pairs are rings (`axial/pairs`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from meanfield.arrays import FloatArray
 from meanfield.fields.felt import Felt, Field, fixed_field
-from meanfield.fields.heads import heads_interaction
+from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.fields.lost_digits import ROUNDING_SHARE, sees_far
 from meanfield.manifolds.label_cells import LabelCells
 from meanfield.measures import Density
@@ -21,7 +23,54 @@ MOST_PAIRED_NODES = 5_000
 
 def sums_pairs(problem: Problem, count: int) -> bool:
     """Whether the velocity of this many nodes is summed over pairs: Z may be lost, they are few."""
-    return sees_far(problem) and problem.heads is not None and count <= MOST_PAIRED_NODES
+    known = problem.attention is not None or problem.own_kernel.log_slope is not None
+    return sees_far(problem) and known and count <= MOST_PAIRED_NODES
+
+
+@dataclass(frozen=True)
+class Rings:
+    """Sums over pairs of rings, for softmax with a built-in kernel.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given. On an axial manifold.
+    """
+
+    problem: Problem
+
+    @property
+    def _beta(self) -> float:
+        return float(self.problem.own_kernel.log_slope or 0.0)
+
+    def pair_velocity(self, points: FloatArray, masses: FloatArray) -> FloatArray:
+        """Velocity of weighted rings in their own field."""
+        from meanfield.fields.axial import pairs
+
+        strength, d = self.problem.flow.strength, self.problem.manifold.ambient
+        return strength * pairs.velocity(d, points, masses, self._beta, True)
+
+    def pair_velocity_and_divergence(
+        self, points: FloatArray, masses: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The same, and its divergence on the sphere."""
+        from meanfield.fields.axial import pairs
+
+        strength, d = self.problem.flow.strength, self.problem.manifold.ambient
+        moving, divergence = pairs.velocity_and_divergence(d, points, masses, self._beta)
+        return strength * moving, strength * divergence
+
+    def pair_errors(self, points: FloatArray, weights: FloatArray, noise: FloatArray) -> FloatArray:
+        """Relative error of each ring's Z where masses err by `noise`."""
+        from meanfield.fields.axial import pairs
+
+        return pairs.relative_errors(
+            self.problem.manifold.ambient, points, weights, noise, self._beta
+        )
+
+
+def _over_pairs(problem: Problem) -> HeadsInteraction | Rings:
+    return Rings(problem) if problem.manifold.family == "axial" else heads_interaction(problem)
 
 
 def noise_share(
@@ -40,13 +89,13 @@ def noise_share(
         return 0.0
     sizes = problem.space.sizes_by_degree(initial.coefficients)
     noise = (ROUNDING_SHARE * sizes.sum() + error) * cells.weights
-    return float(masses @ heads_interaction(problem).pair_errors(points, masses, noise))
+    return float(masses @ _over_pairs(problem).pair_errors(points, masses, noise))
 
 
 def velocity(problem: Problem, field: Field, points: FloatArray, masses: FloatArray) -> FloatArray:
     """Velocity of weighted nodes in their own field, summed over pairs where that is needed."""
     if sums_pairs(problem, len(points)):
-        own = heads_interaction(problem).pair_velocity(points, masses)
+        own = _over_pairs(problem).pair_velocity(points, masses)
         return own + fixed_field(problem).velocity(points) if problem.terms else own
     return field.velocity(points)
 
@@ -69,9 +118,7 @@ def velocity_and_divergence(
     array([ 0.841471, -0.074249])
     """
     if sums_pairs(problem, len(points)):
-        velocity, divergence = heads_interaction(problem).pair_velocity_and_divergence(
-            points, masses
-        )
+        velocity, divergence = _over_pairs(problem).pair_velocity_and_divergence(points, masses)
         if problem.terms:
             fixed, spread = fixed_field(problem).velocity_and_divergence(points)
             velocity, divergence = velocity + fixed, divergence + spread

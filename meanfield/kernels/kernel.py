@@ -139,9 +139,12 @@ class Kernel(ABC):
         """
 
     @checked
-    def degree(self, dimension: int, tolerance: float = _NEGLIGIBLE) -> int:
+    def degree(
+        self, dimension: int, tolerance: float = _NEGLIGIBLE, *, of_points: bool = False
+    ) -> int:
         """Largest degree that carries the kernel: |l w_l| above `tolerance` of its largest.
 
+        With `of_points` |l w_l N_l|, N_l the number of harmonics, which one point has as moments.
         Degrees below 2,048 may be missing in between; above, 64 or more in a row end the search.
 
         Raises
@@ -150,7 +153,7 @@ class Kernel(ABC):
             If the multipliers have not decayed by degree 1,048,576: the kernel is not smooth.
         """
         at_least(1, dimension=dimension)
-        return _degree(self, dimension, tolerance)
+        return _degree(self, dimension, tolerance, of_points)
 
     @cached_property
     def largest_attention(self) -> float:
@@ -166,25 +169,36 @@ class Kernel(ABC):
 
 
 @lru_cache(maxsize=64)
-def _degree(kernel: Kernel, dimension: int, tolerance: float) -> int:
+def _degree(kernel: Kernel, dimension: int, tolerance: float, of_points: bool) -> int:
     count, wide = 64, 0
     while count <= LARGEST_DEGREE:
-        carried = _carried(kernel, dimension, tolerance, count)
+        carried = _carried(kernel, dimension, tolerance, count, of_points)
         if carried < count - 2:
             # Multipliers may have gaps: a kernel of degrees 1 and 70 is not over at 2.
-            wide = wide or _carried(kernel, dimension, tolerance, _GAP_DEGREE)
+            wide = wide or _carried(kernel, dimension, tolerance, _GAP_DEGREE, of_points)
             if wide < count - 2:
                 return carried
         count *= 2
     raise ValueError(f"kernel {kernel.name!r} is not smooth enough: its multipliers do not decay.")
 
 
-def _carried(kernel: Kernel, dimension: int, tolerance: float, count: int) -> int:
+def _carried(kernel: Kernel, dimension: int, tolerance: float, count: int, of_points: bool) -> int:
     """Last of the first `count` degrees that carries the kernel; the last of all if none does."""
     multipliers = np.abs(kernel.potential_multipliers(dimension, count - 1))
     if multipliers[1:].max() < _UNDERFLOW:
         # Not always these: their a_0 vanishes for kernels of mean zero.
         multipliers = np.abs(kernel.normalized_multipliers(dimension, count - 1))
     size = np.arange(count) * multipliers
+    if of_points:
+        with np.errstate(divide="ignore"):
+            logs = np.log(size) + _log_harmonics(dimension, count)
+        size = np.exp(logs - logs.max())
     carried = np.flatnonzero(size > tolerance * size.max())
     return int(carried[-1]) if len(carried) else count - 1
+
+
+def _log_harmonics(dimension: int, count: int) -> FloatArray:
+    """Logarithms of N_l, the number of harmonics of each degree on S^dimension."""
+    d, l = dimension + 1, np.arange(2, count)
+    growth = np.log((2 * l + d - 2) * (l + d - 3.0) / ((2 * l + d - 4) * l))
+    return np.cumsum(np.concatenate([[0.0, np.log(d)], growth]))[:count]

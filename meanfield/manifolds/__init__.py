@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from meanfield.errors import nearest
+from meanfield.manifolds.axial.axial import LARGEST_AMBIENT, Axial
 from meanfield.manifolds.circle.circle import Circle
 from meanfield.manifolds.euclidean import Space
 from meanfield.manifolds.grid import Grid
@@ -11,6 +12,7 @@ from meanfield.manifolds.sphere.sphere import Sphere
 
 __all__ = [
     "MANIFOLDS",
+    "Axial",
     "Basis",
     "Circle",
     "Grid",
@@ -25,16 +27,18 @@ MANIFOLDS: dict[str, Callable[[], Manifold]] = {"circle": Circle, "sphere": Sphe
 """Manifolds with a series for any density."""
 
 _LARGEST_AMBIENT_DIMENSION = 10**6
-_BY_DIMENSION: dict[str, tuple[int, Callable[[int], Manifold]]] = {
-    "sphere": (2, lambda d: Circle() if d == 2 else Sphere(d)),
-    "space": (1, Space),
+_BY_DIMENSION: dict[str, tuple[int, int, Callable[[int], Manifold]]] = {
+    "sphere": (2, _LARGEST_AMBIENT_DIMENSION, lambda d: Circle() if d == 2 else Sphere(d)),
+    "axial": (2, LARGEST_AMBIENT, Axial),
+    "space": (1, _LARGEST_AMBIENT_DIMENSION, Space),
 }
 
 
 def manifold_of(name: str) -> Manifold:
     """Manifold by the name that run files and commands take.
 
-    circle, sphere, sphere:D (the unit sphere of R^D) or space:D (R^D itself).
+    circle, sphere, sphere:D (the unit sphere of R^D), axial:D (its densities with an axis) or
+    space:D (R^D itself).
 
     Raises
     ------
@@ -50,13 +54,12 @@ def manifold_of(name: str) -> Manifold:
         return MANIFOLDS[name]()
     prefix, _, number = name.partition(":")
     if prefix in _BY_DIMENSION and number.isascii() and number.isdigit():
-        least, made = _BY_DIMENSION[prefix]
-        if least <= int(number) <= _LARGEST_AMBIENT_DIMENSION:
+        least, most, made = _BY_DIMENSION[prefix]
+        if least <= int(number) <= most:
             return made(int(number))
     near = nearest(name, [*MANIFOLDS, *_BY_DIMENSION])
     meant = f"Did you mean {near}? " if near else ""
-    rest = ", ".join(f"{each}:D with D >= {least}" for each, (least, _) in _BY_DIMENSION.items())
-    raise ValueError(
-        f"manifold {name} is not known. {meant}Known: circle, sphere, {rest}, "
-        f"D at most {_LARGEST_AMBIENT_DIMENSION}."
+    rest = ", ".join(
+        f"{each}:D with D = {least} to {most:,}" for each, (least, most, _) in _BY_DIMENSION.items()
     )
+    raise ValueError(f"manifold {name} is not known. {meant}Known: circle, sphere, {rest}.")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
+from meanfield.manifolds.axial.measure import height as height_of_sigma
 from meanfield.manifolds.legendre import gauss_legendre, to_coefficients
 from meanfield.manifolds.manifold import Manifold, of_space
 
@@ -64,7 +65,7 @@ class PanelImages:
         """Interpolate."""
         order, weights = self.order, gauss_legendre(self.order)[1]
         matrix = to_coefficients(order)
-        angles = np.unwrap(self.points).reshape(-1, order)
+        angles = self._unwrapped().reshape(-1, order)
         object.__setattr__(self, "places", angles @ matrix.T)
         heights = self.masses.reshape(-1, order) / weights @ matrix.T
         object.__setattr__(self, "heights", heights)
@@ -77,10 +78,8 @@ class PanelImages:
     def density(self, angles: FloatArray) -> FloatArray:
         """Density at angles, relative to uniform."""
         panel, s = self._found(angles)
-        order, slopes = self.order, _derivatives(self.places)[panel]
-        stretch = np.einsum("ij,ij->i", _polynomials(s, order - 1), slopes) / np.pi
-        height = np.einsum("ij,ij->i", _polynomials(s, order), self.heights[panel])
-        return _quotient(height, stretch)
+        height = np.einsum("ij,ij->i", _polynomials(s, self.order), self.heights[panel])
+        return _quotient(height, self._stretch(panel, s) / np.pi)
 
     def mass_below(self, angles: FloatArray) -> FloatArray:
         """Mass between the first label and angles, linear between points of the curve.
@@ -93,6 +92,15 @@ class PanelImages:
         weights = np.repeat(self.heights[:, 0], self.curve.shape[2])
         places = np.append(_unfolded(places, weights), places[0] + _FULL_TURN)
         return np.asarray(turns + np.interp(inside, places, np.append(below, 1.0)))
+
+    def _stretch(self, panel: IntArray, s: FloatArray) -> FloatArray:
+        """Derivative of the angle in s."""
+        slopes = _derivatives(self.places)[panel]
+        return np.asarray(np.einsum("ij,ij->i", _polynomials(s, self.order - 1), slopes))
+
+    def _unwrapped(self) -> FloatArray:
+        """Angles that go on where a turn is full."""
+        return np.unwrap(self.points)
 
     def _inside(self, angles: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Angles within a turn from the first label on, and the turns that were taken off."""
@@ -117,6 +125,53 @@ class PanelImages:
             step = np.divide(miss, slope, out=np.full(len(s), np.inf), where=slope > 0)
             s = np.where((s - step >= low) & (s - step <= high), s - step, 0.5 * (low + high))
         return panel, s
+
+
+@dataclass(frozen=True, eq=False)
+class AxialImages(PanelImages):
+    """Images of the panels of axial measures, in the order of their polar angles.
+
+    Attributes
+    ----------
+    ambient : int
+        Given. d of S^{d-1}.
+    """
+
+    ambient: int = 2
+
+    def density(self, angles: FloatArray) -> FloatArray:
+        """Density at polar angles, relative to uniform."""
+        panel, s = self._found(angles)
+        height = np.einsum("ij,ij->i", _polynomials(s, self.order), self.heights[panel])
+        values = _quotient(height, self._share(angles, panel, s))
+        # Both vanish at a pole: the panels there have values at their nodes, which are smooth.
+        for end in {0, len(self.places) - 1}:
+            nodes = self.points.reshape(-1, self.order)[end]
+            axis, weights = gauss_legendre(self.order)
+            where = np.full(self.order, end)
+            known = _quotient(
+                self.masses.reshape(-1, self.order)[end] / weights, self._share(nodes, where, axis)
+            )
+            inside = np.flatnonzero(panel == end)
+            series = to_coefficients(self.order) @ known
+            values[inside] = np.maximum(_polynomials(s[inside], self.order) @ series, 0.0)
+        return values
+
+    def mass_below(self, angles: FloatArray) -> FloatArray:
+        """Mass within polar angles, linear between points of the curve."""
+        places, below = self.curve.reshape(2, -1)
+        places = _unfolded(places, np.repeat(self.heights[:, 0], self.curve.shape[2]))
+        return np.asarray(np.interp(angles, places, below / below[-1]))
+
+    def _share(self, angles: FloatArray, panel: IntArray, s: FloatArray) -> FloatArray:
+        """Share of sigma per unit of s / 2."""
+        return 2.0 * self._stretch(panel, s) * height_of_sigma(self.ambient, angles)
+
+    def _unwrapped(self) -> FloatArray:
+        return self.points
+
+    def _inside(self, angles: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return angles, np.zeros(len(angles))
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,4 +333,6 @@ def images_of_cells(
     >>> images.density(np.array([0.0, np.pi / 2])).round(12)
     array([2., 1.])
     """
+    if space.family == "axial":
+        return AxialImages(points, masses, order, space.ambient)
     return of_space(_IMAGES, space, "label space")(points, masses, order)

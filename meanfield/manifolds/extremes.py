@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.manifolds.axial.harmonics import roots
 from meanfield.manifolds.circle.grid import CircleGrid
 from meanfield.manifolds.manifold import Manifold, of_space
 from meanfield.manifolds.sphere.extremes import OVERSAMPLING
@@ -28,7 +29,19 @@ def extremes(space: Manifold, coefficients: ModalArray) -> tuple[float, FloatArr
     >>> round(lowest, 12) + 0.0, round(where / np.pi, 12), bound >= 2
     (0.0, 1.0, True)
     """
+    if space.family == "axial":
+        return _axial(space, coefficients)
     return of_space(_EXTREMES, space, "bound of fields")(coefficients)
+
+
+def _axial(space: Manifold, coefficients: ModalArray) -> tuple[float, float, float]:
+    """Extremes of a zonal field, at equal angles from pole to pole; |Y_l| <= sqrt(N_l)."""
+    degree = space.degree_of(coefficients)
+    angles = np.linspace(0.0, np.pi, 2 * OVERSAMPLING * max(degree, 1) + 1)
+    values = space.evaluate(coefficients, angles)
+    lowest = int(np.argmin(values))
+    bound = float(np.abs(coefficients) @ roots(space.ambient, degree))
+    return float(values[lowest]), float(angles[lowest]), bound
 
 
 def on_circle(coefficients: ModalArray) -> tuple[float, float, float]:

@@ -3,7 +3,8 @@
 A label is the place where a characteristic starts. A cell holds p Gauss-Legendre nodes along
 each direction; functions of the label are polynomials on it. Cells split where such a
 polynomial no longer resolves what the flow has made of them, and join where nothing is left to
-resolve. The circle cuts its labels into panels, the sphere into rectangles of a cubed sphere.
+resolve. The circle cuts its labels into panels, as axial measures do their polar
+angles, and the sphere into rectangles of a cubed sphere.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.manifolds.axial import panels as axial
 from meanfield.manifolds.circle.panels import ORDER, Panels, panels
 from meanfield.manifolds.legendre import Carry
 from meanfield.manifolds.manifold import Manifold, of_space
@@ -86,6 +88,7 @@ class LabelCells(Protocol):
         ...
 
 
+# "axial" stands beside the tables: its weights need the dimension.
 _CELLS: dict[str, Callable[[float], LabelCells]] = {"circle": panels, "sphere": sphere.tiling}
 _AGAIN: dict[str, Callable[[FloatArray], LabelCells]] = {
     "circle": Panels,
@@ -102,14 +105,19 @@ def label_cells(space: Manifold, length: float) -> LabelCells:
     >>> len(label_cells(mf.Circle(), 1.0).bounds), len(label_cells(mf.Sphere(), 1.0).bounds)
     (7, 24)
     """
+    if space.family == "axial":
+        return axial.panels(space.ambient, length)
     return of_space(_CELLS, space, "label space")(length)
 
 
 def usual_order(space: Manifold) -> int:
     """Nodes along each direction of a cell."""
-    return of_space({"circle": ORDER, "sphere": sphere.ORDER}, space, "label space")
+    orders = {"axial": ORDER, "circle": ORDER, "sphere": sphere.ORDER}
+    return of_space(orders, space, "label space")
 
 
 def cells_of(space: Manifold, bounds: FloatArray) -> LabelCells:
     """The cells that had these `bounds`."""
+    if space.family == "axial":
+        return axial.AxialPanels(bounds, space.ambient)
     return of_space(_AGAIN, space, "label space")(bounds)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray, ModalArray
+from meanfield.manifolds.axial import maxima as axial
 from meanfield.manifolds.circle import maxima as circle
 from meanfield.manifolds.manifold import Manifold, of_space
 from meanfield.manifolds.sphere import maxima as sphere
 
+# "axial" stands beside the tables: its harmonics need the dimension.
 _FIELDS = {"circle": circle.gaussian_fields, "sphere": sphere.gaussian_fields}
 _COUNTS = {"circle": circle.count_maxima, "sphere": sphere.count_maxima}
 _MAXIMA = {"circle": circle.maxima, "sphere": sphere.maxima}
@@ -40,14 +42,20 @@ def count_maxima(space: Manifold, fields: ModalArray) -> IntArray:
     >>> count_maxima(mf.Circle(), fields)
     array([1, 1, 2])
     """
+    if space.family == "axial":
+        return axial.count_maxima(space.ambient, fields)
     return of_space(_COUNTS, space, "count of maxima")(fields)
 
 
 def maxima(space: Manifold, field: ModalArray) -> FloatArray:
     """All local maxima of a field, highest first."""
+    if space.family == "axial":
+        return axial.maxima(space.ambient, field)
     return of_space(_MAXIMA, space, "search for maxima")(field)
 
 
 def basins(space: Manifold, field: ModalArray, points: FloatArray) -> IntArray:
     """Index into `maxima(space, field)` of the end of the gradient ascent from each point."""
+    if space.family == "axial":
+        return axial.basins(space.ambient, field, points)
     return of_space(_BASINS, space, "search for maxima")(field, points)

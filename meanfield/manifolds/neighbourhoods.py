@@ -1,4 +1,7 @@
-"""Who is near whom: mass around points, groups of linked points, their means; one door."""
+"""Who is near whom: mass around points, groups of linked points, their means; one door.
+
+Of axial measures points are rings, and near by their polar angles: a ring is one cluster.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,13 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.manifolds import vector_neighbourhoods as vectors
+from meanfield.manifolds.axial import neighbourhoods as axial
 from meanfield.manifolds.circle import neighbourhoods as circle
 from meanfield.manifolds.manifold import Geometry, of_space
 from meanfield.manifolds.sphere import neighbourhoods as sphere
 
-_DENSE = {"circle": circle.dense, "sphere": sphere.dense}
-_LINKED = {"circle": circle.linked, "sphere": sphere.linked}
+_DENSE = {"axial": axial.dense, "circle": circle.dense, "sphere": sphere.dense}
+_LINKED = {"axial": axial.linked, "circle": circle.linked, "sphere": sphere.linked}
 # "vectors" stand beside the tables: their distances need the space.
 # A group whose mean vector is this short against its mass has no centre: uniform has none.
 _NO_CENTRE = 1e-9
@@ -95,7 +99,7 @@ def mean_points(
     group: npt.NDArray[np.int64],
     count: int,
 ) -> FloatArray:
-    """Mean point of each group, the direction of sum_j mass_j x_j.
+    """Mean point of each group, the direction of sum_j mass_j x_j; of rings on one meridian.
 
     Parameters
     ----------
@@ -120,6 +124,10 @@ def mean_points(
     >>> mean_points(mf.Circle(), points, np.ones(5), np.array([0, 1, 0, 2, 2]), 3).round(6)
     array([0.2, 3. , nan])
     """
+    if space.family == "axial":
+        # The half plane of all latitudes: vectors of R^d would be zeros but for two of d columns.
+        sine, cosine = (np.bincount(group, mass * f(points), count) for f in (np.sin, np.cos))
+        return np.asarray(np.arctan2(sine, cosine))
     columns = space.vectors(points).T
     sums = [np.bincount(group, mass * column, count) for column in columns]
     mean = np.column_stack(sums).astype(np.float64, copy=False)

@@ -2,7 +2,8 @@
 
 With radius r = 0.25 / sqrt(beta): discard every point around which the mass within r is
 below one tenth of that of the uniform measure (stragglers on separatrices); link the rest by
-gaps below r; count the groups of mass at least max(1 %, 3 tokens).
+gaps below r; count the groups of mass at least max(1 %, 3 tokens). Of axial measures all this is
+of polar angles, uniform their even spread: a ring is one cluster.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ LEAST_TOKENS = 3
 # Degree of the grid on which a density becomes points, times the radius; a grid has three nodes a
 # degree on a great circle: groups end within r / 24 on the circle, r / 8 on the sphere.
 _DEGREES_PER_RADIUS = {1: 16.0 * math.pi, 2: 16.0 * math.pi / 3.0}
+# Cells of polar angles instead: groups end within r / 24.
+_CELLS_PER_RADIUS = 24
 # Largest degree of such a grid on the sphere: some 2 million nodes, a fraction of a second.
 _GRID_DEGREE = 666
 
@@ -174,6 +177,9 @@ def _uniform_mass(space: Geometry, radius: float) -> float:
     """Mass of the uniform measure within a radius of a point; none in R^d."""
     if not space.is_sphere:
         return 0.0
+    if space.family == "axial":
+        # Of polar angles spread evenly: their own uniform law has next to none near the poles.
+        return 2.0 * radius / math.pi
     if space.dimension <= 2:
         return radius / math.pi if space.dimension == 1 else math.sin(0.5 * radius) ** 2
     from scipy.special import betainc
@@ -188,9 +194,22 @@ def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray, flo
     Where that would be too many nodes, the radius is that of a few nodes instead.
     """
     space = density.manifold
+    if space.family == "axial":
+        return (*_polar_cells(density, radius), radius)
     degree = grid_degree(space.dimension, density.max_degree, radius)
     if space.dimension > 1:
         radius = max(radius, _DEGREES_PER_RADIUS[space.dimension] / degree)
     grid = space.grid(degree)
     mass = np.maximum(grid.to_nodal(density.coefficients), 0.0) * grid.weights
     return grid.points, mass / mass.sum(), radius
+
+
+def _polar_cells(density: Density, radius: float) -> tuple[FloatArray, FloatArray]:
+    """Middles of equal cells of [0, pi], some a radius, and the masses of an axial density."""
+    from meanfield.manifolds.axial.measure import cumulative
+
+    count = math.ceil(_CELLS_PER_RADIUS * math.pi / radius)
+    edges = np.linspace(0.0, math.pi, count + 1)
+    below = cumulative(density.manifold.ambient, density.coefficients, edges)
+    mass = np.maximum(np.diff(below), 0.0)
+    return 0.5 * (edges[1:] + edges[:-1]), mass / mass.sum()

@@ -203,7 +203,7 @@ def _from_characteristics(
     problem, measure = here.problem, here.measure(state)
     extent = reach(problem, here.tolerance)
     why = f"no longer than {extent:.1e}"
-    if problem.space.dimension == 1 or sees_far(problem):
+    if not problem.space.point_shape or sees_far(problem):
         groups = groups_of(problem, measure, extent)
     else:
         groups = narrow_groups(problem, measure, here.tolerance)

@@ -146,8 +146,9 @@ class CharacteristicsRepresentation:
 
     def density(self, state: State) -> FloatArray:
         """Density at the nodes relative to sigma, f_0(label) / J, shape (n,), at most 1e300."""
-        grown = np.exp(np.minimum(-self._log_stretch(state), _LARGEST_LOG))
-        return np.asarray(np.maximum(self.base, 0.0) * grown)
+        base = np.maximum(self.base, 0.0)
+        most = _LARGEST_LOG - np.log(max(float(base.max()), 1.0))
+        return np.asarray(base * np.exp(np.minimum(-self._log_stretch(state), most)))
 
     def largest_step(self, time: float, state: State) -> float:
         """Stability limit of nodes that have met; near uniform, a share of the growth time."""
@@ -279,7 +280,7 @@ def felt_degree(problem: Problem, tolerance: float) -> int:
     >>> [felt_degree(problem, tolerance) for tolerance in (1e-3, 1e-4, 1e-6, 1e-10)]
     [15, 17, 22, 27]
     """
-    if problem.space.dimension == 1 or not tolerance or problem.attention or sees_far(problem):
+    if not problem.space.point_shape or not tolerance or problem.attention or sees_far(problem):
         return problem.kernel_degree
     return min(problem.kernel_degree, problem.degree_felt(tolerance**2))
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
@@ -22,6 +23,7 @@ from meanfield.fields.felt import Felt, felt_by, transport
 from meanfield.fields.lost_digits import lost_share_of_density
 from meanfield.fields.mean_field import Interaction, Transport, floored
 from meanfield.integrators import Stepper
+from meanfield.manifolds.axial.grid import AxialGrid
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density, Measure
@@ -194,11 +196,15 @@ class DensityRepresentation:
         seen = {
             "tail": self.tail(state),
             "degree": float(self.grid.max_degree),
-            "density_min": float(values.min()),
+            "density_min": float(values[self._known(state)].min(initial=np.inf)),
         }
         if not isinstance(self.interaction, Interaction):
             return seen
         return seen | self._energy_balance(self.interaction, time, state, values)
+
+    def _known(self, state: State) -> npt.NDArray[np.bool_] | slice:
+        """Nodes at which values are known: all, but for those where sigma has no mass."""
+        return self.grid.known(state) if isinstance(self.grid, AxialGrid) else slice(None)
 
     def _energy_balance(
         self, felt: Interaction, time: float, state: State, values: FloatArray

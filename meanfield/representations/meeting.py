@@ -193,11 +193,11 @@ def may_meet(problem: Problem) -> bool:
 
     Other heads may pull apart somewhere what contracts here, as fixed fields may: their points stay
     as many. So do those of masks, whose order matters, those that turn at frequencies of their own,
-    those of layers, which may have lengths, and where no series is known.
+    those of layers, which may have lengths, where no series is known, and rings, no points at all.
     """
     if problem.terms or problem.layers or problem.has_labels:
         return False
-    if problem.manifold.family == "vectors":
+    if problem.manifold.family in ("axial", "vectors"):
         return False
     of = problem.attention
     if of is None:

@@ -17,9 +17,9 @@ DEFAULT_TOLERANCE = 1e-10
 _SPHERE_CELLS = 1e-4
 MOST_NODES = 2_000_000
 TOLERANCE_RANGE = (1e-13, 1e-2)
-_USUAL_DEGREE = {"circle": 4096, "sphere": 512}
+_USUAL_DEGREE = {"axial": 1024, "circle": 4096, "sphere": 512}
 # A density that steepens further is carried at less cost by lines.
-_FULL_DEGREE = {"circle": 512, "sphere": 256}
+_FULL_DEGREE = {"axial": 256, "circle": 512, "sphere": 256}
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,9 @@ class Options:
         to which a density counts as resolved, and what a cell of characteristics may leave
         unresolved. From 1e-13 to 1e-2; None is 1e-10, and 1e-4 for characteristics on the sphere.
     max_degree : int or None
-        Given. Largest degree of a density; None is 4096 on the circle, 512 on the sphere, or the
-        kernel's if that is larger. "auto" hands over there, by default at 512, on the sphere 256.
+        Given. Largest degree of a density; None is 4096 on the circle, 512 on the sphere, 1024 of
+        axial ones, or the kernel's if that is larger. "auto" hands over there, by default at 512,
+        on spheres 256.
         Of labelled densities None is 512, on the sphere 64.
     max_nodes : int
         Given. Largest number of nodes of characteristics.
@@ -93,7 +94,7 @@ class Options:
 
     def cell_tolerance(self, problem: Problem) -> float:
         """Tolerance of characteristics: as given, by default what a user can wait for."""
-        if self.tolerance is None and problem.space.dimension == 2:
+        if self.tolerance is None and problem.space.family == "sphere":
             return _SPHERE_CELLS
         return self.step_tolerance
 
@@ -114,7 +115,8 @@ def usual_degree(problem: Problem) -> int:
     >>> usual_degree(mf.Problem(mf.Sphere(), mf.exponential(beta=5.0)))
     512
     """
-    return max(of_space(_USUAL_DEGREE, problem.space, "density"), problem.kernel_degree)
+    usual = max(of_space(_USUAL_DEGREE, problem.space, "density"), problem.kernel_degree)
+    return min(usual, problem.space.largest_degree)
 
 
 def full_degree(problem: Problem) -> int:

@@ -35,7 +35,7 @@ from meanfield.representations.step_limits import (
     longest,
     lost_digits,
 )
-from meanfield.sampling import sample_tokens
+from meanfield.sampling import tokens_of
 
 # Scores of tokens of R^d are products of two coordinates.
 _FARTHEST = 1e140
@@ -123,7 +123,7 @@ class ParticleRepresentation:
         """Shape of the normals: (n,) on the circle, (n, 2) on the sphere."""
         space = self.problem.space
         count = len(space.unflattened(self.state))
-        return (count,) if space.dimension == 1 else (count, space.dimension)
+        return (count,) if not space.point_shape else (count, space.dimension)
 
     def measure(self, state: State) -> Measure:
         """Empirical measure of the tokens."""
@@ -193,6 +193,8 @@ def particles(
 ) -> ParticleRepresentation:
     """Particles that start from given points, or are drawn from a density.
 
+    Of axial measures they are rings.
+
     Raises
     ------
     ValueError
@@ -211,7 +213,7 @@ def particles(
     else:
         if tokens is None or tokens < 1:
             raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
-        points = sample_tokens(measure, tokens, np.random.default_rng(seed))
+        points = tokens_of(problem.space, measure, tokens, np.random.default_rng(seed))
     return ParticleRepresentation(
         problem,
         points.ravel(),

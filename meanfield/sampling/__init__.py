@@ -2,7 +2,8 @@
 
 Near uniform by rejection: a uniform proposal x is kept with probability f(x) / bound, the bound
 being proven (`manifolds.extremes`). Else by inversion of cumulative distributions, which costs the
-same however sharp the density is: `circle`, `sphere`, and `mixtures` where components are known.
+same however sharp the density is: `circle`, `sphere`, `axial`, and `mixtures` where components are
+known.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.checks import at_least, at_most, checked
+from meanfield.manifolds import Manifold
 from meanfield.measures import MOST_TOKENS, Density
 from meanfield.positivity import positive_bound
 
-__all__ = ["drawing_bytes", "sample_tokens"]
+__all__ = ["drawing_bytes", "sample_tokens", "tokens_of"]
 
 # Proposals a token up to which rejection is taken everywhere.
 _NEAR_UNIFORM = 8.0
@@ -44,7 +46,7 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) 
     Returns
     -------
     ndarray, shape (count,) or (count, 3)
-        As the manifold stores points.
+        As the manifold stores points: of axial densities polar angles, see `tokens_of`.
 
     Raises
     ------
@@ -66,6 +68,11 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) 
     space = density.manifold
     if density.max_degree == 0:
         return space.random_points(count, rng)
+    if space.family == "axial":
+        from meanfield.sampling.axial import axial_tokens
+
+        positive_bound(density, "Reduce the amplitudes")
+        return axial_tokens(space.ambient, density.coefficients, count, rng)
     if space.dimension == 2 and _peak(density) > _NEAR_UNIFORM:
         from meanfield.sampling.mixtures import mixture_tokens
 
@@ -82,6 +89,26 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) 
     return sphere_tokens(density.coefficients, count, rng)
 
 
+def tokens_of(
+    space: Manifold, density: Density, count: int, rng: np.random.Generator
+) -> FloatArray:
+    """Tokens from a density as a manifold stores them: from axial ones also on the sphere itself.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.uniform().build(mf.Axial(8))
+    >>> tokens_of(mf.Sphere(8), law, 5, np.random.default_rng(0)).shape
+    (5, 8)
+    """
+    points = sample_tokens(density, count, rng)
+    if density.manifold.family == "axial" and space.family != "axial":
+        from meanfield.sampling.axial import around_axis
+
+        return around_axis(space.ambient, points, rng)
+    return points
+
+
 def drawing_bytes(density: Density, count: int) -> float:
     """Bytes that drawing so many tokens takes at most, beside libraries and the tokens themselves.
 
@@ -93,6 +120,9 @@ def drawing_bytes(density: Density, count: int) -> float:
     True
     """
     dimension, degree = density.manifold.dimension, density.max_degree
+    if density.manifold.family == "axial":
+        # A table, and parts of the tokens at a time; vectors of tokens, twice.
+        return 2.0**24 + 2000.0 * degree + 8.0 * count * (3.0 + 2.0 * density.manifold.ambient)
     proposals = min(1.1 * count * _rejected(density) + 64, _PROPOSALS)
     if dimension == 1:
         # A cumulative distribution on at most 8 K cells, made by transforms; a level a token.

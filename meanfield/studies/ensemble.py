@@ -39,7 +39,7 @@ from meanfield.representations.step_limits import (
     check_no_labels,
 )
 from meanfield.runs import problem_attributes
-from meanfield.sampling import sample_tokens
+from meanfield.sampling import tokens_of
 from meanfield.studies.ensemble_results import (
     NOT_RUN,
     ClusterTable,
@@ -336,7 +336,7 @@ def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray
     >>> run_tokens(problem, 100, 0, 7).shape
     (100,)
     """
-    return sample_tokens(initial_density(problem), tokens, rng_of(seed, tokens, run))
+    return tokens_of(problem.space, initial_density(problem), tokens, rng_of(seed, tokens, run))
 
 
 def clusters_of_run(

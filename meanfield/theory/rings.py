@@ -88,3 +88,55 @@ def ring_height(problem: Problem, times: FloatArray, start: float) -> FloatArray
     heights = saved_states(speed, np.array([begun]), times)[:, 0]
     with np.errstate(over="ignore"):
         return np.asarray(np.sqrt(1.0 / (1.0 + np.exp(-heights))))
+
+
+@checked
+def ring_height_limit(times: FloatArray, start: float) -> FloatArray:
+    """Height of a ring under SA as d -> infinity at fixed beta, whatever that is.
+
+        u = u_0 e^t / sqrt(1 - u_0^2 + u_0^2 e^{2t})
+
+    Parameters
+    ----------
+    times : ndarray
+        Scaled times, at strength 1.
+    start : float
+        Height at time 0, between -1 and 1.
+
+    Returns
+    -------
+    ndarray, shape of times
+
+    Examples
+    --------
+    The error falls like 1 / d:
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Sphere(1024), mf.exponential(beta=1.0), mf.SA)
+    >>> (1024 * (ring_height(problem, [1.0], 0.3) - ring_height_limit([1.0], 0.3))).round(4)
+    array([-0.2905])
+    """
+    if not -1.0 < start < 1.0:
+        raise ValueError(f"start must lie between -1 and 1, got {start:g}.")
+    falls = np.exp(-2.0 * np.asarray(times))
+    return np.asarray(start / np.sqrt(falls * (1.0 - start**2) + start**2))
+
+
+@checked
+def limit_velocity(
+    beta: float, heights: FloatArray, weights: FloatArray, *, normalized: bool = True
+) -> FloatArray:
+    """Speeds u' of weighted rings of given heights as d -> infinity, in paper time.
+
+        u' = (1 - u^2) int e^{beta u v} v dnu(v) / Z,     Z = int e^{beta u v} dnu(v) or 1
+
+    Examples
+    --------
+    >>> limit_velocity(2.0, [0.3], [1.0]).round(6)
+    array([0.273])
+    """
+    exponents = beta * heights[:, None] * heights
+    unit = exponents.max(axis=1, keepdims=True) if normalized else 0.0
+    w = weights * np.exp(exponents - unit)
+    mean = w @ heights / (w.sum(axis=1) if normalized else 1.0)
+    return np.asarray((1.0 - heights**2) * mean)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from meanfield.checks import at_least, checked
 from meanfield.manifolds.manifold import of_space
 from meanfield.measures import Density, Measure, shared_manifold
+from meanfield.transport.axial.wasserstein import wasserstein_axial
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.circle.wasserstein import wasserstein_circle
 from meanfield.transport.sobolev import sobolev_distance
@@ -15,10 +16,11 @@ from meanfield.transport.sphere.wasserstein import TOLERANCE, wasserstein_sphere
 __all__ = ["WASSERSTEIN", "Bracket", "sobolev_distance", "wasserstein"]
 
 WASSERSTEIN: dict[str, Callable[..., float | Bracket]] = {
+    "axial": wasserstein_axial,
     "circle": wasserstein_circle,
     "sphere": wasserstein_sphere,
 }
-"""Distance by the name of the manifold."""
+"""Distance by the family of the manifold."""
 
 
 @checked
@@ -49,7 +51,7 @@ def wasserstein(
 
     Returns
     -------
-    float on the circle, Bracket on the sphere
+    float on the circle and of axial measures, Bracket on the sphere
         W_p itself, not its power: at most pi (radians), chordal at most 2. A `Bracket` holds lower,
         value and upper: the distance lies between the first and the last.
 
@@ -64,6 +66,7 @@ def wasserstein(
     See Also
     --------
     meanfield.transport.circle.wasserstein.wasserstein_circle : exact, and what it costs.
+    meanfield.transport.axial.wasserstein.wasserstein_axial : why angles are enough.
     meanfield.transport.sphere.wasserstein.wasserstein_sphere : what is exact, how brackets arise.
     sobolev_distance : cheap, spectral, another number.
 

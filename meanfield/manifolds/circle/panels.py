@@ -6,7 +6,8 @@ What the flow makes of labels is given as unwrapped angles, so that it increases
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,7 @@ class Panels:
     """
 
     bounds: FloatArray
+    end: ClassVar[float] = _FULL_TURN
     points: FloatArray = field(init=False, repr=False)
     weights: FloatArray = field(init=False, repr=False)
     order: int = field(default=ORDER, init=False, repr=False)
@@ -64,12 +66,12 @@ class Panels:
     def __post_init__(self) -> None:
         """Check the edges and place the nodes."""
         bounds = np.asarray(self.bounds, dtype=np.float64)
-        _check(bounds)
+        _check(bounds, self.end)
         object.__setattr__(self, "bounds", bounds)
         nodes, weights = gauss_legendre(ORDER)
         lengths = np.diff(bounds, axis=1)
         object.__setattr__(self, "points", np.ravel(bounds[:, :1] + lengths * (1 + nodes) / 2))
-        object.__setattr__(self, "weights", np.ravel(lengths * weights) / _FULL_TURN)
+        object.__setattr__(self, "weights", self._of_sigma(np.ravel(lengths * weights)))
 
     def tails(self, values: FloatArray) -> FloatArray:
         """Largest modulus of the last two Legendre coefficients, (panels, 1)."""
@@ -81,7 +83,7 @@ class Panels:
         ends = interpolation(ORDER, np.array([-1.0, 1.0])) @ self._by_panel(points)
         return np.abs(ends[:, 1] - ends[:, 0])
 
-    def split(self, which: npt.NDArray[np.bool_]) -> tuple[Panels, Carry]:
+    def split(self, which: npt.NDArray[np.bool_]) -> tuple[Self, Carry]:
         """Halve the panels where `which`, (panels, 1), is true, but for the very narrowest."""
         halved = which[:, 0] & (np.diff(self.bounds)[:, 0] > _NARROWEST)
         source = np.repeat(np.arange(len(halved)), 1 + halved)
@@ -101,9 +103,9 @@ class Panels:
             found[upper] = halves[ORDER:] @ found[upper]
             return found.reshape(-1, found.shape[-1])
 
-        return Panels(bounds), carry
+        return replace(self, bounds=bounds), carry
 
-    def join(self, which: npt.NDArray[np.bool_]) -> tuple[Panels, Carry] | None:
+    def join(self, which: npt.NDArray[np.bool_]) -> tuple[Self, Carry] | None:
         """Join pairs of neighbours that are both in `which`, (panels,), and not too unequal."""
         lengths = np.diff(self.bounds)[:, 0]
         longer, shorter = (f(lengths[:-1], lengths[1:]) for f in (np.maximum, np.minimum))
@@ -114,7 +116,7 @@ class Panels:
         kept[first + 1] = False
         bounds = self.bounds.copy()
         bounds[first, 1] = bounds[first + 1, 1]
-        joined = Panels(bounds[kept])
+        joined = replace(self, bounds=bounds[kept])
         new = np.cumsum(kept)[first] - 1
         # The old panel under each new node, and where in it: (pairs, order).
         nodes = joined.points.reshape(-1, ORDER)[new]
@@ -138,13 +140,21 @@ class Panels:
         Labels that have met may change places. `slack`, (panels,), is the error of the angles.
         """
         # From the last node of a panel to the first of the next counts for the former.
-        steps = np.diff(points, append=points[0] + _FULL_TURN).reshape(-1, ORDER) + _MET
+        steps = np.diff(points, append=self._next(points[0])).reshape(-1, ORDER) + _MET
         if slack is not None:
             steps += slack[:, None]
             steps[:, -1] += np.roll(slack, -1)
         # NaN is no fold.
         worst = int(np.argmin(np.nan_to_num(steps).min(axis=1)))
         return worst if steps[worst].min() < 0 else None
+
+    def _of_sigma(self, lengths: FloatArray) -> FloatArray:
+        """Weights for sigma of nodes that stand for lengths in radians."""
+        return lengths / _FULL_TURN
+
+    def _next(self, first: float) -> float:
+        """What follows the last label: the first one, a turn on."""
+        return first + _FULL_TURN
 
     def _by_panel(self, values: FloatArray) -> FloatArray:
         return values.reshape(len(self.bounds), ORDER, -1)
@@ -158,8 +168,13 @@ def panels(length: float) -> Panels:
     >>> len(panels(1.0).bounds)
     7
     """
-    edges = np.linspace(0.0, _FULL_TURN, max(int(np.ceil(_FULL_TURN / length)), 1) + 1)
-    return Panels(np.stack([edges[:-1], edges[1:]], axis=1))
+    return Panels(equal_bounds(_FULL_TURN, length))
+
+
+def equal_bounds(end: float, length: float) -> FloatArray:
+    """Bounds of equal panels of [0, end], of at most that length."""
+    edges = np.linspace(0.0, end, max(int(np.ceil(end / length)), 1) + 1)
+    return np.stack([edges[:-1], edges[1:]], axis=1)
 
 
 def _pairs(may: npt.NDArray[np.bool_]) -> IntArray:
@@ -170,10 +185,13 @@ def _pairs(may: npt.NDArray[np.bool_]) -> IntArray:
     return np.flatnonzero(may & ((place - row_start) % 2 == 0))
 
 
-def _check(bounds: FloatArray) -> None:
+def _check(bounds: FloatArray, end: float) -> None:
     if bounds.ndim != 2 or bounds.shape[1] != 2 or len(bounds) == 0:
         raise ValueError(f"bounds have shape {bounds.shape}, expected (panels, 2).")
-    covered = bounds[0, 0] == 0 and bounds[-1, 1] == _FULL_TURN
+    covered = bounds[0, 0] == 0 and bounds[-1, 1] == end
     connected = np.array_equal(bounds[:-1, 1], bounds[1:, 0])
     if not (covered and connected and np.all(bounds[:, 0] < bounds[:, 1])):
-        raise ValueError("bounds must increase from 0 to 2 pi, each panel starting where one ends.")
+        raise ValueError(
+            f"bounds must increase from 0 to {end / np.pi:g} pi, each panel starting where one "
+            "ends."
+        )

@@ -1,0 +1,93 @@
+"""Engines of axial measures, as `engines` wants them: one object for each sphere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.fields.axial import pairs
+from meanfield.fields.heads import HeadsInteraction
+from meanfield.fields.mean_field import Interaction, Transport, floored
+from meanfield.manifolds.axial.grid import AxialGrid
+
+
+@dataclass(frozen=True)
+class AxialEngines:
+    """Row of the table for S^{d-1}.
+
+    Attributes
+    ----------
+    ambient : int
+        Given. d.
+    """
+
+    ambient: int
+
+    def transport(self, felt: Interaction, max_degree: int) -> Transport:
+        """Transforms by products of matrices."""
+
+        def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
+            field = felt.field(density)
+            if field.partition is None and perturbation:
+                density = density.copy()
+                density[0] = 0.0
+            return -self.advection(max_degree, density, field.potential, field.partition)
+
+        return transport
+
+    def heads_transport(self, felt: HeadsInteraction, max_degree: int) -> Transport:
+        """Refuse heads; see `Problem`."""
+        raise ValueError("heads with matrices prefer directions, and keep no density axial.")
+
+    def advection(
+        self,
+        max_degree: int,
+        density: ComplexArray,
+        potential: ComplexArray,
+        partition: ComplexArray | None,
+    ) -> ComplexArray:
+        """Coefficients of div(f grad Phi / Z), by nodes that integrate three such fields."""
+        grid = AxialGrid(self.ambient, max_degree)
+        # What is not finite stays so, and the stepper rejects the step.
+        with np.errstate(all="ignore"):
+            flux = grid.to_nodal(density) * grid.gradient(potential)
+            if partition is not None:
+                flux /= floored(grid.to_nodal(partition))
+            return grid.divergence(flux)
+
+    def own_velocity(
+        self, felt: Interaction, points: FloatArray, weights: FloatArray | None
+    ) -> None:
+        """Moments are as fast."""
+        return None
+
+    def few_points(self, degree: int) -> int:
+        """Near where pairs of rings cost what moments do: a pair is a Bessel function."""
+        return 8
+
+    def exponential_velocity(
+        self,
+        points: FloatArray,
+        weights: FloatArray | None,
+        beta: float,
+        normalized: bool,
+        targets: FloatArray | None,
+    ) -> FloatArray:
+        """Sum over pairs of rings for a' = beta a, e^{beta s - |beta|}."""
+        return pairs.velocity(self.ambient, points, weights, beta, normalized, targets)
+
+    def pairwise_velocity(
+        self,
+        attention: Callable[[FloatArray], FloatArray],
+        points: FloatArray,
+        weights: FloatArray | None,
+        normalized: bool,
+        targets: FloatArray | None,
+    ) -> FloatArray:
+        """Sum over pairs of rings for any kernel, by quadrature over the latitude."""
+        return pairs.velocity_by_quadrature(
+            self.ambient, attention, points, weights, normalized, targets
+        )

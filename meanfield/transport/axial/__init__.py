@@ -1,0 +1,1 @@
+"""Distances between axial measures: those of their laws of the polar angle."""

@@ -1,0 +1,179 @@
+"""Wasserstein distances between axial measures, by quantiles of the polar angle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.manifolds.axial.measure import cumulative, height
+from meanfield.manifolds.legendre import gauss_legendre
+from meanfield.measures import Density, Measure
+
+_ORDER = 16
+# Panels double until the distance settles to this share of itself.
+_SETTLED = 1e-13
+_MOST_PANELS = 2**15
+# Masses below this at either end of a density are rounding of its distribution.
+_NO_MASS = 1e-15
+_BISECTIONS = 60
+
+
+def wasserstein_axial(
+    first: Measure | Density,
+    second: Measure | Density,
+    p: int = 1,
+    *,
+    cost: str = "geodesic",
+    tolerance: float = 0.0,
+) -> float:
+    """Wasserstein distance W_p of two axial measures on S^{d-1}, p = 1 or 2.
+
+        W_1 = int_0^pi |F - G| dtheta,      W_2^2 = int_0^1 (Q_F - Q_G)^2 ds
+
+    with F, G the masses within polar angles and Q_F, Q_G the angles that hold them: the distance of
+    the laws of the polar angle on [0, pi]. It is that on the sphere. Whatever the coupling,
+    |theta_x - theta_y| <= d(x, y), since the polar angle is a distance, to the pole. And the
+    monotone coupling of the angles, with both points on one meridian that is uniform about the
+    axis, has these measures as marginals and d(x, y) = |theta_x - theta_y|: nothing is lost.
+
+    Exact to rounding between rings; with densities to about 1e-12 of the distance.
+
+    Parameters
+    ----------
+    first, second : Measure or Density
+        On the same `Axial(d)`.
+    p : int
+        1 or 2.
+    cost : str
+        "geodesic" only.
+    tolerance : float
+        Not used.
+
+    Returns
+    -------
+    float
+        In radians, at most pi.
+
+    Raises
+    ------
+    ValueError
+        If p is not 1 or 2, or the cost is another one.
+
+    References
+    ----------
+    Villani, Topics in Optimal Transportation (2003), theorem 2.18 (the line).
+
+    Examples
+    --------
+    The mean of |theta - pi/2| of uniform is 1/2 pi - 1 on S^2:
+
+    >>> import meanfield as mf
+    >>> ring, uniform = mf.Measure(mf.Axial(3), [np.pi / 2]), mf.uniform().build(mf.Axial(3))
+    >>> round(wasserstein_axial(ring, uniform) - (np.pi / 2 - 1), 12) + 0.0
+    0.0
+    """
+    if cost != "geodesic":
+        raise ValueError(f'cost = {cost!r} is not known on the axial spheres. Known: "geodesic".')
+    if p not in (1, 2):
+        raise ValueError(f"p = {p!r} is not known, expected 1 or 2.")
+    if isinstance(first, Measure) and isinstance(second, Measure):
+        return _between_rings(first, second, p)
+    one, other = (second, first) if isinstance(first, Measure) else (first, second)
+    assert isinstance(one, Density)
+    cut, count = _cuts(one, other), max(16, one.max_degree)
+    if isinstance(other, Density):
+        count = max(count, other.max_degree)
+    previous, value = np.inf, np.inf
+    while True:
+        edges = np.unique(np.concatenate([np.linspace(0.0, np.pi, count + 1), cut]))
+        value = _w1(one, other, edges) if p == 1 else _w2(one, other, edges)
+        if abs(value - previous) <= _SETTLED + _SETTLED * value or count >= _MOST_PANELS:
+            return value if p == 1 else float(np.sqrt(max(value, 0.0)))
+        previous, count = value, 2 * count
+
+
+def _between_rings(first: Measure, second: Measure, p: int) -> float:
+    """Quantiles of both are constant between the levels of either."""
+    places, below = [], []
+    for each in (first, second):
+        order = np.argsort(each.points, kind="stable")
+        places.append(each.points[order])
+        below.append(np.minimum(np.cumsum(each.mass[order]), 1.0))
+        below[-1][-1] = 1.0
+    levels = np.concatenate([[0.0], np.sort(np.concatenate(below))])
+    middle = 0.5 * (levels[1:] + levels[:-1])
+    x, y = (a[np.searchsorted(b, middle)] for a, b in zip(places, below, strict=True))
+    return float((np.diff(levels) @ np.abs(x - y) ** p) ** (1.0 / p))
+
+
+def _cuts(one: Density, other: Measure | Density) -> FloatArray:
+    """Angles at which an integrand is not smooth: rings, and where F passes their levels."""
+    if isinstance(other, Density):
+        return np.zeros(0)
+    from meanfield.manifolds.axial.quantiles import polar_angles
+
+    d = one.manifold.ambient
+    levels = np.cumsum(other.mass[np.argsort(other.points, kind="stable")])[:-1]
+    crossings = polar_angles(d, one.coefficients, np.clip(levels, 0.0, 1.0))
+    return np.concatenate([other.points, crossings])
+
+
+def _nodes(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gauss-Legendre nodes on all panels, and weights that integrate over theta."""
+    s, weights = gauss_legendre(_ORDER)
+    lengths = np.diff(edges)[:, None]
+    return np.ravel(edges[:-1, None] + lengths * (1 + s) / 2), np.ravel(lengths * weights)
+
+
+def _w1(one: Density, other: Measure | Density, edges: FloatArray) -> float:
+    d = one.manifold.ambient
+    if isinstance(other, Density):
+        edges = np.unique(np.concatenate([edges, _zeros(one, other, edges)]))
+    theta, weights = _nodes(edges)
+    return float(weights @ np.abs(cumulative(d, one.coefficients, theta) - _below(other, theta)))
+
+
+def _zeros(one: Density, other: Density, edges: FloatArray) -> FloatArray:
+    """Where the difference of two distributions changes sign within a panel."""
+    d = one.manifold.ambient
+
+    def difference(theta: FloatArray) -> FloatArray:
+        return cumulative(d, one.coefficients, theta) - cumulative(d, other.coefficients, theta)
+
+    signs = np.sign(difference(edges))
+    cells = np.flatnonzero(signs[1:] * signs[:-1] < 0.0)
+    low, high, sign = edges[cells], edges[cells + 1], signs[cells]
+    for _ in range(_BISECTIONS if len(cells) else 0):
+        middle = 0.5 * (low + high)
+        same = np.sign(difference(middle)) == sign
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return low
+
+
+def _below(measure: Measure | Density, theta: FloatArray) -> FloatArray:
+    """Mass within polar angles."""
+    if isinstance(measure, Density):
+        return cumulative(measure.manifold.ambient, measure.coefficients, theta)
+    order = np.argsort(measure.points, kind="stable")
+    below = np.concatenate([[0.0], np.cumsum(measure.mass[order])])
+    return np.asarray(below[np.searchsorted(measure.points[order], theta, side="right")])
+
+
+def _w2(one: Density, other: Measure | Density, edges: FloatArray) -> float:
+    """Square of W_2: int (theta - T(theta))^2 dF, T the monotone map."""
+    from meanfield.manifolds.axial.quantiles import polar_angles
+
+    d = one.manifold.ambient
+    theta, weights = _nodes(edges)
+    mass = weights * height(d, theta) * np.maximum(one.at(theta), 0.0)
+    kept = mass > _NO_MASS / len(mass)
+    theta, mass = theta[kept], mass[kept]
+    levels = np.clip(cumulative(d, one.coefficients, theta), 0.0, 1.0)
+    if isinstance(other, Density):
+        to = polar_angles(d, other.coefficients, levels)
+    else:
+        order = np.argsort(other.points, kind="stable")
+        below = np.cumsum(other.mass[order])
+        index = np.searchsorted(below, levels)
+        to = other.points[order][np.minimum(index, len(order) - 1)]
+    return float(mass @ (theta - to) ** 2)
