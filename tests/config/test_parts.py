@@ -78,7 +78,7 @@ LAYERS = mf.Layers(0.1, 24, "mix", "strang", tau=0.5, radius=3.0)
     "problem",
     [
         GIVEN,
-        mf.Problem(mf.Space(2), mf.linear(), mf.SA, mf.normal_tokens(3, scale=0.5), layers=LAYERS),
+        mf.Problem(mf.Sphere(4), mf.linear(), mf.SA, mf.normal_tokens(3, scale=0.5), layers=LAYERS),
         mf.Problem(
             mf.Sphere(9), mf.exponential(2.0), initial=mf.normal_tokens(3), drift=mf.Drift(2.0)
         ),
