@@ -58,7 +58,7 @@ def has_density(law: InitialLaw) -> bool:
     >>> has_density(uniform()), has_density(from_points([0.1, 2.0]))
     (True, False)
     """
-    return not isinstance(law, Law | GivenPoints)
+    return not isinstance(law, Law | GivenPoints | NormalTokens)
 
 
 @checked
