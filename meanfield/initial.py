@@ -596,18 +596,20 @@ class Profile:
 
 
 @checked
-def from_labels(law_of: Callable[[float], InitialLaw]) -> InitialLaw:
+def from_labels(densities: Callable[[float], InitialLaw] | ModalArray) -> InitialLaw:
     """Density of each label: position s in (0, 1] under a mask, or frequency.
 
     Parameters
     ----------
-    law_of : callable (label) -> InitialLaw
-        Laws are equal if it is the same function, and pickle if it does.
+    densities : callable (label) -> InitialLaw, or array, shape (M, ...)
+        Laws are equal if it is the same function, and pickle if it does. Or coefficients of M
+        labels, positions in their order or the nodes of a law of frequencies, as `Density` takes
+        them on the circle, packed on the sphere: `labels` is M then.
 
     Raises
     ------
     TypeError, ValueError
-        When built: if it gives no law, or one with points.
+        When built: if it gives no law, or one with points; if a run has another number of labels.
 
     Examples
     --------
@@ -616,7 +618,11 @@ def from_labels(law_of: Callable[[float], InitialLaw]) -> InitialLaw:
     >>> law.parts(mf.Circle(), np.array([0.25, 0.75]))[:, 1].real
     array([0.1, 0.3])
     """
-    return FromLabels(law_of)
+    if callable(densities):
+        return FromLabels(densities)
+    if densities.ndim != 2 or len(densities) == 0:
+        raise ValueError(f"densities have shape {densities.shape}, expected (M, coefficients).")
+    return GivenParts(np.array(densities, dtype=np.complex128))
 
 
 @dataclass(frozen=True)
@@ -639,14 +645,49 @@ class FromLabels:
 
     def build(self, manifold: Manifold) -> Density:
         """Refuse: without labels there is nothing to average over."""
-        raise ValueError(
-            "from_labels gives a density to each label, and here are none: give the problem a mask "
-            '(mf.Attention(..., mask="causal")) or frequencies.'
-        )
+        raise ValueError(_NO_LABELS)
 
     def __repr__(self) -> str:
         """Name, and that of the function."""
         return f"from_labels({getattr(self.law_of, '__name__', repr(self.law_of))})"
+
+
+@dataclass(frozen=True, eq=False)
+class GivenParts:
+    """The law that `from_labels` makes of arrays."""
+
+    coefficients: ModalArray
+    name: str = field(default="labels", init=False)
+
+    __eq__, __hash__ = same_value, value_of
+
+    def parts(self, manifold: Manifold, labels: FloatArray) -> ModalArray:
+        """Coefficients at labels, shape (M, ...), if they are as many."""
+        if len(labels) != len(self.coefficients):
+            raise ValueError(
+                f"from_labels has densities of {len(self.coefficients)} labels, and the run has "
+                f"{len(labels)}: give labels = {len(self.coefficients)}."
+            )
+        for each in self.coefficients:
+            checked_positive(Density(manifold, each))
+        return self.coefficients
+
+    def build(self, manifold: Manifold) -> Density:
+        """Refuse: without labels there is nothing to average over."""
+        raise ValueError(_NO_LABELS)
+
+    def __repr__(self) -> str:
+        """What makes it, without its numbers."""
+        return f"from_labels({self.coefficients.shape} coefficients)"
+
+
+LAWS_OF_LABELS = (Profile, FromLabels, GivenParts)
+"""Laws with a density for each label."""
+
+_NO_LABELS = (
+    "from_labels gives a density to each label, and here are none: give the problem a mask "
+    '(mf.Attention(..., mask="causal")) or frequencies.'
+)
 
 
 def _density(built: Density | Measure, what: str) -> Density:

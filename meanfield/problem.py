@@ -23,7 +23,15 @@ from meanfield.attention import Attention, HeadMatrices, Mask, Normalization, ke
 from meanfield.checks import checked, made
 from meanfield.flows import SA, USA, Flow
 from meanfield.frequencies import Frequencies
-from meanfield.initial import FromLabels, InitialLaw, Profile, Sampled, has_density, uniform
+from meanfield.initial import (
+    LAWS_OF_LABELS,
+    GivenParts,
+    InitialLaw,
+    Profile,
+    Sampled,
+    has_density,
+    uniform,
+)
 from meanfield.kernels import Kernel
 from meanfield.labels import USUAL_LABELS, Labels, frequency_labels, positions
 from meanfield.layers import Layers
@@ -255,7 +263,7 @@ class Problem:
                 )
             if self.layers is not None:
                 raise ValueError("frequencies are of a flow in time, and layers have none.")
-        of_labels = isinstance(self.initial, Profile | FromLabels)
+        of_labels = isinstance(self.initial, LAWS_OF_LABELS)
         if of_labels and not self.has_labels:
             raise ValueError(
                 f"{self.initial!r} is a law of labels, and tokens have none here: give the "
@@ -453,11 +461,11 @@ class Problem:
         kernel, law = self.kernel, self.initial
         if isinstance(kernel, Attention):
             kernel = kernel.unmasked
-        law = uniform() if isinstance(law, Profile | FromLabels) else law
+        law = uniform() if isinstance(law, LAWS_OF_LABELS) else law
         return replace(self, kernel=kernel, initial=law, frequencies=None)
 
     def labels(self, count: int | None = None) -> Labels:
-        """Labels of densities of this problem, by default 64.
+        """Labels of densities of this problem, by default 64, or as many as the law gives.
 
         Raises
         ------
@@ -469,7 +477,9 @@ class Problem:
                 "a density has one label, and this problem has two, the position that the mask "
                 'asks for and a frequency: take tokens, representation "particles".'
             )
-        count = USUAL_LABELS if count is None else count
+        if count is None:
+            law = self.initial
+            count = len(law.coefficients) if isinstance(law, GivenParts) else USUAL_LABELS
         if self.frequencies is not None:
             return frequency_labels(self.frequencies, count)
         if isinstance(self.kernel, Attention) and self.mask != "none":
@@ -675,7 +685,7 @@ class Problem:
             If the law has points, or the problem no labels.
         """
         labels, law, space = self.labels(count), self.initial, self.space
-        if isinstance(law, Profile | FromLabels):
+        if isinstance(law, LAWS_OF_LABELS):
             return LabelledDensity.of(space, law.parts(space, labels.values), labels)
         measure = self.initial_measure()
         if isinstance(measure, Measure):
@@ -686,7 +696,7 @@ class Problem:
     @cached_property
     def _initial_measure(self) -> Density | Measure:
         law = self.initial
-        if isinstance(law, Profile | FromLabels) and self.has_labels:
+        if isinstance(law, LAWS_OF_LABELS) and self.has_labels:
             return self.labelled_measure()
         if isinstance(law, Sampled) and law.max_degree is None:
             # The degrees that grow first, and the harmonics that they make.

@@ -392,6 +392,7 @@ def _parts(problem: Problem) -> dict[str, str]:
         "mask": problem.mask.replace("none", ""),
         "terms": ", ".join(name for name in TERMS if getattr(problem, name) is not None),
         "layers": "" if problem.layers is None else repr(problem.layers),
+        "frequencies": "" if problem.frequencies is None else repr(problem.frequencies),
         "stages": ", ".join(_ended(stage) for stage in problem.stages),
     }
     return {name: words for name, words in told.items() if words}

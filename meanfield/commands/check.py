@@ -16,7 +16,7 @@ from meanfield.commands.report import facts
 from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
 from meanfield.execute import evolution_of
-from meanfield.measures import Density
+from meanfield.measures import Density, LabelledDensity
 from meanfield.pictures.saved_times import is_logarithmic
 from meanfield.problem import Problem
 from meanfield.representations import Representation, represent
@@ -55,13 +55,14 @@ def execute(options: argparse.Namespace) -> int:
     representation = represent(problem, config.options)
     end = config.times[-1]
     known = problem.is_isotropic
-    rate = growth_rate_max(problem) if known else float("nan")
+    turning = problem.frequencies is not None and problem.unlabelled.is_isotropic
+    rate = growth_rate_max(problem) if known or turning else float("nan")
     pairs: list[tuple[str, Any]] = [
         ("run file", f"{config.source}: valid"),
         ("problem", textwrap.shorten(repr(problem), _LINE, placeholder=" ...")),
         ("attention", _attention(problem)),
         ("representation", f"{representation.name}, {_size(config, representation)}"),
-        ("dominant degree", dominant_degree(problem) if known else NO_RATES),
+        ("dominant degree", _dominant(problem, known)),
         ("end", f"t = {end:.6g} scaled{_growth_times(end, rate)}"),
         ("saves", len(config.times)),
         ("output", f"{config.output.path} (state: {config.output.state})"),
@@ -111,6 +112,13 @@ def _attention(problem: Problem) -> str:
     return f"{heads}{numbers}; normalization {how}; beta {problem.beta:.6g}, the largest beta |B|_2"
 
 
+def _dominant(problem: Problem, known: bool) -> int | str | None:
+    """Degree that grows fastest, or where to ask for it."""
+    if problem.frequencies is not None:
+        return "about incoherence: meanfield stability --config"
+    return dominant_degree(problem) if known else NO_RATES
+
+
 def _growth_times(end: float, rate: float) -> str:
     if np.isnan(rate):
         return ""
@@ -123,6 +131,8 @@ def _size(config: Config, representation: Representation) -> str:
     if isinstance(measure, Density):
         degree, largest = measure.max_degree, largest_degree(problem, options)
         grows = f" growing to {largest} as needed" if largest > degree else ""
+        if isinstance(measure, LabelledDensity):
+            return f"{len(measure.labels)} labels, degree {degree}{grows}"
         _, *others = carriers(problem, options)
         then = f", then {' and '.join(others)}" if others else ""
         return f"degree {degree}{grows}{then}"

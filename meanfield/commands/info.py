@@ -107,7 +107,8 @@ def _problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
     else:
         known.pop("heads", None)
     names = (
-        "title status manifold kernel heads beta normalization mask strength terms layers stages"
+        "title status manifold kernel heads beta normalization mask strength terms layers "
+        "frequencies stages"
     )
     pairs = [(name, known[name]) for name in names.split() if known.get(name, "") != ""]
     if np.isnan(float(attributes.get("growth_rate_max", 0.0))):

@@ -22,7 +22,7 @@ from meanfield.commands.studies import worker_count
 from meanfield.compute.limits import available_memory
 from meanfield.config import Config, ConfigError
 from meanfield.config.keys import located
-from meanfield.measures import Measure
+from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius, grid_degree, grid_size
 from meanfield.outputs.recorder import PENDING_BYTES
 from meanfield.representations import Representation, represent
@@ -84,7 +84,10 @@ def largest_need(config: Config) -> Need:
     if options.name == "characteristics":
         return lines
     degree = largest_degree(config.problem, options)
-    wide = _need(config, "density", space.resize(space.from_modes([]), degree).nbytes, degree)
+    nbytes = space.resize(space.from_modes([]), degree).nbytes
+    if config.problem.has_labels:
+        nbytes *= len(config.problem.labels(options.labels).values)
+    wide = _need(config, "density", nbytes, degree)
     if not hands_over(config.problem, options):
         return wide
     return max(wide, lines, key=lambda need: need.size)
@@ -100,10 +103,10 @@ def starting_need(
     if particle_count(config) is not None:
         return largest_need(config)
     begun = begun or represent(config.problem, config.options)
-    if begun.name == "density":
-        count = config.problem.space.degree_of(begun.state)
-    else:
-        count = begun.state.nbytes // (_point_bytes(config) + 8)
+    measure = begun.measure(begun.state)
+    if isinstance(measure, Density):
+        return _need(config, "density", begun.state.nbytes, measure.max_degree, observed=observed)
+    count = begun.state.nbytes // (_point_bytes(config) + 8)
     return _need(config, begun.name, begun.state.nbytes, count, observed=observed)
 
 

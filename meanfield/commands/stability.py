@@ -13,8 +13,10 @@ import numpy as np
 from meanfield.commands.problem_options import problem_of
 from meanfield.commands.report import Report, facts, table
 from meanfield.config import load_config
+from meanfield.frequencies import UnimodalFrequencies
 from meanfield.manifolds import MANIFOLDS
 from meanfield.problem import Problem
+from meanfield.theory.kuramoto import critical_widths, incoherence_growth_rates
 from meanfield.theory.linear_operator import LinearOperator, linear_operator
 from meanfield.theory.stability import (
     critical_diffusivity,
@@ -43,6 +45,8 @@ def execute(options: argparse.Namespace) -> int:
         problem, operator = problem_of(options), None
     else:
         problem = load_config(options.config, options.set, code=options.code).problem
+        if problem.frequencies is not None:
+            return _incoherence(problem, options)
         operator = _operator(problem, options.max_degree)
     of_heads = problem.attention is not None
     if of_heads and options.tokens is not None:
@@ -57,6 +61,68 @@ def execute(options: argparse.Namespace) -> int:
         blocks += _spectrum_blocks(problem, data, operator, options.modes or _SHOWN_MODES)
     Report(blocks, data).show(options)
     return 0
+
+
+def _incoherence(problem: Problem, options: argparse.Namespace) -> int:
+    """Print what is known where tokens turn at frequencies of their own."""
+    if options.tokens is not None or options.plot:
+        raise ValueError(
+            "--tokens and --plot are of attention alone, and the run file has frequencies."
+        )
+    data = incoherence(problem, options.max_degree, options.modes)
+    rates, widths = data["growth_rates"], data.get("critical_widths")
+    pairs = [
+        ("problem", f"{problem.manifold.name}, {problem.kernel!r}"),
+        ("frequencies", repr(problem.frequencies)),
+        ("largest growth rate", data["growth_rate_max"]),
+        ("dominant degree", data["dominant_degree"]),
+        ("without frequencies", float(data["rates_without_frequencies"].max())),
+    ]
+    header = ["degree", "growth rate (scaled time)", "frequency (scaled time)"]
+    rows = [[l, value.real, value.imag] for l, value in enumerate(rates[:_SHOWN])]
+    if widths is not None:
+        pairs.append(("critical width", float(widths.max())))
+        header.append("grows below width")
+        rows = [[*row, widths[l]] for l, row in enumerate(rows)]
+    Report([facts(pairs), table(header, rows)], data).show(options)
+    return 0
+
+
+def incoherence(
+    problem: Problem, max_degree: int | None = None, count: int | None = None
+) -> dict[str, Any]:
+    """What --json says of a problem with natural frequencies: rates about incoherence.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.linear(), frequencies=mf.Lorentzian(0.2))
+    >>> found = incoherence(problem)
+    >>> found["eigenvalues"].round(9).tolist(), found["critical_widths"].tolist()
+    ([[0.3, 0.0]], [0.0, 0.5])
+    """
+    rates = incoherence_growth_rates(problem, max_degree=max_degree)
+    known = rates[1:][np.isfinite(rates[1:])]
+    known = known[np.argsort(-known.real, kind="stable")]
+    alone = problem.unlabelled
+    grows = len(known) > 0 and known[0].real > 0.0
+    data: dict[str, Any] = {
+        "manifold": problem.manifold.name,
+        "frequencies": repr(problem.frequencies),
+        "beta": problem.beta,
+        "normalization": problem.normalization,
+        "stationary": True,
+        "drift": 0.0,
+        "eigenvalues": np.column_stack([known.real, known.imag])[:count],
+        "growth_rates": rates,
+        "rates_without_frequencies": growth_rates(alone, len(rates) - 1),
+        "growth_rate_max": float(known[0].real) if len(known) else None,
+        "dominant_degree": int(np.nanargmax(rates.real)) if grows else None,
+        "paper_time_factor": paper_time_factor(problem),
+    }
+    if isinstance(problem.frequencies, UnimodalFrequencies):
+        data["critical_widths"] = critical_widths(problem, problem.frequencies, len(rates) - 1)
+    return data
 
 
 def _check_source(options: argparse.Namespace) -> None:
@@ -149,8 +215,12 @@ def _spectrum_blocks(
 ) -> list[str]:
     """Whether uniform stays, and if so what becomes of small perturbations."""
     pairs: list[tuple[str, Any]] = []
-    if "heads" in data:
+    if problem.mask != "none":
         pairs = [
+            ("mask", f"{problem.mask}: rates are those without it, of what is alike everywhere"),
+        ]
+    if "heads" in data:
+        pairs += [
             ("problem", f"{data['manifold']}, {data['heads']} head{'s' * (data['heads'] > 1)}"),
             ("normalization", data["normalization"]),
             ("largest beta |B|", data["beta"]),

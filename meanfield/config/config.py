@@ -36,6 +36,7 @@ from meanfield.config.sections import (
     INITIAL,
     PART_KEYS,
     PROBLEM_KEYS,
+    PROFILE_KEYS,
     normalization_of,
 )
 from meanfield.errors import known_names
@@ -86,7 +87,7 @@ del SECTION_KEYS["representation"]["step"]
 _ALL_KEYS: dict[str, set[str]] = {
     section: set(keys) for section, keys in (SECTION_KEYS | PART_KEYS).items()
 } | {
-    "initial": {"name"}.union(*(keys_of(law) for law in INITIAL.values())),
+    "initial": {"name", *PROFILE_KEYS}.union(*(keys_of(law) for law in INITIAL.values())),
     "heads": set(),
     "stages": set(),
 }

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from meanfield.attention import NORMALIZATIONS, Mask, Normalization
+from meanfield.config.frequencies import frequencies_of
 from meanfield.config.heads import attention_of
 from meanfield.config.initial_files import (
     last_state_of_run,
@@ -42,6 +43,7 @@ from meanfield.initial import (
     sampled,
     uniform,
     von_mises_fisher,
+    with_profile,
 )
 from meanfield.kernels import KERNELS, zonal
 from meanfield.kernels.exponential import LARGEST_BETA
@@ -61,6 +63,7 @@ PARTS: dict[str, Callable[..., Any]] = {
     "feed_forward": FeedForward,
     "drift": Drift,
     "layers": Layers,
+    "frequencies": frequencies_of,
 }
 """Sections that a problem has or has not, beside [[heads]], and what they make."""
 
@@ -68,6 +71,7 @@ PART_KEYS = {
     "feed_forward": keys_of(FeedForward, **dict.fromkeys(("input", "output", "bias"), matrix)),
     "drift": keys_of(Drift, matrix=matrix),
     "layers": keys_of(Layers),
+    "frequencies": keys_of(frequencies_of, values=matrix),
 }
 """Their keys."""
 
@@ -221,9 +225,20 @@ def initial_law(section: str, folder: Folder, table: Any, bare: Problem) -> Init
         raise ConfigError(
             f"{section} name = {shown(name)} is not known. {known_names(name, INITIAL)}"
         )
-    values = read_table(section, table, {"name": Key(string, name), **keys_of(INITIAL[name])})
+    keys = {"name": Key(string, name), **PROFILE_KEYS, **keys_of(INITIAL[name])}
+    values = read_table(section, table, keys)
     del values["name"]
-    return INITIAL[name](replace(folder, section=section), bare, **values)
+    profile = values.pop("profile")
+    law = INITIAL[name](replace(folder, section=section), bare, **values)
+    if profile is None:
+        return law
+    if bare.mask == "none":
+        raise ConfigError(f"{section} profile is over positions: it needs [problem] mask.")
+    return with_profile(law, profile)
+
+
+PROFILE_KEYS = {"profile": Key(number, None)}
+"""Keys that every law has, of tokens with positions."""
 
 
 def _concentration(value: Any) -> float:

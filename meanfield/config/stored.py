@@ -18,10 +18,10 @@ from meanfield.config.sections import (
     initial_law,
 )
 from meanfield.flows import Flow
-from meanfield.initial import InitialLaw, from_density, from_points
+from meanfield.initial import InitialLaw, from_density, from_labels, from_points
 from meanfield.kernels import KERNELS
 from meanfield.manifolds import Manifold
-from meanfield.measures import Density
+from meanfield.measures import Density, LabelledDensity
 from meanfield.problem import Problem
 from meanfield.runs import Run
 
@@ -69,7 +69,7 @@ def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
     tables, _ = without_files("", None, tables)
     bare = staged_problem("", Folder(Path()), tables)
     table = tables.get("initial", {"name": "uniform"})
-    if table.get("name") in INITIAL_FROM_FILES:
+    if table.get("name") in INITIAL_FROM_FILES or (bare.has_labels and "digest" in table):
         return replace(bare, initial=_first_state(run, table["name"]))
     return replace(bare, initial=initial_law("[initial]", Folder(Path()), table, bare))
 
@@ -81,10 +81,10 @@ def _told_by_attributes(run: Run) -> Problem:
             f"the attention of the run has {facts['heads']} heads, of which its file does not hold "
             "the matrices: make the problem again."
         )
-    if facts.get("terms") or facts.get("layers") or facts.get("stages"):
+    if any(facts.get(name) for name in ("terms", "layers", "stages", "frequencies")):
         raise ValueError(
-            "the run has a feed_forward, a drift, layers or stages, of which its file does not "
-            "hold the numbers: make the problem again."
+            "the run has a feed_forward, a drift, layers, stages or frequencies, of which its file "
+            "does not hold the numbers: make the problem again."
         )
     name = str(facts.get("kernel", ""))
     if name not in KERNELS:
@@ -101,6 +101,8 @@ def _told_by_attributes(run: Run) -> Problem:
 def _first_state(run: Run, name: str) -> InitialLaw:
     """State that was kept of time 0."""
     first = run.measures[0] if len(run.scaled_time) and run.scaled_time[0] == 0 else None
+    if isinstance(first, LabelledDensity):
+        return from_labels(first.parts)
     if isinstance(first, Density):
         return from_density(first.coefficients)
     # Nodes of characteristics are no tokens: they stand for a density.

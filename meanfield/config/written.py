@@ -14,10 +14,19 @@ from typing import Any
 import numpy as np
 
 from meanfield.attention import Head
+from meanfield.config.frequencies import written_frequencies
 from meanfield.config.sections import PARTS
-from meanfield.initial import InitialLaw, Mixture, NormalTokens, PerturbedUniform, Sampled, Uniform
+from meanfield.initial import (
+    InitialLaw,
+    Mixture,
+    NormalTokens,
+    PerturbedUniform,
+    Profile,
+    Sampled,
+    Uniform,
+)
 from meanfield.kernels.zonal import Zonal
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import TERMS, Problem
 from meanfield.representations import Options
 from meanfield.stages import Stage
@@ -51,8 +60,10 @@ def written(problem: Problem, options: Options, time: Mapping[str, Any]) -> dict
 
 def _problem(problem: Problem) -> dict[str, Any]:
     """Sections [problem] and those of its parts."""
-    parts = {name: _plain(getattr(problem, name)) for name in PARTS}
+    parts = {name: _plain(getattr(problem, name)) for name in PARTS if name != "frequencies"}
     given = {name: part for name, part in parts.items() if part is not None}
+    if problem.frequencies is not None:
+        given["frequencies"] = written_frequencies(problem.frequencies)
     stages = [_stage(problem, stage) for stage in problem.stages]
     return _attention(problem) | given | ({"stages": stages} if stages else {})
 
@@ -118,6 +129,8 @@ def _head(head: Head) -> dict[str, Any]:
 
 def _initial(problem: Problem) -> dict[str, Any]:
     law: InitialLaw = problem.initial
+    if isinstance(law, Profile):
+        return _initial(replace(problem, initial=law.law)) | {"profile": float(law.power)}
     if isinstance(law, Uniform):
         return {"name": law.name}
     if isinstance(law, PerturbedUniform):
@@ -147,9 +160,12 @@ def _component(mean: Any, concentration: float) -> dict[str, Any]:
 
 def _digest(measure: Density | Measure) -> str:
     """What tells one initial measure from another."""
-    arrays = (
-        [measure.coefficients] if isinstance(measure, Density) else [measure.points, measure.mass]
-    )
+    if isinstance(measure, LabelledDensity):
+        arrays = [measure.parts]
+    elif isinstance(measure, Density):
+        arrays = [measure.coefficients]
+    else:
+        arrays = [measure.points, measure.mass]
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -101,7 +101,7 @@ def _problem(problem: Problem) -> Pairs:
     yield "flow", _FLOWS[problem.normalization]
     if problem.mask != "none":
         yield "mask", problem.mask
-    for name in (*TERMS, "layers"):
+    for name in (*TERMS, "layers", "frequencies"):
         if getattr(problem, name) is not None:
             told = repr(getattr(problem, name))
             yield name.replace("_", " "), shorten(told, _LONGEST, placeholder=" ...")
@@ -183,7 +183,9 @@ def _facts(facts: dict[str, Any]) -> str:
             parts.append(f"{key} {float(facts[key]):g}")
     if facts.get("mask"):
         parts.append(f"{facts['mask']} mask")
-    parts += [str(facts[key]) for key in ("terms", "layers", "stages") if facts.get(key)]
+    parts += [
+        str(facts[key]) for key in ("terms", "layers", "frequencies", "stages") if facts.get(key)
+    ]
     return ", ".join(parts)
 
 

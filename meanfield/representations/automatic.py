@@ -28,6 +28,7 @@ from meanfield.representations.characteristics import (
     characteristics,
 )
 from meanfield.representations.density import DensityRepresentation
+from meanfield.representations.labelled import labelled_degree
 from meanfield.representations.layered import layered_nodes
 from meanfield.representations.meeting import gathered, groups_of, may_meet, narrow_groups, reach
 from meanfield.representations.options import Options, full_degree, usual_degree
@@ -60,7 +61,7 @@ def never(representation: Representation, time: float, state: State, failed: boo
 
 def largest_degree(problem: Problem, options: Options) -> int:
     """Degree to which a density may grow before it ends, or characteristics take over."""
-    usual = usual_degree(problem)
+    usual = labelled_degree(problem) if problem.has_labels else usual_degree(problem)
     if hands_over(problem, options):
         usual = max(full_degree(problem), problem.kernel_degree)
     return min(options.max_degree or usual, problem.space.largest_degree)

@@ -34,7 +34,10 @@ MISTAKES = [
     ("initial=1", "[initial] must be a table, got 1."),
     ("initial.name=gauss", '[initial] name = "gauss" is not known. Known: atoms, file, function,'),
     ("initial.name=[1]", "[initial] name = [1] is not known."),
-    ("initial.tokens=9", "[initial] 'tokens' is not a key of this section. Known: modes, name."),
+    (
+        "initial.tokens=9",
+        "[initial] 'tokens' is not a key of this section. Known: modes, name, profile.",
+    ),
     ("initial.modes=[[1, 2.0, 0]]", "[initial] density is negative: -1 at 3.1416."),
     ("initial.modes=[[1, 2.0]]", "[initial] mode [1.0, 2.0] must be [k, cosine, sine]"),
     ("initial.modes=[[]]", "[initial] mode [] must be [k, cosine, sine]"),
