@@ -459,6 +459,8 @@ def _heat(space: Manifold, width: float, most: int | None = None) -> FloatArray:
     ValueError
         If the width is not positive, or needs more degrees than there are.
     """
+    if space.family == "vectors":
+        raise ValueError(f"tokens on {space} have no density, smoothed or not: leave out width.")
     # e^{-l^2 width^2 / 2} = 1e-16 at l = 8.6 / width.
     largest = space.largest_degree
     least = _NEGLIGIBLE / largest

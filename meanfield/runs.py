@@ -297,9 +297,10 @@ class Run:
         ----------
         kind : str
             "overview", "density", "velocity", "energy", "order_parameter", "spectrum",
-            "clusters", "resolution", "staircase", "tree"; on the sphere also "map" and "globe".
-            Or an observable of the run, also one of your own: against time, arrays as several
-            curves.
+            "clusters", "resolution", "staircase", "tree"; on the sphere also "map" and "globe";
+            of tokens in other dimensions "axes", "cosines", "similarity", "attention", in R^d
+            "hulls". Or an observable of the run, also one of your own: against time, arrays as
+            several curves.
         ax : matplotlib.axes.Axes, optional
             Empty axes to draw on instead of a figure of its own; of every kind but "overview".
         title : str, optional

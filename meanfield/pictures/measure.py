@@ -13,6 +13,7 @@ from meanfield.pictures.colours import colour_range
 from meanfield.pictures.projections import Mollweide
 from meanfield.pictures.sphere import values_on
 from meanfield.pictures.tokens import some_tokens
+from meanfield.pictures.vectors import principal_axes
 
 # Points up to which each is drawn with its mass; cells of the circle, about so many tokens each.
 _FEW, _CELLS, _TOKENS_PER_CELL = 60, 720, 10
@@ -32,7 +33,8 @@ class MeasurePicture:
     colours : (float, float)
         Given. Densities at the ends of the colours of a map.
     points, masses : ndarray
-        Given. Of a few points on the circle; on a map places (n, 2) of dots.
+        Given. Of a few points on the circle; on a map, or two principal axes, places (n, 2) of
+        dots.
     smoothed : bool
         Given. Whether the density is that of points, smoothed.
     """
@@ -48,6 +50,12 @@ class MeasurePicture:
 def measure_picture(measure: Density | Measure, width: float | None = None) -> MeasurePicture:
     """Picture of a measure, smoothed over an angle if one is given."""
     shown = measure if width is None else measure.smoothed(width)
+    if isinstance(measure, Measure) and measure.manifold.family == "vectors":
+        vectors = some_tokens(measure)
+        places = vectors
+        if vectors.shape[1] != 2:
+            places = vectors @ principal_axes(vectors)[0].T
+        return MeasurePicture(repr(measure), np.zeros(0), (0.0, 1.0), places, np.zeros(0), False)
     bare = isinstance(measure, Measure) and not measure.cell_order
     points, masses = np.zeros((0, 2)), np.zeros(0)
     if measure.manifold.dimension > 1:

@@ -319,7 +319,7 @@ def _axes_at(run: Run, kept: IntArray) -> AxesPicture:
     on_sphere, d = run.manifold.is_sphere, points.shape[-1]
     name = "x" if on_sphere or not _is_rescaled(run) else "z"
     if d <= 2:
-        plane = points if d == 2 else np.stack([points[..., 0], np.zeros(points.shape[:2])], -1)
+        plane = points @ np.eye(d, 2)
         return AxesPicture(
             frame(run), run.time[kept], plane, (f"${name}_1$", f"${name}_2$"), 1.0, on_sphere
         )
@@ -340,6 +340,8 @@ def principal_axes(points: FloatArray) -> tuple[FloatArray, float]:
     """
     scale = float(np.abs(points).max()) or 1.0
     points = points / scale
+    if points.shape[1] == 1:
+        return np.array([[1.0], [0.0]]), 1.0
     values, vectors = np.linalg.eigh(points.T @ points)
     axes = vectors[:, [-1, -2]].T
     # Signs of eigenvectors are nobody's choice: the largest component is positive.

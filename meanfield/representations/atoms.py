@@ -248,8 +248,14 @@ def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> 
     TypeError
         If the measure is a density: those want "density" or "characteristics".
     ValueError
-        If the flow diffuses, or the kernel has degrees above what the manifold allows.
+        If the flow diffuses, the kernel has degrees above what the manifold allows, or points live
+        elsewhere than on the circle and S^2.
     """
+    if problem.manifold.family == "vectors":
+        raise ValueError(
+            f"atoms are known on the circle and the sphere, not on {problem.manifold}: take "
+            'representation "particles".'
+        )
     check_no_labels(problem, "atoms")
     check_no_diffusion(problem, "atoms", NOISY if isinstance(measure, Density) else NOISY_POINTS)
     if isinstance(measure, Density):

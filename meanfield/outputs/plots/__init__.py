@@ -125,7 +125,7 @@ PLOTS: dict[str, PlotKind] = {
             "energy against log time, with the clusters of each plateau",
         ),
         (
-            "tree", "series", "tree", 5.0, _SPHERES,
+            "tree", "series", "tree", 5.0, _DENSITIES,
             "who merged with whom, and when, once a run is atoms",
         ),
         (

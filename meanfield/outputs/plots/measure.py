@@ -13,12 +13,12 @@ from meanfield.measures import Density, Measure
 from meanfield.outputs.plots.axes import add_colour_bar
 from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.sphere import TOKENS, draw_density, draw_graticule, token_style
-from meanfield.outputs.plots.style import ENERGY, MUTED, ORDER, style
+from meanfield.outputs.plots.style import ENERGY, INK, MUTED, ORDER, style
 from meanfield.pictures.circle import cell_edges
 from meanfield.pictures.measure import MeasurePicture, measure_picture
 from meanfield.pictures.projections import Mollweide
 
-_SIZE, _MAP_SIZE = (7.0, 3.2), (7.0, 3.6)
+_SIZE, _MAP_SIZE, _AXES_SIZE = (7.0, 3.2), (7.0, 3.6), (5.0, 4.6)
 
 
 def measure_figure(
@@ -30,12 +30,15 @@ def measure_figure(
     **options: Any,
 ) -> Figure:
     """Figure of a measure, on its own canvas that pyplot does not know, or on given axes."""
-    picture, flat = measure_picture(measure, width), measure.manifold.dimension > 1
+    picture, space = measure_picture(measure, width), measure.manifold
+    size, draw = {"circle": (_SIZE, _on_circle), "vectors": (_AXES_SIZE, _on_axes)}.get(
+        space.family, (_MAP_SIZE, _on_map)
+    )
     with style():
         if ax is None:
-            ax = new_figure(_MAP_SIZE if flat else _SIZE, **options).subplots()
+            ax = new_figure(size, **options).subplots()
         ax.set_title(picture.name if title is None else title, loc="left", color=MUTED, pad=8)
-        (_on_map if flat else _on_circle)(picture, ax)
+        draw(picture, ax)
     return cast(Figure, ax.figure)
 
 
@@ -54,6 +57,14 @@ def _on_circle(picture: MeasurePicture, axes: Axes) -> None:
         axes.axhline(1.0, color=MUTED, linewidth=0.8, dashes=(4, 3))
         axes.set_ylabel("density $f$ (uniform = 1)")
     axes.set_ylim(bottom=0.0)
+
+
+def _on_axes(picture: MeasurePicture, axes: Axes) -> None:
+    """Tokens of other dimensions on two axes."""
+    axes.scatter(picture.points[:, 0], picture.points[:, 1], s=12.0, color=INK, linewidths=0)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_xlabel("first principal axis")
+    axes.set_ylabel("second principal axis")
 
 
 def _on_map(picture: MeasurePicture, axes: Axes) -> None:

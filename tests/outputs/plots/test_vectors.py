@@ -46,7 +46,7 @@ def run_of(name: str) -> Run:
     return mf.simulate(problem, 8.0, save=9)
 
 
-KINDS = {name: [k for k, e in PLOTS.items() if group in e.manifolds and k != "tree"]
+KINDS = {name: [k for k, e in PLOTS.items() if group in e.manifolds]
          for name, group in (("sphere", "vectors"), ("polytope", "space"))}  # fmt: skip
 CASES = [(name, kind) for name, kinds in KINDS.items() for kind in kinds] + [
     (name, "hulls") for name in ("hyperplanes", "origin", "turning", "product", "solid", "line")
@@ -107,6 +107,18 @@ def test_kinds_say_which_a_run_has() -> None:
     bare = replace(run, measures=(None,) * 7)
     with pytest.raises(ValueError, match="were not kept"):
         plot(bare, "axes")
+
+
+def test_measures_of_tokens_are_drawn_and_are_no_densities() -> None:
+    """One line where a density is wanted; atoms are no representation there."""
+    for measure in (run_of("sphere").measures[0], run_of("line").measures[0]):
+        assert measure.plot().axes[0].has_data()
+        with pytest.raises(ValueError, match="have no density, smoothed or not"):
+            measure.smoothed(0.1)
+    with pytest.raises(ValueError, match="have no density: leave out grid"):
+        run_of("sphere").to_xarray(grid=4)
+    with pytest.raises(ValueError, match="atoms are known on the circle and the sphere, not on S"):
+        mf.simulate(run_of("sphere").problem, 1.0, representation="atoms")
 
 
 def test_limit_shapes_have_a_figure() -> None:
