@@ -35,7 +35,7 @@ from meanfield.initial import (
 from meanfield.kernels import Kernel
 from meanfield.labels import USUAL_LABELS, Labels, frequency_labels, positions
 from meanfield.layers import Layers
-from meanfield.manifolds import Axial, Geometry, Manifold
+from meanfield.manifolds import Axial, Geometry, Manifold, density_space
 from meanfield.manifolds.manifold import laplacian_eigenvalues
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.stages import Stage, check_ends
@@ -704,9 +704,9 @@ class Problem:
             usual = 1 if self.is_isotropic else (self.kernel_degree + 1) // 2
             law = replace(law, max_degree=2 * (grows or usual))
         space = self.space
-        if space.family == "vectors" and space.is_sphere and has_density(law):
-            # No series but that of densities with an axis, from which tokens can be drawn.
-            space = Axial(self._d)
+        if has_density(law):
+            # Of those with an axis tokens can be drawn on any sphere.
+            space = cast(Manifold, density_space(space))
         built = law.build(space)
         return cast(
             Density | Measure, made(f"the law {self.initial.name!r}", built, Density, Measure)

@@ -144,7 +144,7 @@ def _lines(config: Config, representation: Representation) -> str | None:
     """What characteristics of the sphere grow to once clusters form, and what a step then costs."""
     problem, options = config.problem, config.options
     coming = representation.name == "density" and hands_over(problem, options)
-    if problem.space.dimension == 1 or not (coming or representation.name == "characteristics"):
+    if not problem.space.point_shape or not (coming or representation.name == "characteristics"):
         return None
     tolerance = options.cell_tolerance(problem)
     nodes = _EDGE_NODES * np.sqrt(max(abs(problem.beta), 1.0) / tolerance)
@@ -158,7 +158,7 @@ def _next_doubling(config: Config, representation: Representation) -> str | None
     """What a density of the sphere that is to go further than by default would cost."""
     problem, options = config.problem, config.options
     ends = not hands_over(problem, options) and options.max_degree is None
-    if representation.name != "density" or problem.space.dimension == 1 or not ends:
+    if representation.name != "density" or not problem.space.point_shape or not ends:
         return None
     degree = min(2 * usual_degree(problem), problem.space.largest_degree)
     # Eight times the work of a transform, half the step, and what does not fit caches.

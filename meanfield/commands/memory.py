@@ -230,9 +230,12 @@ def _check_workers(
 def _need(config: Config, name: str, state: float, count: int, *, observed: bool = True) -> Need:
     """Need of a representation with a state of that many bytes."""
     dimension = config.problem.space.dimension
-    arrays, seen = _MOVING, 0.0
+    arrays, seen = float(_MOVING), 0.0
     if name == "density":
-        arrays = _CIRCLE_DENSITY if dimension == 1 else _SPHERE_DENSITY
+        arrays = float(_CIRCLE_DENSITY if dimension == 1 else _SPHERE_DENSITY)
+        if config.problem.space.family == "axial":
+            # Two tables of 3/2 the degree squared, and those of a coarser grid: 16 bytes a degree.
+            arrays += 4.0 * count
         what, remedy = f"degree {count}", "Lower max_degree"
         if observed:
             seen = _OBSERVED * state + _cluster_bytes(config, count)
@@ -267,6 +270,9 @@ def _cluster_bytes(config: Config, degree: int) -> float:
     """Bytes of the grid on which a density's clusters are looked for, and of what is done there."""
     dimension = config.problem.space.dimension
     radius = cluster_radius(config.problem.beta)
+    if config.problem.space.family == "axial":
+        # Cells of polar angles, 24 a radius.
+        return 75.0 / radius * _NODE_BYTES[1]
     return float(
         _NODE_BYTES[dimension] * grid_size(dimension, grid_degree(dimension, degree, radius))
     )

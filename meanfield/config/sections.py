@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 
@@ -49,7 +49,7 @@ from meanfield.kernels import KERNELS, zonal
 from meanfield.kernels.exponential import LARGEST_BETA
 from meanfield.kernels.zonal import WIDTH_BETAS
 from meanfield.layers import Layers
-from meanfield.manifolds import manifold_of
+from meanfield.manifolds import Manifold, density_space, manifold_of
 from meanfield.own_laws import from_function
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import check_range
@@ -255,7 +255,7 @@ def _uniform(folder: Folder, bare: Problem, /) -> InitialLaw:
 def _perturbed_uniform(
     folder: Folder, bare: Problem, /, modes: Annotated[list[list[float]], list_of(list_of(number))]
 ) -> InitialLaw:
-    largest = bare.space.largest_degree
+    largest = cast(Manifold, density_space(bare.manifold)).largest_degree
     for mode in modes:
         if mode and mode[0] > largest:
             raise ValueError(f"modes holds degree {mode[0]:g}, expected at most {largest}.")
@@ -279,6 +279,9 @@ def _mean(value: Any, bare: Problem) -> Any:
         "an angle" if d == 2 else "a vector [x, y, z]" if d == 3 else f"a vector of {d} numbers"
     )
     fits = not isinstance(value, list) if d == 2 else isinstance(value, list) and len(value) == d
+    if density_space(bare.manifold).family == "axial":
+        wanted = f"0 or pi, the polar angle of a pole, or a vector of {d} numbers"
+        fits = fits or not isinstance(value, list)
     if value is not None and not fits:
         raise ValueError(f"mean = {shown(value)} must be {wanted} on the {bare.manifold.name}.")
     return value
@@ -310,7 +313,7 @@ def _mixture(
 def _sampled(
     folder: Folder, bare: Problem, /, tokens: int, seed: int = 0, max_degree: int | None = None
 ) -> InitialLaw:
-    largest = bare.space.largest_degree
+    largest = cast(Manifold, density_space(bare.manifold)).largest_degree
     if not 1 <= tokens <= _MOST_TOKENS:
         raise ValueError(f"tokens = {tokens} must lie between 1 and {_MOST_TOKENS}.")
     if max_degree is not None and not 1 <= max_degree <= largest:
@@ -335,7 +338,7 @@ def _atoms(
     weights: Annotated[list[float] | None, list_of(number)] = None,
 ) -> InitialLaw:
     given: dict[str, Any] = {"angles": angles, "points": points}
-    wanted = "angles" if bare.manifold.family == "circle" else "points"
+    wanted = "points" if bare.manifold.point_shape else "angles"
     places = given.pop(wanted)
     if places is None or [*given.values()] != [None]:
         raise ValueError(f"atoms on the {bare.manifold.name} are given by {wanted} = [...] alone.")

@@ -68,6 +68,9 @@ def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
         raise ValueError("a user's own Python, which is not run where a file is read.")
     tables, _ = without_files("", None, tables)
     bare = staged_problem("", Folder(Path()), tables)
+    if run.manifold.family == "axial":
+        # The run file may have named the sphere.
+        bare = bare.axial
     table = tables.get("initial", {"name": "uniform"})
     if table.get("name") in INITIAL_FROM_FILES or (bare.has_labels and "digest" in table):
         return replace(bare, initial=_first_state(run, table["name"]))

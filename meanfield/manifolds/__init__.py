@@ -20,6 +20,7 @@ __all__ = [
     "Geometry",
     "Space",
     "Sphere",
+    "density_space",
     "manifold_of",
 ]
 
@@ -63,3 +64,16 @@ def manifold_of(name: str) -> Manifold:
         f"{each}:D with D = {least} to {most:,}" for each, (least, most, _) in _BY_DIMENSION.items()
     )
     raise ValueError(f"manifold {name} is not known. {meant}Known: circle, sphere, {rest}.")
+
+
+def density_space(space: Geometry) -> Geometry:
+    """Space whose series densities have: on S^(d-1), d > 3, those with an axis.
+
+    Examples
+    --------
+    >>> density_space(Sphere(8)), density_space(Sphere(3)), density_space(Space(2))
+    (Axial(8), Sphere(), Space(2))
+    """
+    if space.family == "vectors" and space.is_sphere:
+        return Axial(space.ambient)
+    return space

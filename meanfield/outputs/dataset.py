@@ -148,6 +148,9 @@ def _grid(space: Manifold, count: int) -> tuple[dict[str, Any], FloatArray]:
     at_most(2 * space.largest_degree, grid=count)
     angles = 2 * np.pi * (np.arange(count) + 0.5) / count - np.pi
     radians = {"units": "rad"}
+    if space.family == "axial":
+        polar = np.pi * (np.arange(count) + 0.5) / count
+        return {"polar_angle": ("polar_angle", polar, radians)}, polar
     if space.dimension == 1:
         return {"angle": ("angle", angles, radians)}, angles
     rows = count // 2
@@ -176,7 +179,7 @@ def _label_moments(run: Run, known: LabelledDensity) -> np.ndarray[Any, Any]:
 
 def _densities(run: Run, points: FloatArray, width: float | None) -> FloatArray:
     """Density at points at every saved time; NaN where there is none."""
-    nothing = np.full(points.shape[: 1 + (run.manifold.dimension > 1)], np.nan)
+    nothing = np.full(points.shape[: points.ndim - len(run.manifold.point_shape)], np.nan)
     return np.array(
         [
             measure(points, width=width)

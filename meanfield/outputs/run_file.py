@@ -412,7 +412,8 @@ def read_measures(
             at = int(saves[i])
             if names[at] == "characteristics" and isinstance(measure, Measure):
                 order = usual_order(space)
-                if len(measure.points) % order**space.dimension == 0:
+                along = space.dimension if space.point_shape else 1
+                if len(measure.points) % order**along == 0:
                     measure = replace(measure, cell_order=order)
             measures[at] = measure
     return tuple(measures)

@@ -1,5 +1,7 @@
 """Mean density in equal cells of the circle, for densities, characteristics and points.
 
+Of axial measures in cells of the polar angle: that of its law, relative to an even spread.
+
     mean of e^{ik theta} over a cell of width h = sinc(k h / 2) e^{ik centre}
 
 Means, not samples: a peak narrower than a cell is seen with the mass it has.
@@ -11,13 +13,20 @@ import numpy as np
 import scipy.fft
 
 from meanfield.arrays import FloatArray
+from meanfield.manifolds.axial.measure import cumulative
 from meanfield.manifolds.carried_density import PanelImages
+from meanfield.manifolds.manifold import Geometry
 from meanfield.measures import Density, Measure
 
 
-def cell_edges(count: int) -> FloatArray:
-    """Edges of `count` equal cells of [-pi, pi], shape (count + 1,)."""
-    return np.linspace(-np.pi, np.pi, count + 1)
+def cell_edges(count: int, lowest: float = -np.pi) -> FloatArray:
+    """Edges of `count` equal cells of [-pi, pi], or of [0, pi], shape (count + 1,)."""
+    return np.linspace(lowest, np.pi, count + 1)
+
+
+def lowest_angle(space: Geometry) -> float:
+    """Where angles of a space begin: polar ones at 0."""
+    return 0.0 if space.family == "axial" else -np.pi
 
 
 def cell_means(measure: Density | Measure, count: int) -> FloatArray:
@@ -26,7 +35,7 @@ def cell_means(measure: Density | Measure, count: int) -> FloatArray:
     Parameters
     ----------
     measure : Density or Measure
-        On the circle.
+        On the circle, or axial.
     count : int
         Number of cells, even.
 
@@ -43,6 +52,8 @@ def cell_means(measure: Density | Measure, count: int) -> FloatArray:
     >>> cell_means(mf.Density(mf.Circle(), [1.0, 0.25]), 2).round(6)  # 1 + cos(theta) / 2
     array([1., 1.])
     """
+    if measure.manifold.family == "axial":
+        return _polar_means(measure, count)
     if isinstance(measure, Measure) and measure.cell_order:
         images = measure.cells
         assert isinstance(images, PanelImages)  # on the circle
@@ -57,6 +68,20 @@ def cell_means(measure: Density | Measure, count: int) -> FloatArray:
     refinement = 2 * (measure.max_degree + 1) // count + 1
     nodal = scipy.fft.irfft(means, refinement * count, norm="forward")
     return np.asarray(nodal[::refinement])
+
+
+def _polar_means(measure: Density | Measure, count: int) -> FloatArray:
+    """Mean density of the law of the polar angle in cells of [0, pi]."""
+    edges = cell_edges(count, 0.0)
+    if isinstance(measure, Density):
+        below = cumulative(measure.manifold.ambient, measure.coefficients, edges)
+        return np.asarray(np.maximum(np.diff(below), 0.0) * count)
+    if measure.cell_order:
+        images = measure.cells
+        assert isinstance(images, PanelImages)
+        return np.asarray(np.diff(images.mass_below(edges)) * count)
+    cell = np.minimum(measure.points / np.pi * count, count - 1).astype(np.int64)
+    return np.asarray(np.bincount(cell, measure.mass, minlength=count) * count)
 
 
 def quantiles(measure: Density | Measure, count: int) -> FloatArray:
@@ -79,7 +104,8 @@ def quantiles(measure: Density | Measure, count: int) -> FloatArray:
         return seen[order][np.minimum(np.searchsorted(mass, levels), len(order) - 1)]
     cells = max(4096, 8 * measure.max_degree)
     mass = np.concatenate([[0.0], np.cumsum(cell_means(measure, cells))]) / cells
-    return np.asarray(np.interp(levels, mass, cell_edges(cells)))
+    edges = cell_edges(cells, lowest_angle(measure.manifold))
+    return np.asarray(np.interp(levels, mass, edges))
 
 
 def wrapped(angles: FloatArray) -> FloatArray:

@@ -41,7 +41,7 @@ def clusters_picture(run: Run) -> ClustersPicture:
     """Picture of the clusters that have separated; on the sphere of those above the rest."""
     kept = shown(run)
     kept = kept[spread_evenly(run.time[kept], _TIMES, is_logarithmic(run.time))]
-    if run.manifold.dimension == 1:
+    if not run.manifold.point_shape:
         centre = run.observables["clusters/centre"][kept]
         mass = run.observables["clusters/mass"][kept]
         found = np.isfinite(centre) & np.isfinite(run.cluster_counts()[kept])[:, None]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.measures import Measure
-from meanfield.pictures.circle import cell_edges, cell_means
+from meanfield.pictures.circle import cell_edges, cell_means, lowest_angle
 from meanfield.pictures.colours import Limits, colour_range
 from meanfield.pictures.saved_times import (
     ATOMS,
@@ -81,6 +81,8 @@ class DensityPicture:
         Given. Times and angles of a crest that linear theory predicts, once a turn.
     wave : Wave or None
         Given. What turns there.
+    lowest : float
+        Given. Angle at which they begin: -pi, and 0 of axial measures.
     """
 
     frame: Frame
@@ -94,6 +96,7 @@ class DensityPicture:
     masses: FloatArray
     crest: list[FloatArray]
     wave: Wave | None
+    lowest: float = -np.pi
 
 
 def missing(run: Run) -> str | None:
@@ -141,8 +144,9 @@ def circle_picture(run: Run, limits: Limits = None) -> DensityPicture:
     wave = predicted_wave(run)
     crest = [] if wave is None else _copies(wave.times, wave.angles)
     return DensityPicture(
-        frame(run), table, colours, edges, values, paths, dots, atoms, masses, crest, wave
-    )
+        frame(run), table, colours, edges, values, paths, dots, atoms, masses, crest, wave,
+        lowest_angle(run.manifold),
+    )  # fmt: skip
 
 
 def _interpolated(

@@ -58,7 +58,7 @@ def measure_picture(measure: Density | Measure, width: float | None = None) -> M
         return MeasurePicture(repr(measure), np.zeros(0), (0.0, 1.0), places, np.zeros(0), False)
     bare = isinstance(measure, Measure) and not measure.cell_order
     points, masses = np.zeros((0, 2)), np.zeros(0)
-    if measure.manifold.dimension > 1:
+    if measure.manifold.point_shape:
         values = values_on(shown, Mollweide(), _PIXELS)
         if bare and isinstance(measure, Measure):
             points = Mollweide().to_plane(some_tokens(measure))

@@ -51,7 +51,7 @@ def overview_picture(run: Run) -> OverviewPicture | VectorsOverview:
     """Picture of everything."""
     if run.manifold.family == "vectors":
         return vectors_overview(run)
-    shows = density if run.manifold.dimension == 1 else sphere
+    shows = sphere if run.manifold.point_shape else density
     kept = shows.missing(run) is None
     picture = density_picture(run) if kept else clusters_picture(run)
     return OverviewPicture(frame(run), picture, over_time(run), spectrum_picture(run))
@@ -65,7 +65,7 @@ def density_picture(run: Run, limits: Limits = None) -> DensityPicture | SphereP
     ValueError
         If states were not kept.
     """
-    return (circle_picture if run.manifold.dimension == 1 else map_picture)(run, limits)
+    return (map_picture if run.manifold.point_shape else circle_picture)(run, limits)
 
 
 def film_picture(run: Run) -> CircleFilm | SphereFilm | VectorsFilm:
@@ -78,4 +78,6 @@ def film_picture(run: Run) -> CircleFilm | SphereFilm | VectorsFilm:
     """
     if run.manifold.family == "vectors":
         return vectors_film(run)
+    if run.manifold.family == "axial":
+        raise ValueError("axial measures have no film: plot the density over time, kind density.")
     return circle_film(run) if run.manifold.dimension == 1 else sphere_film(run)

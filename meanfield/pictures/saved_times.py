@@ -157,6 +157,11 @@ class Frame:
     guest: bool = False
 
     @property
+    def has_angles(self) -> bool:
+        """Whether points are numbers, angles: time has an axis beside them."""
+        return self.on_circle or str(self.facts.get("manifold")).startswith("axial")
+
+    @property
     def on_circle(self) -> bool:
         """Whether the run was on the circle; else on the sphere."""
         return bool(self.facts.get("manifold", "circle") == "circle")

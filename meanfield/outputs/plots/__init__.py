@@ -32,9 +32,10 @@ STUDIES = {
     "diagram": "share of merged pairs of tokens over beta and time, with the curve (6.12)",
 }
 """The one figure of each kind of study."""
-_DENSITIES, _TOKENS = ("circle", "sphere"), ("vectors", "space")
+_DENSITIES, _TOKENS = ("axial", "circle", "sphere"), ("vectors", "space")
 _SPHERES, _ALL = (*_DENSITIES, "vectors"), (*_DENSITIES, *_TOKENS)
 SPACES = {
+    "axial": "axial measures",
     "circle": "the circle",
     "sphere": "the sphere",
     "vectors": "spheres of other dimensions",
@@ -103,7 +104,7 @@ PLOTS: dict[str, PlotKind] = {
             "density in space and time, with tokens; on the sphere, maps",
         ),
         (
-            "velocity", "velocity", "velocity", 4.4, _DENSITIES,
+            "velocity", "velocity", "velocity", 4.4, ("circle", "sphere"),
             "velocity at a few times over the density; heads one by one on the circle",
         ),
         (

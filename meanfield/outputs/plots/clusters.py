@@ -36,7 +36,7 @@ def draw_clusters(picture: ClustersPicture, axes: Axes) -> None:
     frame = picture.frame
     set_title(axes, frame)
     on_axes(picture, axes)
-    if frame.on_circle:
+    if frame.has_angles:
         set_time_axis(axes, frame)
         mark_hand_overs(axes, frame)
         add_growth_times(axes, frame)
@@ -47,7 +47,7 @@ def on_axes(picture: ClustersPicture, axes: Axes) -> None:
 
     Against time on the circle; on the sphere on a map, with the time as colour.
     """
-    if not picture.frame.on_circle:
+    if not picture.frame.has_angles:
         _on_map(picture, axes)
         return
     areas = _AREA * picture.masses
@@ -55,7 +55,7 @@ def on_axes(picture: ClustersPicture, axes: Axes) -> None:
     axes.scatter(
         picture.times, picture.centres, s=areas, color=ENERGY, clip_on=False, zorder=3, **_MARK
     )
-    set_angle_axis(axes)
+    set_angle_axis(axes, -np.pi if picture.frame.on_circle else 0.0)
     _add_legend(axes, ENERGY, _AREA)
 
 

@@ -39,12 +39,14 @@ def on_axes(picture: DensityPicture, axes: Axes) -> None:
     colours = mpl.colormaps[DENSITY_COLOURS]
     axes.set_facecolor(colours(0.0))
     if picture.table.any():  # not atoms alone
+        angles = cell_edges(len(picture.values), picture.lowest)
         mesh = axes.pcolormesh(
-            picture.edges, cell_edges(len(picture.values)), picture.values, shading="flat",
+            picture.edges, angles, picture.values, shading="flat",
             norm=LogNorm(*picture.colours), cmap=DENSITY_COLOURS, rasterized=True,
         )  # fmt: skip
-        add_colour_bar(axes, mesh, picture.table, picture.colours)
-    set_angle_axis(axes)
+        label = "density $f$" if picture.lowest else "density of the angle"
+        add_colour_bar(axes, mesh, picture.table, picture.colours, label=label)
+    set_angle_axis(axes, picture.lowest)
     if len(picture.dots):
         dots = picture.dots.T
         axes.plot(*dots, ".", color="white", markersize=2.0, alpha=0.55, scaley=False)
@@ -74,8 +76,14 @@ def _crest(picture: DensityPicture, axes: Axes) -> None:
     )  # fmt: skip
 
 
-def set_angle_axis(axes: Axes) -> None:
-    """Angles from -pi to pi, upwards."""
+def set_angle_axis(axes: Axes, lowest: float = -np.pi) -> None:
+    """Angles from -pi to pi, upwards, or polar angles from 0."""
+    if lowest == 0.0:
+        axes.set_ylim(0.0, np.pi)
+        axes.set_yticks(np.pi * np.array([0, 0.25, 0.5, 0.75, 1]))
+        axes.set_yticklabels(["$0$", r"$\pi/4$", r"$\pi/2$", r"$3\pi/4$", r"$\pi$"])
+        axes.set_ylabel(r"polar angle $\theta$ (rad)")
+        return
     axes.set_ylim(-np.pi, np.pi)
     axes.set_yticks(np.pi * np.array([-1, -0.5, 0, 0.5, 1]))
     axes.set_yticklabels([r"$-\pi$", r"$-\pi/2$", "$0$", r"$\pi/2$", r"$\pi$"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from meanfield.outputs.plots.axes import add_colour_bar
 from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.sphere import TOKENS, draw_density, draw_graticule, token_style
 from meanfield.outputs.plots.style import ENERGY, INK, MUTED, ORDER, style
-from meanfield.pictures.circle import cell_edges
+from meanfield.pictures.circle import cell_edges, lowest_angle
 from meanfield.pictures.measure import MeasurePicture, measure_picture
 from meanfield.pictures.projections import Mollweide
 
@@ -31,7 +32,8 @@ def measure_figure(
 ) -> Figure:
     """Figure of a measure, on its own canvas that pyplot does not know, or on given axes."""
     picture, space = measure_picture(measure, width), measure.manifold
-    size, draw = {"circle": (_SIZE, _on_circle), "vectors": (_AXES_SIZE, _on_axes)}.get(
+    angles = (_SIZE, partial(_on_angles, lowest=lowest_angle(space)))
+    size, draw = {"circle": angles, "axial": angles, "vectors": (_AXES_SIZE, _on_axes)}.get(
         space.family, (_MAP_SIZE, _on_map)
     )
     with style():
@@ -42,20 +44,24 @@ def measure_figure(
     return cast(Figure, ax.figure)
 
 
-def _on_circle(picture: MeasurePicture, axes: Axes) -> None:
-    """Masses of a few points, else the density."""
-    axes.set_xlim(-np.pi, np.pi)
+def _on_angles(picture: MeasurePicture, axes: Axes, lowest: float) -> None:
+    """Masses of a few points, else the density; of axial measures that of the polar angle."""
+    axes.set_xlim(lowest, np.pi)
     names = [r"$-\pi$", r"$-\pi/2$", "0", r"$\pi/2$", r"$\pi$"]
-    axes.set_xticks(np.arange(-2, 3) * np.pi / 2, names)
-    axes.set_xlabel(r"angle $\theta$ (rad)")
+    kept = slice(2 if lowest == 0.0 else 0, None)
+    axes.set_xticks((np.arange(-2, 3) * np.pi / 2)[kept], names[kept])
+    axes.set_xlabel(r"angle $\theta$ (rad)" if lowest else r"polar angle $\theta$ (rad)")
     if len(picture.masses):
-        angles = (picture.points + np.pi) % (2 * np.pi) - np.pi
+        angles = (picture.points - lowest) % (2 * np.pi) + lowest
         axes.vlines(angles, 0.0, picture.masses, color=ENERGY, linewidth=2.0)
         axes.set_ylabel("mass")
     else:
-        axes.stairs(picture.values, cell_edges(len(picture.values)), color=ORDER, linewidth=1.2)
+        edges = cell_edges(len(picture.values), lowest)
+        axes.stairs(picture.values, edges, color=ORDER, linewidth=1.2)
         axes.axhline(1.0, color=MUTED, linewidth=0.8, dashes=(4, 3))
-        axes.set_ylabel("density $f$ (uniform = 1)")
+        axes.set_ylabel(
+            "density $f$ (uniform = 1)" if lowest else "density of the angle (even = 1)"
+        )
     axes.set_ylim(bottom=0.0)
 
 

@@ -42,7 +42,7 @@ def draw_overview(picture: OverviewPicture | VectorsOverview, figure: Figure) ->
         clusters.on_axes(shown, first)
     over_time.energy_and_order(picture.curves, below[0], _HEIGHTS[1])
     over_time.spectrum_on_axes(picture.spectrum, below[1], height=_HEIGHTS[2])
-    with_time = [first, *below] if frame.on_circle else below
+    with_time = [first, *below] if frame.has_angles else below
     for panel in with_time:
         set_time_axis(panel, frame, label=panel is below[-1])
         panel.tick_params(labelbottom=panel is below[-1])
