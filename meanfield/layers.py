@@ -115,6 +115,25 @@ class Layers:
         if not self.tau >= 0.0:
             raise ValueError(f"tau of layers must be a depth >= 0, got {self.tau:g}.")
 
+    def check_ends(self, ends: Sequence[float | None]) -> None:
+        """Refuse stages that do not end with a layer, or not before the last.
+
+        Raises
+        ------
+        ValueError
+            With the number of the stage.
+        """
+        for number, end in enumerate(ends, 1):
+            if end is not None and end != round(end):
+                raise ValueError(
+                    f"stage {number} ends at {end:g}, expected a whole number of layers."
+                )
+            if end is not None and self.count is not None and end >= self.count:
+                raise ValueError(
+                    f"stage {number} ends at {end:g}, expected an end before the last of "
+                    f"{self.count} layers."
+                )
+
     @property
     def has_radius(self) -> bool:
         """Whether the lengths of tokens matter."""

@@ -247,6 +247,8 @@ class Problem:
         """Refuse combinations that have no meaning."""
         self._check_one()
         check_ends(self.stages)
+        if self.layers is not None and not self.layers.is_flow:
+            self.layers.check_ends([stage.end for stage in self.stages[:-1]])
         told = [
             Stage(stage.end, **{name: _unless_same(alone, self, name) for name in _CHANGING})
             for stage, alone in zip(self.stages, self._alone, strict=True)

@@ -39,7 +39,7 @@ KEEP_STATES = (
 )
 """What to do where the states of a run are missing."""
 
-NO_RATES = "no rates: closed forms need a sphere, attention alone, and heads that turn nothing"
+NO_RATES = "no rates: closed forms need a sphere, one attention alone, and heads that turn nothing"
 """Said of growth rates where `Problem.is_isotropic` is false."""
 
 
@@ -181,6 +181,13 @@ class Run:
             Of a run from a file, if the kernel is a function of the user's own.
         """
         return self.given_problem or VIEWS["Run.problem"](self)
+
+    def problem_at(self, save: int) -> Problem:
+        """Problem of the stage in which a saved time lies: `problem`, where there are no stages."""
+        problem = self.problem
+        if not problem.stages:
+            return problem
+        return problem.at(float(self.scaled_time[save]), self._length_of(self.unit))
 
     def packed_moments(self) -> ModalArray:
         """Moments as `Manifold` and `Interaction` take them, shape (n_saves, n)."""
@@ -383,11 +390,11 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
         "paper_time_factor": paper_time_factor(problem),
         "growth_rate_max": growth_rate_max(problem) if known else math.nan,
         "initial": problem.initial.name,
-        **_parts(problem),
+        **parts_told(problem),
     }
 
 
-def _parts(problem: Problem) -> dict[str, str]:
+def parts_told(problem: Problem) -> dict[str, str]:
     """What moves tokens beside plain attention, as far as there is any."""
     told = {
         "mask": problem.mask.replace("none", ""),

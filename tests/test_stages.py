@@ -115,12 +115,21 @@ NOISY = mf.Problem(
     LAW,
     stages=[mf.Stage(end=0.5), mf.Stage(flow=mf.SA)],
 )
+LAYERED = mf.Problem(
+    mf.Sphere(4),
+    mf.exponential(2.0),
+    mf.SA,
+    mf.normal_tokens(6),
+    layers=mf.Layers(0.3, 4, "pre"),
+    stages=[mf.Stage(end=2.0), mf.Stage(flow=mf.Flow(True, -1.0))],
+)
 CASES: dict[str, tuple[mf.Problem, dict[str, Any]]] = {
     "density": (switched(), {}),
     "density with noise": (NOISY, {}),
     "characteristics": (switched(mf.USA), {"representation": "characteristics"}),
     "particles": (switched(), {"representation": "particles", "tokens": 20}),
     "noisy": (NOISY, {"representation": "particles", "tokens": 20, "step": 0.15}),
+    "layers": (LAYERED, {}),
     "atoms": (switched(law=mf.from_points([0.0, 1.0, 3.0], name="atoms")), {}),
 }
 
@@ -129,8 +138,8 @@ CASES: dict[str, tuple[mf.Problem, dict[str, Any]]] = {
 def test_resumed_runs_are_the_same_to_the_bit(case: str, tmp_path: Path) -> None:
     """A run that was interrupted inside a stage, or at its end, would go on elsewhere."""
     problem, options = CASES[case]
-    times = [0.3, 0.5, 0.7, 1.0]
-    whole = mf.simulate(problem, 1.0, save=times, **options)
+    times = [1.0, 2.0, 3.0, 4.0] if problem.layers else [0.3, 0.5, 0.7, 1.0]
+    whole = mf.simulate(problem, times[-1], save=times, **options)
     for count in (1, 2, 4):
         until = times[:count]
         # Later stages and ends are the same, whatever has been reached.
@@ -160,3 +169,14 @@ def test_later_stages_are_refused_before_anything_runs() -> None:
             refused(problem, 3)
     with pytest.raises(ValueError, match="2 stages"):
         mf.convergence_study(problem, 1.0, tokens=[10, 20], repetitions=2)
+
+
+def test_a_run_knows_the_problem_of_each_saved_time(tmp_path: Path) -> None:
+    """Velocities and energies of a later stage would be drawn with the parameters of the first."""
+    run = mf.simulate(switched(mf.USA, end=0.2), 0.4, save=[0.1, 0.2, 0.3], unit="paper")
+    run.save(tmp_path / "x.h5")
+    again = mf.load(tmp_path / "x.h5")
+    assert again.problem == run.problem
+    assert [again.problem_at(i).beta for i in range(3)] == [2.0, 2.0, 6.0]
+    assert again.problem_at(0).flow.strength == pytest.approx(np.exp(-4.0))
+    assert again.problem_at(2).flow.strength == 1.0

@@ -23,7 +23,7 @@ from meanfield.representations import Representation, represent
 from meanfield.representations.automatic import carriers, hands_over, largest_degree
 from meanfield.representations.effects import STATIONARY, is_stationary
 from meanfield.representations.options import usual_degree
-from meanfield.runs import NO_RATES
+from meanfield.runs import NO_RATES, parts_told
 from meanfield.simulation import evolve
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 
@@ -61,6 +61,7 @@ def execute(options: argparse.Namespace) -> int:
         ("run file", f"{config.source}: valid"),
         ("problem", textwrap.shorten(repr(problem), _LINE, placeholder=" ...")),
         ("attention", _attention(problem)),
+        *parts_told(problem).items(),
         ("representation", f"{representation.name}, {_size(config, representation)}"),
         ("dominant degree", _dominant(problem, known)),
         ("end", f"t = {end:.6g} scaled{_growth_times(end, rate)}"),
@@ -73,7 +74,7 @@ def execute(options: argparse.Namespace) -> int:
         ("larger degrees", _next_doubling(config, representation)),
     ):
         if text:
-            pairs.insert(4, (name, text))
+            pairs.insert(4 + len(parts_told(problem)), (name, text))
     if is_stationary(problem, config.options):
         pairs.append(("note", STATIONARY))
     with patience():

@@ -58,9 +58,9 @@ _MANY_TOKENS = 1_000_000
 def times_of(
     problem: Problem,
     /,
-    end: float,
+    end: float | None = None,
     unit: Annotated[str, one_of(*TIME_UNITS)] = "scaled",
-    save: Annotated[Any, either(integer, list_of(number, least=1))] = 61,
+    save: Annotated[Any, either(integer, list_of(number, least=1))] = None,
     spacing: Annotated[str, one_of("linear", "log")] = "linear",
     first: float | None = None,
     stop: Annotated[str | None, one_of("one_cluster")] = None,
@@ -250,7 +250,8 @@ def _config(
             section = f"{where}: {section}"
             raise ConfigError(f"{section} is not a known section. {known_names(name, _ALL_KEYS)}")
     for name in ("problem", "time"):
-        if name not in tables:
+        # Layers know their end.
+        if name not in tables and (name == "problem" or "layers" not in tables):
             raise ConfigError(f"{where}: [{name}] is missing.")
     top = {name: value for name, value in tables.items() if name == "title"}
     title = read_table(f"{where}:", top, {"title": Key(line, "")})["title"]

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
 from meanfield.config.array_files import read_array
-from meanfield.config.keys import ConfigError, Key, number, read_table, shown
+from meanfield.config.keys import ConfigError, Key, Kind, number, read_table, shown
 
 # Files of results hold the matrices as text in their run file, which takes a second a MiB to read.
 _MOST_NUMBERS = 2**17
@@ -39,6 +38,34 @@ def matrix(value: Any) -> Any:
     return number(value)
 
 
+def vector(value: Any) -> Any:
+    """Number, list of numbers, or a file's name."""
+    given = matrix(value)
+    if isinstance(given, list) and isinstance(given[0], list):
+        raise TypeError('must be a number, a list of numbers, or a string "file.npy"')
+    return given
+
+
+_AXES: dict[Kind, int] = {matrix: 2, vector: 1}
+"""Kinds of what may lie in a file -> the most axes that it has there."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Matrices of a file, one a layer.
+
+    Attributes
+    ----------
+    label : str
+        Given. Key that names the file.
+    layers : list
+        Given. Matrices as lists.
+    """
+
+    label: str
+    layers: list[Any]
+
+
 def _entry(value: Any) -> float:
     try:
         return number(value)
@@ -62,6 +89,8 @@ class MatrixFiles:
     ----------
     folder : Path or None
         Given. Where the files are; None reads none.
+    stacked : bool
+        Given. Whether a file may hold one matrix for each layer.
     read : list of Path
         Derived. Files that were read.
     left : int
@@ -69,11 +98,14 @@ class MatrixFiles:
     """
 
     folder: Path | None
+    stacked: bool = False
     read: list[Path] = field(default_factory=list)
     left: int = _MOST_NUMBERS
 
     def written_out(self, label: str, table: Any, keys: Mapping[str, Key]) -> dict[str, Any]:
         """A table with the matrices themselves in the place of their files, checked by its keys.
+
+        Those of a file with one for each layer are a `Stack`.
 
         Raises
         ------
@@ -82,13 +114,13 @@ class MatrixFiles:
         """
         read_table(label, table, dict(keys))
         return {
-            name: self._from_file(f"{label} {name}", value).tolist()
-            if keys[name].kind is matrix and isinstance(value, str)
+            name: self._from_file(f"{label} {name}", value, _AXES[keys[name].kind])
+            if keys[name].kind in _AXES and isinstance(value, str)
             else value
             for name, value in table.items()
         }
 
-    def _from_file(self, key: str, reference: str) -> FloatArray:
+    def _from_file(self, key: str, reference: str, axes: int) -> Any:
         label = f"{key} = {shown(reference)}"
         if self.folder is None:
             raise ConfigError(f"{label} is a file, which is not read here.")
@@ -98,8 +130,10 @@ class MatrixFiles:
             found = read_array(label, source, "numbers", name=name, most=self.left)
         except ValueError as error:
             raise ConfigError(str(error)) from None
-        if found.ndim > 2:
-            raise ConfigError(f"{label} has shape {found.shape}, expected (), (d,) or (k, d).")
+        if found.ndim > axes + self.stacked:
+            shapes = "(), (d,) or (k, d)" if axes > 1 else "() or (m,)"
+            more = ", or one for each layer" if self.stacked else ""
+            raise ConfigError(f"{label} has shape {found.shape}, expected {shapes}{more}.")
         found = found.astype(np.float64)
         wrong = found[~np.isfinite(found)]
         if wrong.size:
@@ -107,4 +141,4 @@ class MatrixFiles:
         self.left -= found.size
         if source not in self.read:
             self.read.append(source)
-        return np.asarray(found)
+        return Stack(key, found.tolist()) if found.ndim > axes else found.tolist()

@@ -6,14 +6,14 @@ over those of the file for as long as the stage lasts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from meanfield.config.heads import read_heads
 from meanfield.config.keys import ConfigError, Key, list_of, located, number, read_table, shown
-from meanfield.config.matrices import MatrixFiles
+from meanfield.config.matrices import MatrixFiles, Stack
 from meanfield.config.python_file import Folder
 from meanfield.config.sections import PART_KEYS, PROBLEM_KEYS, bare_problem, initial_law
 from meanfield.problem import TERMS, Problem
@@ -48,7 +48,8 @@ def without_files(
 ) -> tuple[dict[str, Any], list[Path]]:
     """Document with matrices in the place of the files that hold them, and those files.
 
-    What was run stays known when the files are gone.
+    What was run stays known when the files are gone. Files that hold one matrix for each layer make
+    each layer a stage.
 
     Parameters
     ----------
@@ -64,9 +65,13 @@ def without_files(
     ConfigError
         If a section or a key is wrong, or a file does not hold what it should.
     """
-    files = MatrixFiles(folder)
+    files = MatrixFiles(folder, _is_layered(where, tables))
     whole = _without_files(where, tables, files)
+    stacks = [stack for _, part in _parts_of(whole) for stack in part.values() if _is_stack(stack)]
+    if stacks:
+        return _unstacked(where, whole, stacks), files.read
     if "stages" in tables:
+        files.stacked = False
         whole["stages"] = [
             _without_files(f"{where}[[stages]] {index} ", stage, files)
             for index, stage in enumerate(_read_stages(where, tables["stages"]), 1)
@@ -82,6 +87,61 @@ def _without_files(where: str, tables: Mapping[str, Any], files: MatrixFiles) ->
         if name in tables:
             whole[name] = files.written_out(f"{where}[{name}]", tables[name], keys)
     return whole
+
+
+def _is_layered(where: str, tables: Mapping[str, Any]) -> bool:
+    """Whether a document has discrete layers."""
+    if "layers" not in tables:
+        return False
+    return bool(read_table(f"{where}[layers]", tables["layers"], PART_KEYS["layers"])["step"])
+
+
+def _is_stack(value: Any) -> bool:
+    return isinstance(value, Stack)
+
+
+def _parts_of(tables: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Tables that may hold matrices, each with the name of its section."""
+    for head in tables.get("heads", []):
+        yield "heads", head
+    for name in TERMS:
+        if name in tables:
+            yield name, tables[name]
+
+
+def _unstacked(where: str, tables: Mapping[str, Any], stacks: list[Stack]) -> dict[str, Any]:
+    """Document in which each layer is a stage, with weights of its own."""
+    first, count = stacks[0], len(stacks[0].layers)
+    for other in stacks:
+        if len(other.layers) != count:
+            raise ConfigError(
+                f"{other.label} holds {len(other.layers)} layers and "
+                f"{first.label.removeprefix(where)} {count}: stacks must be as long."
+            )
+    told = tables["layers"].get("count", count)
+    if told != count:
+        raise ConfigError(f"{where}[layers] count = {told}, and {first.label.removeprefix(where)} "
+                          f"holds {count} layers: leave count out.")  # fmt: skip
+    if "stages" in tables:
+        raise ConfigError(
+            f"{first.label} holds weights of {count} layers, each of which is a stage: leave "
+            "[[stages]] out, or give their matrices there."
+        )
+    stacked = {name for name, part in _parts_of(tables) if any(map(_is_stack, part.values()))}
+    each = [
+        {name: _layer_of(tables[name], index) for name in tables if name in stacked}
+        for index in range(count)
+    ]
+    stages = [{"end": float(index)} | own for index, own in enumerate(each[:-1], 1)]
+    several = {"stages": [{"end": 1.0}, *stages[1:], each[-1]]} if count > 1 else {}
+    return {**tables, **each[0], "layers": tables["layers"] | {"count": count}, **several}
+
+
+def _layer_of(part: Any, index: int) -> Any:
+    """Section with the matrices of one layer."""
+    if isinstance(part, list):
+        return [_layer_of(one, index) for one in part]
+    return {k: v.layers[index] if isinstance(v, Stack) else v for k, v in part.items()}
 
 
 def _read_stages(where: str, stages: Any) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ from meanfield.config.keys import (
     shown,
     string,
 )
-from meanfield.config.matrices import matrix
+from meanfield.config.matrices import matrix, vector
 from meanfield.config.overrides import USUAL_LAW
 from meanfield.config.python_file import Folder, file_function
 from meanfield.errors import known_names
@@ -68,7 +68,7 @@ PARTS: dict[str, Callable[..., Any]] = {
 """Sections that a problem has or has not, beside [[heads]], and what they make."""
 
 PART_KEYS = {
-    "feed_forward": keys_of(FeedForward, **dict.fromkeys(("input", "output", "bias"), matrix)),
+    "feed_forward": keys_of(FeedForward, input=matrix, output=matrix, bias=vector),
     "drift": keys_of(Drift, matrix=matrix),
     "layers": keys_of(Layers),
     "frequencies": keys_of(frequencies_of, values=matrix),

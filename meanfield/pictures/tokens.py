@@ -112,7 +112,7 @@ def run_interaction(run: Run) -> Felt | None:
         problem = run.problem
     except ValueError:
         return None
-    if problem.flow.diffusivity > 0 or problem.has_labels:
+    if problem.flow.diffusivity > 0 or problem.has_labels or problem.stages:
         return None
     felt = felt_by(problem)
     if is_doubly_stochastic(attention_of(felt)):

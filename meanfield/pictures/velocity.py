@@ -160,11 +160,11 @@ def velocity_picture(run: Run) -> VelocityPicture:
     note = "drift alone, without diffusion" if problem.flow.diffusivity > 0 else ""
     if run.manifold.dimension == 1:
         chosen = chosen_times(run, _PANELS)
-        shown = tuple(_circle_panel(run, problem, int(i)) for i in chosen)
+        shown = tuple(_circle_panel(run, run.problem_at(int(i)), int(i)) for i in chosen)
         return VelocityPicture(frame(run), shown, (0.0, 1.0), note)
     # Three are drawn only if they were asked for.
     chosen = chosen_times(run, _PANELS if len(run.time) == _PANELS else _MAPS)
-    maps = tuple(_map_panel(run, problem, int(i)) for i in chosen)
+    maps = tuple(_map_panel(run, run.problem_at(int(i)), int(i)) for i in chosen)
     colours = colour_range(np.array([each.panel.values for each in maps]))
     return VelocityPicture(frame(run), maps, colours, note)
 

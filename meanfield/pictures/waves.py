@@ -60,6 +60,8 @@ def predicted_wave(run: Run) -> Wave | None:
     """
     if not int(run.attributes.get("heads", 0)) or run.manifold.dimension > 1:
         return None
+    if run.attributes.get("stages"):
+        return None
     try:
         problem = run.problem
     except ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -135,5 +136,103 @@ def test_mistake_has_its_line(path: Path, change: str, message: str) -> None:
     """A mistake would be computed with, or the user would not learn where it is."""
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
         load_config(path, [change])
+    assert str(caught.value).startswith("run.toml: ")
+    assert "\n" not in str(caught.value)
+
+
+LAYERED = """\
+[problem]
+manifold = "sphere:4"
+beta = 2.0
+normalization = "softmax"
+[[heads]]
+value = "stack.npz:value"
+[[heads]]
+score = "stack.npz:one"
+[feed_forward]
+input = "stack.npz:input"
+bias = "stack.npz:bias"
+output = "stack.npz:output"
+activation = "gelu"
+[layers]
+step = 0.2
+placement = "pre"
+[initial]
+name = "normal_tokens"
+tokens = 5
+"""
+
+
+@pytest.fixture
+def weights(path: Path) -> dict[str, Any]:
+    """Weights of three layers, in a file."""
+    shapes = {"value": (4, 4), "input": (7, 4), "bias": (7,), "output": (4, 7)}
+    rng = np.random.default_rng(0)
+    made = {name: rng.standard_normal((3, *shape)) for name, shape in shapes.items()}
+    path.write_text(LAYERED)
+    extra = {"one": np.diag([1.0, -1.0, 1.0, 1.0]), "two": np.ones((2, 4, 4))}
+    np.savez("stack.npz", **made, **extra, deep=np.ones((2, 2, 2, 2)))
+    return {**made, **extra}
+
+
+def test_stacked_weights_are_stages_of_one_layer(path: Path, weights: dict[str, Any]) -> None:
+    """A layer would have the weights of another, or all of them those of the first."""
+    config = load_config(path)
+    assert config.times.tolist() == [0.0, 1.0, 2.0, 3.0]
+    Path("stack.npz").unlink()
+    assert stored(config.text) == config.problem
+    assert config.problem.layers == mf.Layers(0.2, 3, "pre")
+    run = mf.simulate(config.problem)
+    # Layer by layer, each a problem of its own.
+    x = config.problem.initial_measure().points
+    for number in range(3):
+        heads = [mf.Head(value=weights["value"][number]), mf.Head(score=weights["one"])]
+        theta = x / np.linalg.norm(x, axis=1, keepdims=True)
+        added = np.zeros_like(x)
+        for head in heads:
+            score = np.eye(4) if head.score is None else np.array(head.score)
+            shares = np.exp(2.0 * theta @ score @ theta.T)
+            shares /= shares.sum(axis=1, keepdims=True)
+            value = np.eye(4) * head.value if np.ndim(head.value) == 0 else np.array(head.value)
+            added += shares @ theta @ value.T
+        x = x + 0.2 * added
+        theta = x / np.linalg.norm(x, axis=1, keepdims=True)
+        block = mf.FeedForward(*(weights[n][number] for n in ("input", "output", "bias")), "gelu")
+        x = x + 0.2 * block.vectors(theta)
+        theta = x / np.linalg.norm(x, axis=1, keepdims=True)
+        np.testing.assert_allclose(run.measures[number + 1].points, theta, atol=1e-12)
+
+
+WEIGHTS_MISTAKES = [
+    (
+        ["heads=[{value='stack.npz:two'}]"],
+        "[feed_forward] input holds 3 layers and [[heads]] 1 val",
+    ),
+    (["layers.count=4"], "[layers] count = 4, and [[heads]] 1 value holds 3 layers: leave count"),
+    (["stages=[{}]"], "[[heads]] 1 value holds weights of 3 layers, each of which is a stage"),
+    (["layers.step=0"], "has shape (3, 4, 4), expected (), (d,) or (k, d)."),
+    (["layers=", "time={end=1}"], "has shape (3, 4, 4), expected (), (d,) or (k, d)."),
+    (["heads=[{value='stack.npz:deep'}]"], "(2, 2, 2, 2), expected (), (d,) or (k, d), or one for"),
+    (["heads=", "feed_forward="], "[time] end is missing: give it, or count to the layers."),
+    (["time.end=2.5"], "[time] end = 2.5 must be a whole number of layers."),
+    (["time.save=[0.5]"], "[time] save holds 0.5, expected whole numbers of layers."),
+    (
+        ["heads=", "feed_forward=", "layers.count=3", "stages=[{end=0.5}, {}]"],
+        "[[stages]] stage 1 ends at 0.5, expected a whole number of layers.",
+    ),
+    (
+        ["heads=", "feed_forward=", "layers.count=3", "stages=[{end=3}, {}]"],
+        "[[stages]] stage 1 ends at 3, expected an end before the last of 3 layers.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), WEIGHTS_MISTAKES)
+def test_mistake_of_layers_has_its_line(
+    path: Path, weights: dict[str, Any], changes: list[str], message: str
+) -> None:
+    """Layers would be left out, or have weights that are not theirs."""
+    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
+        load_config(path, changes)
     assert str(caught.value).startswith("run.toml: ")
     assert "\n" not in str(caught.value)

@@ -42,6 +42,13 @@ HEADS = options(
     "heads=[{score = [[0.9, -0.4], [0.7, 0.5]], value = [[0, -1], [1, 0.5]]}, {value = -0.5}]",
 )
 STAGES = options("stages=[{end = 1.3}, {end = 2.6, beta = 2.0}, {normalized = true, strength = 2}]")
+LAYERS = options(
+    "layers.count=8",
+    "layers.step=0.2",
+    "layers.placement=pre",
+    "stages=[{end = 3}, {beta = 3.0}]",
+    "time=",
+)
 SINKHORN = options("problem.normalization=sinkhorn", "time.save=3")
 CASES = {
     "density": [],
@@ -49,6 +56,7 @@ CASES = {
     "particles with two heads": HEADS + PARTICLES,
     "stages": STAGES,
     "noisy particles in stages": PARTICLES + NOISE + STAGES,
+    "layers of tokens": PARTICLES + LAYERS,
     "doubly stochastic": SINKHORN,
     "density with diffusion": DIFFUSION,
     "characteristics": CHARACTERISTICS,
