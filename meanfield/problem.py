@@ -622,7 +622,12 @@ class Problem:
 
     @property
     def beta(self) -> float:
-        """What sets the width of clusters: beta of a kernel, of heads the largest beta |B|_2."""
+        """What sets the width of clusters: beta of a kernel, of heads the largest beta |B|_2.
+
+        Of stages that of the sharpest.
+        """
+        if self.stages:
+            return max((alone.beta for alone in self._alone), key=abs)
         return (
             self.kernel.sharpness(self._d)
             if isinstance(self.kernel, Attention)
@@ -649,6 +654,8 @@ class Problem:
 
     def degree_felt(self, tolerance: float | None = None) -> int:
         """Largest degree of moments that move tokens by more than a tolerance; None is rounding."""
+        if self.stages:
+            return max(alone.degree_felt(tolerance) for alone in self._alone)
         limits = () if tolerance is None else (tolerance,)
         if isinstance(self.kernel, Attention):
             # Of the density a head hears degrees of e^{<z, y>} y, one more than those of its Z.
