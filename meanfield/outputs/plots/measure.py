@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -32,10 +33,12 @@ def measure_figure(
 ) -> Figure:
     """Figure of a measure, on its own canvas that pyplot does not know, or on given axes."""
     picture, space = measure_picture(measure, width), measure.manifold
-    angles = (_SIZE, partial(_on_angles, lowest=lowest_angle(space)))
-    size, draw = {"circle": angles, "axial": angles, "vectors": (_AXES_SIZE, _on_axes)}.get(
-        space.family, (_MAP_SIZE, _on_map)
-    )
+    ways: dict[str, tuple[tuple[float, float], Callable[[MeasurePicture, Axes], None]]] = {
+        "sphere": (_MAP_SIZE, _on_map),
+        "vectors": (_AXES_SIZE, _on_axes),
+    }
+    of_angles = (_SIZE, partial(_on_angles, lowest=lowest_angle(space)))
+    size, draw = ways.get(space.family, of_angles)
     with style():
         if ax is None:
             ax = new_figure(size, **options).subplots()
