@@ -144,6 +144,21 @@ def check_density_follows(problem: Problem) -> None:
     )
 
 
+def check_no_layers(problem: Problem, what: str) -> None:
+    """Refuse layers in studies, which rest on the flow of attention.
+
+    Raises
+    ------
+    ValueError
+        If the problem has layers.
+    """
+    if problem.layers is not None:
+        raise ValueError(
+            f"{what} rest on the flow of attention, and the problem has layers: use mf.simulate, "
+            "or leave the layers out."
+        )
+
+
 def check_range(flow: Flow) -> None:
     """Refuse rates so large that steppers cannot compute with them.
 

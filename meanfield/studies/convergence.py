@@ -26,7 +26,7 @@ from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations import density, particles
 from meanfield.representations.options import DEFAULT_TOLERANCE, Options
-from meanfield.representations.step_limits import check_step
+from meanfield.representations.step_limits import check_no_layers, check_step
 from meanfield.runs import problem_attributes
 from meanfield.sampling import sample_tokens
 from meanfield.simulation import timing
@@ -286,6 +286,7 @@ def comparison(
     # Tolerance and degree have the ranges that they have in a run.
     checked = Options(tolerance=tolerance, max_degree=max_degree, step=step)
     check_step(problem, step)
+    check_no_layers(problem, "comparisons")
     reference = density_reference(
         problem, times, tolerance=checked.step_tolerance, max_degree=checked.max_degree
     )

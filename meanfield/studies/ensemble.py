@@ -37,6 +37,7 @@ from meanfield.representations.step_limits import (
     check_movable,
     check_no_diffusion,
     check_no_labels,
+    check_no_layers,
 )
 from meanfield.runs import problem_attributes
 from meanfield.sampling import tokens_of
@@ -302,6 +303,7 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
     """
     Options(tolerance=tolerance)
     check_movable(problem)
+    check_no_layers(problem, "ensembles")
     check_no_diffusion(problem, "ensembles", "Use 0.")
     law = initial_density(problem)
     if options.carrier == "density":

@@ -191,6 +191,16 @@ def test_early_speeds_and_late_gaps() -> None:
         assert constant == pytest.approx(3.734953426363, rel=1e-5)
 
 
+def test_steps_that_overshoot_are_no_failure() -> None:
+    """Layers of a long step may lower the energy that their flow climbs: no run may end by that."""
+    law = mf.from_points([0.0, 1.5, 3.1])
+    layers = Layers(step=2.0, count=3)
+    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.Flow(True, -1.0), law, layers=layers)
+    run = mf.simulate(problem)
+    assert run.status == "completed"
+    assert np.diff(run.observables["energy"]).max() > 0.1
+
+
 def test_masked_layers_leave_the_first_token(tmp_path: Path) -> None:
     """Causal layers: token 1 stays, and a resumed run goes on to the bit."""
     rng = np.random.default_rng(0)
@@ -252,5 +262,9 @@ def test_what_layers_cannot_do_says_so() -> None:
         mf.simulate(replace(layered, layers=Layers(count=3)), until=4)
     with pytest.raises(ValueError, match="layers and noise exclude each other"):
         replace(layered, flow=mf.Flow(diffusivity=0.1))
+    grown = mf.Problem(mf.Circle(), mf.exponential(5.0), initial=LAW, layers=Layers(step=0.1))
+    for study in (mf.convergence_study, lambda p, **_: mf.linear_operator(p)):
+        with pytest.raises(ValueError, match="rest on the flow|have another clock"):
+            study(grown, until=1, save=[1.0])
     with pytest.raises(mf.SimulationError, match="folds the nodes"):
         mf.simulate(replace(repelled, layers=Layers(step=2.0, placement="pre")), until=3)
