@@ -437,6 +437,10 @@ class Problem:
         """The problem of attention alone: what its steps and rates rest on."""
         return replace(self, feed_forward=None, drift=None) if self.terms else self
 
+    def clock(self, time: float) -> float:
+        """Speed of its flow at a time: 1 but for layers that slow down with depth."""
+        return 1.0 if self.layers is None else self.layers.clock(time)
+
     @property
     def mask(self) -> Mask:
         """Whom a token sees."""

@@ -170,8 +170,10 @@ def _estimated_time(config: Config, representation: Representation) -> str:
     """Run for a second and extrapolate; a run that ends within it is known."""
     end = float(config.times[-1])
     clocks: list[float] = []
-    logarithmic = is_logarithmic(config.times)
-    # Each decade is another piece of work: no pace of the first tells of the later ones.
+    layers = config.problem.layers
+    logarithmic = is_logarithmic(config.times) or (layers is not None and not layers.is_flow)
+    # Each decade is another piece of work: no pace of the first tells of the later ones. Inside
+    # layers nothing can be saved.
     times = config.times if logarithmic else np.array(_SHARES) * end
     began = clock.perf_counter()
 

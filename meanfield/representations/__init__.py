@@ -30,7 +30,12 @@ from meanfield.representations.characteristics import (
 )
 from meanfield.representations.density import DensityRepresentation, density
 from meanfield.representations.labelled import LabelledRepresentation, labelled, labelled_degree
-from meanfield.representations.layered import LayeredTokens, layered_again, layered_tokens
+from meanfield.representations.layered import (
+    LayeredTokens,
+    layered_again,
+    layered_tokens,
+    needs_vectors,
+)
 from meanfield.representations.options import Options, usual_degree
 from meanfield.representations.particles import ParticleRepresentation, particles
 from meanfield.representations.representation import Representation
@@ -99,14 +104,14 @@ def _tokens(
         step=options.step,
         tolerance=options.step_tolerance,
     )
-    return begun if problem.layers is None else layered_tokens(begun)
+    return layered_tokens(begun) if needs_vectors(problem) else begun
 
 
 def _resumed_tokens(
     problem: Problem, options: Options, state: State, fixed: FixedArrays
 ) -> ParticleRepresentation:
     weights, tolerance = fixed.get("weights"), options.step_tolerance
-    if problem.layers is not None:
+    if needs_vectors(problem):
         late = "late" in fixed
         return LayeredTokens(problem, state, weights, tolerance=tolerance, late=late)
     return ParticleRepresentation(
@@ -131,7 +136,7 @@ def _resumed_nodes(
         max_nodes=options.max_nodes,
         enough=options.enough(problem),
     )
-    return found if problem.layers is None else layered_again(found, "late" in fixed)
+    return layered_again(found, "late" in fixed) if needs_vectors(problem) else found
 
 
 REPRESENTATIONS: dict[str, Family] = {

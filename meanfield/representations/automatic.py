@@ -29,7 +29,7 @@ from meanfield.representations.characteristics import (
 )
 from meanfield.representations.density import DensityRepresentation
 from meanfield.representations.labelled import labelled_degree
-from meanfield.representations.layered import layered_nodes
+from meanfield.representations.layered import layered_nodes, needs_vectors
 from meanfield.representations.meeting import gathered, groups_of, may_meet, narrow_groups, reach
 from meanfield.representations.options import Options, full_degree, usual_degree
 from meanfield.representations.particles import ParticleRepresentation
@@ -195,7 +195,7 @@ def nodes(
         max_nodes=options.max_nodes,
         enough=options.enough(problem),
     )
-    return begun if problem.layers is None else layered_nodes(begun)
+    return layered_nodes(begun) if needs_vectors(problem) else begun
 
 
 def _from_characteristics(

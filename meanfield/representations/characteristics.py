@@ -127,6 +127,10 @@ class CharacteristicsRepresentation:
         velocity, divergence = velocity_and_divergence(
             self.problem, self.interaction, points, self.masses
         )
+        if self.problem.layers is not None:
+            clock = self.problem.clock(time)
+            velocity *= clock
+            divergence *= clock
         velocity *= self.problem.space.per_point(lengths)
         divergence *= self.scale
         return np.concatenate([velocity.ravel(), divergence])
@@ -217,7 +221,7 @@ class CharacteristicsRepresentation:
             "error": float(self._map(state).errors().max(axis=1).sum()),
             "density_min": float(self.density(state).min()),
         }
-        if not isinstance(felt, Interaction):
+        if not isinstance(felt, Interaction) or self.problem.layers is not None:
             return seen
         field_ = felt.of_points(points, self.masses)
         moving = velocity(self.problem, field_, points, self.masses)

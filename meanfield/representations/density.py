@@ -100,7 +100,7 @@ class DensityRepresentation:
         """Coefficients of -div(f grad Phi / Z) + diffusivity * Laplacian f."""
         derivative = self._transport(state, False)
         if self.problem.layers is not None:
-            derivative *= self.problem.layers.clock(time)
+            derivative *= self.problem.clock(time)
         if self.problem.flow.diffusivity:
             derivative -= self._linear.diffusion * state
         return derivative
@@ -198,7 +198,7 @@ class DensityRepresentation:
             "degree": float(self.grid.max_degree),
             "density_min": float(values[self._known(state)].min(initial=np.inf)),
         }
-        if not isinstance(self.interaction, Interaction):
+        if not isinstance(self.interaction, Interaction) or self.problem.layers is not None:
             return seen
         return seen | self._energy_balance(self.interaction, time, state, values)
 

@@ -34,6 +34,11 @@ def layers_of(problem: Problem) -> Layers:
     return LayerOutputs(problem, None).layers
 
 
+def needs_vectors(problem: Problem) -> bool:
+    """Whether tokens go through layers as vectors; flows of another clock alone need none."""
+    return problem.layers is not None and not problem.layers.moves_densities
+
+
 def limited(limit: float, layers: Layers, time: float, late: bool) -> float:
     """Longest step of a flow that ends where "mix" turns."""
     return min(limit, layers.tau - time) if layers.placement == "mix" and not late else limit
@@ -253,8 +258,19 @@ def layered_tokens(begun: ParticleRepresentation) -> LayeredTokens:
 
 
 def layered_nodes(begun: CharacteristicsRepresentation) -> LayeredCharacteristics:
-    """Nodes under layers where characteristics would begin, all as long as the layers say."""
-    layers = layers_of(begun.problem)
+    """Nodes under layers where characteristics would begin, all as long as the layers say.
+
+    Raises
+    ------
+    ValueError
+        If nodes are not where they seem: those of axial densities.
+    """
+    layers, space = layers_of(begun.problem), begun.problem.space
+    if space.family == "axial":
+        raise ValueError(
+            f"{space.name}: nodes stand for whole rings, and go through no layers but flows of "
+            f'"post" and "depth_scaled": take tokens, representation "particles".'
+        )
     state = begun.state.copy()
     log_r = np.log(layers.radius) if layers.has_radius else 0.0
     state[-len(begun.base) :] = log_r * begun.scale

@@ -109,6 +109,8 @@ class ParticleRepresentation:
         velocity = self.field.velocity(points)
         if self.frequencies is not None:
             velocity = velocity + self.frequencies
+        if self.problem.layers is not None:
+            velocity = velocity * self.problem.clock(time)
         if lengths is not None:
             velocity = velocity * space.per_point(lengths)
         return np.ravel(velocity)
@@ -172,7 +174,8 @@ class ParticleRepresentation:
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
         problem = self.problem
-        if problem.flow.diffusivity or problem.attention or problem.terms or problem.has_labels:
+        others = problem.terms or problem.has_labels or problem.layers
+        if problem.flow.diffusivity or problem.attention or others:
             # Energy is then no longer a function of the drift alone; heads may have none.
             return {}
         return {"energy_dissipation": self.field.dissipation(self._points(state))}

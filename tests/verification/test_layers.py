@@ -127,11 +127,23 @@ def test_nodes_are_pushed_forward_as_tokens_are(placement: Placement, step: floa
     assert np.abs(seen[1] - seen[0]).max() < 1e-6
 
 
-def test_attention_then_a_layer_in_turn_is_of_first_order() -> None:
-    """X <- N(x + h A), then x <- N(x + h u), against the flow of the sum: 0.285 h for four tokens.
+@pytest.mark.parametrize("carrier", ["density", "characteristics", "particles"])
+def test_depth_scaled_flows_run_by_their_clock(carrier: str) -> None:
+    """Depth t is time 2 sqrt(1 + t) - 2 of post, whatever carries the measure, also axial ones."""
+    slow, law = Layers(step=0.0, placement="depth_scaled"), mf.von_mises_fisher(1.0)
+    for space in (mf.Circle(), mf.Sphere(5)):
+        seen = []
+        for layers, end in ((slow, 3.0), (None, 2.0)):
+            problem = mf.Problem(space, mf.exponential(3.0), mf.SA, law, layers=layers)
+            tokens = 40 if carrier == "particles" else None
+            run = mf.simulate(problem, until=end, save=[end], representation=carrier,
+                              tokens=tokens, tolerance=1e-10)  # fmt: skip
+            seen.append(run.measures[-1].moments(1))
+        assert np.abs(seen[1] - seen[0]).max() < 1e-8
 
-    The same directions on the circle's vectors and on S^2's, in any splitting, as h -> 0.
-    """
+
+def test_attention_then_a_layer_in_turn_is_of_first_order() -> None:
+    """N(x + h A), then N(x + h u), against the flow of the sum: off by 0.285 h for four tokens."""
     polar, azimuth = np.array([(0.4, 0.3), (1.2, 2.0), (2.3, 4.1), (1.7, 5.5)]).T
     points = np.stack(
         [np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)], axis=1
@@ -266,5 +278,8 @@ def test_what_layers_cannot_do_says_so() -> None:
     for study in (mf.convergence_study, lambda p, **_: mf.linear_operator(p)):
         with pytest.raises(ValueError, match="rest on the flow|have another clock"):
             study(grown, until=1, save=[1.0])
+    axial = replace(grown, manifold=mf.Sphere(5), initial=mf.von_mises_fisher(1.0))
+    with pytest.raises(ValueError, match="nodes stand for whole rings"):
+        mf.simulate(axial, until=1)
     with pytest.raises(mf.SimulationError, match="folds the nodes"):
         mf.simulate(replace(repelled, layers=Layers(step=2.0, placement="pre")), until=3)
