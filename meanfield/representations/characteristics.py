@@ -52,7 +52,8 @@ _LARGEST_LOG = np.log(1e300)
 _STEPS = 1e-2
 # While no moment is larger than this, steps are those of a linear growth.
 _NEAR_UNIFORM = 0.1
-_UNRESOLVED = 1e-3  # share of the tolerance that a density may leave where it hands over
+UNRESOLVED = 1e-3
+"""Share of the tolerance that a density may leave where it hands over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +245,7 @@ class CharacteristicsRepresentation:
             return 0.0
         if not sums_pairs(self.problem, len(points)):
             return lost_share_at(self._field(points), points, self.masses)
-        error = _UNRESOLVED * self.tolerance
+        error = UNRESOLVED * self.tolerance
         return noise_share(self.problem, points, self.masses, self.initial, error, self.cells)
 
     def _map(self, state: State) -> LabelMap:

@@ -17,10 +17,15 @@ import numpy as np
 from meanfield.arrays import FixedArrays, FloatArray, State
 from meanfield.events import Event
 from meanfield.fields.layer_outputs import LayerOutputs
+from meanfield.fields.lost_digits import sees_far
+from meanfield.fields.positive_sums import noise_share
 from meanfield.integrators import Stepper
 from meanfield.layers import Layers, lengths, unit
 from meanfield.problem import Problem
-from meanfield.representations.characteristics import CharacteristicsRepresentation
+from meanfield.representations.characteristics import (
+    UNRESOLVED,
+    CharacteristicsRepresentation,
+)
 from meanfield.representations.particles import ParticleRepresentation
 from meanfield.representations.step_limits import LINEAR, STABLE, longest
 
@@ -235,6 +240,13 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
             "error": float(self._map(state).errors().max(axis=1).sum()),
         }
         return seen | radii(layers_of(self.problem), x, self.masses)
+
+    def _lost_share(self, points: FloatArray) -> float:
+        """Relative error of sums over pairs by rounding of the masses."""
+        if not sees_far(self.problem):
+            return 0.0
+        error = UNRESOLVED * self.tolerance
+        return noise_share(self.problem, points, self.masses, self.initial, error, self.cells)
 
     def _vectors(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Points, and vectors r theta."""

@@ -47,6 +47,14 @@ def test_check_tells_what_would_run(config: Path, capsys: pytest.CaptureFixture[
     )
 
 
+def test_check_times_layers(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The trial would ask for a time inside a layer."""
+    layers = ["--set", "layers={step=0.5, placement='pre'}", "--set", "time.save=3"]
+    told = facts(capsys, config, *layers)
+    assert told["time"].startswith("about")
+    assert told["representation"].startswith("characteristics")
+
+
 def test_check_tells_that_nothing_will_happen(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
