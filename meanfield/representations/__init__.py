@@ -282,7 +282,7 @@ def under(
     >>> here = represent(one, Options())
     >>> there = under(other, Options(), here, here.state)
     >>> len(here.state), len(there.state), there.problem.beta
-    (33, 84, 99.0)
+    (65, 91, 99.0)
     """
     family = REPRESENTATIONS[representation.name]
     return resumed(
