@@ -68,7 +68,7 @@ def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
         raise ValueError("a user's own Python, which is not run where a file is read.")
     tables, _ = without_files("", None, tables)
     bare = staged_problem("", Folder(Path()), tables)
-    if run.manifold.family == "axial":
+    if str(run.attributes.get("manifold", "")).startswith("axial:"):
         # The run file may have named the sphere.
         bare = bare.axial
     table = tables.get("initial", {"name": "uniform"})

@@ -198,3 +198,18 @@ def test_code_can_be_refused_everywhere(
     """A script that runs the files of others would execute what they bring."""
     assert main([command, str(own), "--no-code"]) == 2
     assert "which --no-code refuses" in (said := capsys.readouterr().err) and "executed" not in said
+
+
+def test_layers_are_tried_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A look inside a layer, where there is nothing, would end the check."""
+    path = tmp_path / "layers.toml"
+    path.write_text(
+        '[problem]\nmanifold = "sphere:5"\nbeta = 2.0\n[layers]\ncount = 4\n'
+        "[[stages]]\nend = 2\n[[stages]]\nstrength = -1.0\n"
+        '[initial]\nname = "normal_tokens"\ntokens = 3\n'
+    )
+    assert main(["check", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"stages +none changed until 2, flow changed\n", told)
+    assert re.search(r"saves +5\n", told)
+    assert re.search(r"time +about", told)
