@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
+from meanfield.measures import LabelledDensity
 from meanfield.observables import OBSERVABLES
 from meanfield.observables.cluster_tree import ClusterTree, Plateau, cluster_tree, plateaus
 from meanfield.pictures.colours import Limits
@@ -85,6 +86,8 @@ def linear_prediction(run: Run, degree: int) -> FloatArray:
 
     NaN where the rate is not stored, the degree starts at zero, or linear theory has ended.
     """
+    if _differ(run):
+        return np.full(len(run.time), np.nan)
     predicted = _linear_sizes(run)
     if degree >= predicted.shape[1] or not predicted[0, degree] > NEGLIGIBLE:
         return np.full(len(run.scaled_time), np.nan)
@@ -109,6 +112,12 @@ def linear_regime(run: Run) -> NDArray[np.bool_]:
         square = signs * np.sum((felt * predicted) ** 2, axis=1)
     near = square[0] <= _NEAR_UNIFORM**2
     return np.asarray(near & np.logical_and.accumulate(square <= _LINEAR_END**2))
+
+
+def _differ(run: Run) -> bool:
+    """Whether positions under a mask start from different densities, which grow at other rates."""
+    first = next((measure for measure in run.measures if measure is not None), None)
+    return isinstance(first, LabelledDensity) and bool(np.ptp(first.parts.real, axis=0).max() > 0.0)
 
 
 def _linear_sizes(run: Run) -> FloatArray:

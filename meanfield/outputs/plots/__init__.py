@@ -43,12 +43,12 @@ SPACES = {
 }
 """Spaces that kinds are for, in words: families, and R^d."""
 # Kinds whose limits their picture knows: of colours, or because of what stands beside the axes.
-_LIMITS_OF_PICTURES = ("density", "map", "globe", "spectrum")
+_LIMITS_OF_PICTURES = ("density", "labels", "map", "globe", "spectrum")
 _LIMITS_OF_AXES = ("energy", "order_parameter", "resolution", "staircase")
 # Height of a figure of so many maps, which stand in one row.
 _ROW_OF_MAPS = {2: 3.1, 3: 2.4}
 # How many saved times those have that show some of them.
-_PANELS = {"map": 6, "globe": 1, "velocity": 3, "similarity": 4, "attention": 3}
+_PANELS = {"map": 6, "globe": 1, "velocity": 3, "similarity": 4, "attention": 3, "labels": 3}
 
 
 @dataclass(frozen=True)
@@ -156,6 +156,14 @@ PLOTS: dict[str, PlotKind] = {
         (
             "hulls", "hulls", "hulls", 6.0, ("space",),
             "rescaled tokens with their convex hulls, or the hyperplanes that they reach",
+        ),
+        (
+            "label_order", "labels", "labels", 4.4, ("circle", "sphere"),
+            "order parameter of each position or frequency against time",
+        ),
+        (
+            "labels", "labels", "labels", 4.2, ("circle",),
+            "densities of all positions or frequencies at a few times",
         ),
     ]
 }  # fmt: skip

@@ -165,6 +165,10 @@ def facts_title(facts: Mapping[str, Any]) -> str:
     else:
         parts += [] if facts.get("kernel") == "linear" else [rf"$\beta = {beta:g}$"]
         parts.append(flow)
+    parts += [f"{facts['mask']} mask"] if facts.get("mask") else []
+    if facts.get("frequencies"):
+        law = str(facts["frequencies"]).replace(", centre=0.0", "")
+        parts.append(law.replace("GivenFrequencies()", "given frequencies"))
     if float(facts.get("strength", 1.0)) != 1.0:
         parts.append(f"strength ${float(facts['strength']):g}$")
     if float(facts.get("diffusivity", 0.0)):
