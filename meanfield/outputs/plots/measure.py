@@ -23,6 +23,9 @@ from meanfield.pictures.projections import Mollweide
 _SIZE, _MAP_SIZE, _AXES_SIZE = (7.0, 3.2), (7.0, 3.6), (5.0, 4.6)
 
 
+_Way = tuple[tuple[float, float], Callable[[MeasurePicture, Axes], None]]
+
+
 def measure_figure(
     measure: Density | Measure,
     *,
@@ -33,12 +36,9 @@ def measure_figure(
 ) -> Figure:
     """Figure of a measure, on its own canvas that pyplot does not know, or on given axes."""
     picture, space = measure_picture(measure, width), measure.manifold
-    ways: dict[str, tuple[tuple[float, float], Callable[[MeasurePicture, Axes], None]]] = {
-        "sphere": (_MAP_SIZE, _on_map),
-        "vectors": (_AXES_SIZE, _on_axes),
-    }
-    of_angles = (_SIZE, partial(_on_angles, lowest=lowest_angle(space)))
-    size, draw = ways.get(space.family, of_angles)
+    angles: _Way = (_SIZE, partial(_on_angles, lowest=lowest_angle(space)))
+    ways: dict[str, _Way] = {"circle": angles, "axial": angles, "vectors": (_AXES_SIZE, _on_axes)}
+    size, draw = ways.get(space.family, (_MAP_SIZE, _on_map))
     with style():
         if ax is None:
             ax = new_figure(size, **options).subplots()
