@@ -247,6 +247,7 @@ def _vectors_film(shown: VectorsFilm) -> Film:
     )  # fmt: skip
     times = shown.axes.times
     cursors = [_time_cursor(axes, float(times[0])) for axes in (above, below)]
+    cursors[0].set_color("white")
 
     def show(k: int) -> None:
         tails.set_segments(list(paths[max(0, k - _TAIL) : k + 1].swapaxes(0, 1)))
