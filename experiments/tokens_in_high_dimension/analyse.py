@@ -17,7 +17,7 @@ from matplotlib.colors import LogNorm
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.observables.similarity import EDGES
+from meanfield.observables.cosines import EDGES
 from meanfield.outputs.plots.figures import new_figure, write_figure
 from meanfield.outputs.plots.style import DENSITY_COLOURS, style, title_above
 from meanfield.pictures.saved_times import edges_between

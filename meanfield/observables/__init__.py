@@ -21,13 +21,13 @@ from meanfield.measures import Density, Measure
 from meanfield.observables.attention import attention_entropy, attention_matrix
 from meanfield.observables.centres import renyi_centres
 from meanfield.observables.clusters import clusters
+from meanfield.observables.cosines import effective_rank, mean_cosine, similarity
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
 from meanfield.observables.head_energies import energy_told
 from meanfield.observables.observable import Observable
 from meanfield.observables.own import Own, entry_axis, observable, of_own_kind, own_values
 from meanfield.observables.peaks import peaks
 from meanfield.observables.resolution import resolution
-from meanfield.observables.similarity import effective_rank, mean_cosine, similarity
 from meanfield.observables.table import (
     ALWAYS_STORED,
     DEFAULT_OBSERVABLES,

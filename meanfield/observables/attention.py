@@ -10,7 +10,7 @@ from meanfield.arrays import FloatArray
 from meanfield.checks import checked, made
 from meanfield.fields import blocks
 from meanfield.measures import Density, Measure
-from meanfield.observables.similarity import MOST_TOKENS
+from meanfield.observables.cosines import MOST_TOKENS
 from meanfield.problem import Problem
 
 # Doubly stochastic weights keep the whole matrix.
@@ -89,13 +89,19 @@ def attention_entropy(problem: Problem, measure: Density | Measure) -> FloatArra
     (array([1.94591015]), np.float64(1.945910149055))
     """
     heads = 1 if problem.attention is None else len(problem.attention.heads)
-    if not isinstance(measure, Measure) or len(measure.points) > _most(problem):
+    rings = problem.manifold.family == "axial"
+    if rings or not isinstance(measure, Measure) or len(measure.points) > _most(problem):
         return np.full(heads, np.nan)
     rows = blocks.attention_entropies(*_given(problem, measure), **_options(problem, measure))
     return np.asarray(rows @ measure.mass)
 
 
 def _check(problem: Problem, measure: Measure) -> None:
+    if problem.manifold.family == "axial":
+        raise ValueError(
+            "points of axial measures are rings, and attention matrices are of tokens: take "
+            f"mf.Sphere({problem.manifold.ambient})."
+        )
     if measure.manifold != problem.manifold:
         raise ValueError(
             f"the tokens are on the {measure.manifold.name}, the problem on the "

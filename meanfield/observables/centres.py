@@ -57,7 +57,12 @@ def renyi_centres(measure: Density | Measure, separation: float) -> tuple[float,
     at_least(0.0, separation=separation)
     space = measure.manifold
     tokens = isinstance(measure, Measure) and measure.weights is None and not measure.cell_order
-    if not isinstance(measure, Measure) or not tokens or not space.is_sphere:
+    if (
+        not isinstance(measure, Measure)
+        or not tokens
+        or not space.is_sphere
+        or space.family == "axial"
+    ):
         return math.nan, math.nan
     if len(measure.points) ** 2 * float(space.ambient) > _MOST_WORK:
         return math.nan, math.nan

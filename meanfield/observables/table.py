@@ -8,11 +8,11 @@ from meanfield.measures import Density, Measure
 from meanfield.observables.attention import attention_entropy
 from meanfield.observables.centres import renyi_centres, usual_separation
 from meanfield.observables.clusters import clusters
+from meanfield.observables.cosines import CENTRES, effective_rank, mean_cosine, similarity
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
 from meanfield.observables.observable import Axis, Observable, Values
 from meanfield.observables.peaks import peaks
 from meanfield.observables.resolution import resolution
-from meanfield.observables.similarity import CENTRES, effective_rank, mean_cosine, similarity
 from meanfield.problem import Problem
 
 

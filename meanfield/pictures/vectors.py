@@ -14,7 +14,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.measures import Measure
 from meanfield.observables.attention import attention_matrix
-from meanfield.observables.similarity import EDGES, directions, similarity
+from meanfield.observables.cosines import EDGES, directions, similarity
 from meanfield.pictures.saved_times import (
     Frame,
     edges_between,

@@ -16,7 +16,7 @@ from meanfield.observables import (
     renyi_centres,
     similarity,
 )
-from meanfield.observables.similarity import CENTRES, EDGES
+from meanfield.observables.cosines import CENTRES, EDGES
 
 RNG = np.random.default_rng(0)
 TOKENS = mf.Measure(mf.Sphere(9), RNG.standard_normal((30, 9)))
@@ -57,6 +57,28 @@ def test_law_of_cosines_of_densities() -> None:
     square = mean_cosine(sphere)
     expected = np.diff(0.5 * EDGES + 0.75 * square * EDGES**2)
     np.testing.assert_allclose(similarity(sphere), expected, rtol=0, atol=1e-15)
+
+
+def test_axial_densities_have_the_law_of_their_tokens() -> None:
+    """In d = 8, of tokens drawn about the axis; in d = 3 that of the same density on the sphere."""
+    axial, sphere = (mf.von_mises_fisher(3.0).build(space) for space in (mf.Axial(3), mf.Sphere()))
+    np.testing.assert_allclose(similarity(axial), similarity(sphere), rtol=0, atol=1e-13)
+    assert effective_rank(axial) == pytest.approx(effective_rank(sphere), abs=1e-12)
+    density = mf.von_mises_fisher(6.0).build(mf.Axial(8))
+    rng = np.random.default_rng(1)
+    # Of the law e^{6 u} by weights of uniform tokens.
+    points = mf.Sphere(8).random_points(4000, rng)
+    weights = np.exp(6.0 * points[:, -1])
+    tokens = mf.Measure(mf.Sphere(8), points, weights / weights.sum())
+    assert mean_cosine(density) == pytest.approx(mean_cosine(tokens), abs=0.03)
+    assert np.abs(similarity(density) - similarity(tokens))[:-1].max() < 0.01
+    assert similarity(density).sum() == pytest.approx(1.0, abs=1e-14)
+    assert effective_rank(density) == pytest.approx(effective_rank(tokens), rel=0.05)
+    problem = mf.Problem(mf.Axial(8), mf.exponential(2.0), mf.SA)
+    rings = mf.Measure(mf.Axial(8), [0.3, 1.0])
+    assert np.isnan([*similarity(rings), *attention_entropy(problem, rings)]).all()
+    with pytest.raises(ValueError, match="points of axial measures are rings"):
+        mf.attention_matrix(problem, rings)
 
 
 def test_tokens_of_a_density_have_its_law_of_cosines() -> None:

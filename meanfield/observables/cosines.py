@@ -60,7 +60,7 @@ def mean_cosine(measure: Density | Measure) -> float:
     >>> mean_cosine(mf.Measure(mf.Sphere(4), np.eye(4)))
     0.0
     """
-    if isinstance(measure, Density):
+    if isinstance(measure, Density) or measure.manifold.family == "axial":
         return measure.order_parameter**2
     x = directions(measure)
     mean = measure.mass @ x
@@ -83,7 +83,7 @@ def similarity(measure: Density | Measure) -> FloatArray:
     Returns
     -------
     ndarray, shape (41,)
-        NaN for more than `MOST_TOKENS` points, a single token, and densities on other spaces.
+        NaN for more than `MOST_TOKENS` points, a single token, and rings of axial measures.
 
     References
     ----------
@@ -100,7 +100,8 @@ def similarity(measure: Density | Measure) -> FloatArray:
     if isinstance(measure, Density):
         return _law(measure.manifold, measure.coefficients)
     tokens, n = _are_tokens(measure), len(measure.points)
-    if n > MOST_TOKENS or (tokens and n < 2):
+    # Axial points are rings, whose pairs have all cosines between two.
+    if n > MOST_TOKENS or (tokens and n < 2) or measure.manifold.family == "axial":
         return np.full(_BINS, np.nan)
     x, mass = directions(measure), measure.mass
     if not np.isfinite(x).all():
@@ -136,9 +137,7 @@ def _are_tokens(measure: Measure) -> bool:
 
 
 def _law(space: Geometry, coefficients: ModalArray) -> FloatArray:
-    """Share of the law of <x, y> in each bin, of a density on the circle or S^2."""
-    if space.family not in ("circle", "sphere"):
-        return np.full(_BINS, np.nan)
+    """Share of the law of <x, y> in each bin, of a density."""
     powers = space.sizes_by_degree(coefficients) ** 2  # type: ignore[attr-defined]
     if space.family == "circle":
         powers[1:] *= 2.0  # of k and -k
@@ -146,11 +145,19 @@ def _law(space: Geometry, coefficients: ModalArray) -> FloatArray:
         l = np.arange(1, len(powers))
         below = angles + (np.sin(np.outer(angles, l)) / l) @ powers[1:]
         return np.asarray((below[:-1] - below[1:]) / np.pi)
-    from numpy.polynomial import legendre
+    from scipy.special import betainc, gammaln
 
-    # Half of the powers: w = 1/2 on [-1, 1].
-    integral = legendre.legint(0.5 * powers, lbnd=-1.0)
-    return np.asarray(np.diff(legendre.legval(EDGES, integral)))
+    d = space.ambient
+    # (1 - s^2) P_l' = l (l + d - 2) (P_{l-1} - P_{l+1}) / (2 l + d - 2).
+    constant = math.exp(gammaln(0.5 * d) - gammaln(0.5 * (d - 1))) / math.sqrt(math.pi)
+    weight = constant * np.maximum(1.0 - EDGES**2, 0.0) ** (0.5 * (d - 3))
+    below = 0.5 * (1.0 + np.sign(EDGES) * betainc(0.5, 0.5 * (d - 1), EDGES**2))
+    before, here = np.ones(len(EDGES)), EDGES.copy()
+    for l in range(1, len(powers)):
+        after = ((2 * l + d - 2) * EDGES * here - l * before) / (l + d - 2)
+        below -= powers[l] * weight * (before - after) / (2 * l + d - 2)
+        before, here = here, after
+    return np.diff(below)
 
 
 def effective_rank(measure: Density | Measure) -> float:
@@ -177,6 +184,8 @@ def effective_rank(measure: Density | Measure) -> float:
     4.0
     """
     space = measure.manifold
+    if space.family == "axial":
+        return _axial_rank(space.ambient, measure.moments(2))
     if isinstance(measure, Density):
         grid = space.grid(max(measure.max_degree, 2))
         points, mass = grid.points, grid.weights * grid.to_nodal(measure.coefficients)
@@ -196,5 +205,14 @@ def effective_rank(measure: Density | Measure) -> float:
         gram = (x.T * mass) @ x
     values = np.linalg.eigvalsh(gram)
     shares = values / values.sum()
+    shares = shares[shares > _ROUNDING]
+    return float(np.exp(-(shares @ np.log(shares))))
+
+
+def _axial_rank(d: int, moments: ModalArray) -> float:
+    """Effective rank from m_2 = (d E u^2 - 1) / (d - 1) of a law about an axis."""
+    harmonics = (d + 2) * (d - 1) / 2.0
+    square = (1.0 + (d - 1) * float(np.real(moments[2])) / math.sqrt(harmonics)) / d
+    shares = np.array([square, *[(1.0 - square) / (d - 1)] * (d - 1)])
     shares = shares[shares > _ROUNDING]
     return float(np.exp(-(shares @ np.log(shares))))
