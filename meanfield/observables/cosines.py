@@ -153,9 +153,9 @@ def _law(space: Geometry, coefficients: ModalArray) -> FloatArray:
     weight = constant * np.maximum(1.0 - EDGES**2, 0.0) ** (0.5 * (d - 3))
     below = 0.5 * (1.0 + np.sign(EDGES) * betainc(0.5, 0.5 * (d - 1), EDGES**2))
     before, here = np.ones(len(EDGES)), EDGES.copy()
-    for l in range(1, len(powers)):
-        after = ((2 * l + d - 2) * EDGES * here - l * before) / (l + d - 2)
-        below -= powers[l] * weight * (before - after) / (2 * l + d - 2)
+    for k in range(1, len(powers)):
+        after = ((2 * k + d - 2) * EDGES * here - k * before) / (k + d - 2)
+        below -= powers[k] * weight * (before - after) / (2 * k + d - 2)
         before, here = here, after
     return np.diff(below)
 

@@ -71,9 +71,11 @@ def hands_over(problem: Problem, options: Options) -> bool:
     """Whether one representation follows another: paths of a diffusing measure are no curves.
 
     Nor do others carry what tokens keep, positions under a mask or frequencies; nor does a density
-    follow on points, where a later stage diffuses.
+    follow on points, where a later stage diffuses. Vectors of any dimension are tokens for ever.
     """
-    return options.name == "auto" and not any(
+    if options.name != "auto" or problem.manifold.family == "vectors":
+        return False
+    return not any(
         stage.flow.diffusivity or stage.has_labels for stage in (problem, *problem.staged)
     )
 
@@ -92,7 +94,8 @@ def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
     """
     name = options.name
     if name == "auto":
-        few = problem.initial.name == "atoms" and (not problem.stages or stay_met(problem.staged))
+        few = problem.initial.name == "atoms" and problem.manifold.family != "vectors"
+        few = few and (not problem.stages or stay_met(problem.staged))
         points = "atoms" if few and problem.layers is None else "particles"
         densities = "labelled" if problem.staged[0].has_labels else "density"
         if problem.layers is not None:
