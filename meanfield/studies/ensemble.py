@@ -287,7 +287,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
 
     def block_length(self, size: int) -> int:
         """As many runs as take a few tenths of a second."""
-        share = _BLOCK_TOKENS[self.problem.space.dimension] // (size + self.overhead)
+        share = _BLOCK_TOKENS[min(self.problem.space.dimension, 2)] // (size + self.overhead)
         return min(max(share, 1), _MOST_BLOCKED)
 
 
