@@ -34,7 +34,7 @@ def main() -> int:
     options.add_argument("--short", action="store_true", help="fewer tokens and couplings")
     short = options.parse_args().short
     tokens, ratios = (
-        (300, [0.6, 1.2, 1.6, 2.5]) if short else (2000, list(np.arange(0.5, 3.1, 0.25)))
+        (300, [0.6, 1.2, 1.6, 2.5]) if short else (600, list(np.arange(0.5, 3.1, 0.25)))
     )
     print("order r over K / K_c: tokens, closed form")
     orders, worst = {}, 0.0

@@ -69,7 +69,7 @@ def test_drawing_computes_nothing(mixed: Run) -> None:
     """
     rooms: set[str] = set()
     for entry in PLOTS.values():
-        if mixed.manifold.name not in entry.manifolds:
+        if mixed.manifold.name not in entry.manifolds or entry.name.startswith("label"):
             continue
         picture = entry.picture(mixed)
         with style():
