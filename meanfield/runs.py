@@ -182,6 +182,7 @@ class Run:
         """
         return self.given_problem or VIEWS["Run.problem"](self)
 
+    @checked
     def problem_at(self, save: int) -> Problem:
         """Problem of the stage in which a saved time lies: `problem`, where there are no stages."""
         problem = self.problem

@@ -157,7 +157,7 @@ def test_sphere_positions_are_vectors(capsys: pytest.CaptureFixture[str], tmp_pa
         ("--manifold circle --beta 5 --tokens 9 --samples 0", "'0' is not a positive integer"),
         ("--manifold circle --beta 5 --tokens 9 --seed -1", "'-1' is not an integer >= 0"),
         ("--manifold sphere:4 --beta 5 --tokens 9", "on the circle and the sphere, got sphere:4"),
-        ("--manifold sphere:4 --beta 5 --input five.npy", "sphere:4"),
+        ("--manifold sphere:4 --beta 5 --input five.npy", "expected vectors (n, 4)"),
         ("--manifold circle --beta 5 --input none.npy", "none.npy"),
         ("--manifold circle --beta 5 --input words.npy", "expected real numbers"),
         (

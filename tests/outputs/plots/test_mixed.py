@@ -45,8 +45,10 @@ def atoms_alone(run: Run) -> Run:
 def test_every_kind_shows_atoms_alone_or_says_why_not(kind: str, mixed: Run) -> None:
     """An empty range of colours would be a traceback."""
     run = atoms_alone(mixed)
-    if run.manifold.name not in PLOTS[kind].manifolds or kind == "resolution":
-        with pytest.raises(ValueError, match="is for (the sphere|spheres of|R)|carried by atoms"):
+    refused = "is for (the |spheres of|R)|carried by atoms|has no labels"
+    of_labels = kind in ("label_order", "labels")
+    if run.manifold.name not in PLOTS[kind].manifolds or kind == "resolution" or of_labels:
+        with pytest.raises(ValueError, match=refused):
             plot(run, kind)
     else:
         plot(run, kind).canvas.draw()

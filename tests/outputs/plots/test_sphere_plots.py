@@ -42,8 +42,8 @@ def run_of(name: str) -> Run:
 
 
 def possible(kind: str, name: str) -> bool:
-    """Points have no spectral tail, and what are no atoms no tree."""
-    if kind == "tree" or "sphere" not in PLOTS[kind].manifolds:
+    """Points have no spectral tail, what are no atoms no tree, and without order no labels."""
+    if kind in ("tree", "label_order", "labels") or "sphere" not in PLOTS[kind].manifolds:
         return False
     return kind != "resolution" or name != "particles"
 
