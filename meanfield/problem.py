@@ -302,10 +302,10 @@ class Problem:
             return
         of = self.kernel if isinstance(self.kernel, Attention) else None
         lone = of is None or of.zonal(self._d) is not None
-        if self.terms or self.layers is not None or not lone:
+        if self.terms or not lone:
             raise ValueError(
                 f"{self.manifold.name}: densities keep their axis under a kernel, or one head of "
-                "numbers without a mask, in continuous time: the others have tokens on "
+                "numbers without a mask, and nothing else: the others have tokens on "
                 f"mf.Sphere({self._d})."
             )
 

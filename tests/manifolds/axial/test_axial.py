@@ -127,8 +127,11 @@ def test_what_has_no_axis_is_refused() -> None:
     heads = mf.Attention([mf.Head(), mf.Head(value=-1.0)], beta=2.0)
     with pytest.raises(ValueError, match="keep their axis under a kernel"):
         mf.simulate(mf.Problem(sphere, heads), 1.0)
-    with pytest.raises(ValueError, match="in continuous time"):
-        mf.Problem(mf.Axial(8), kernel, mf.SA, layers=mf.Layers(0.1, 3))
+    law = mf.von_mises_fisher(2.0)
+    layered = mf.Problem(mf.Axial(8), kernel, mf.SA, law, layers=mf.Layers(0.1, 3))
+    for carrier in ("density", "characteristics", "auto"):
+        with pytest.raises(ValueError, match="layer"):
+            mf.simulate(layered, representation=carrier)
     with pytest.raises(ValueError, match="expected a polar angle"):
         mf.Measure(mf.Axial(8), [4.0])
     with pytest.raises(ValueError, match="must be \\[l, amplitude\\]"):
