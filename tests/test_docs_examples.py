@@ -138,6 +138,7 @@ def test_first_example_of_the_readme_prints_its_answer(capsys: pytest.CaptureFix
         (2, "3 clusters (61 +- 2 %) or 4 (39 +- 2 %), formed by about t = 84.2 (scaled time)"),
         (3, ""),
         (4, "grows, rotating wave, angular velocity 0.5478"),
+        (5, "1.0 0.03"),
     ],
 )
 def test_other_examples_of_the_readme_print_theirs(
@@ -146,6 +147,6 @@ def test_other_examples_of_the_readme_print_theirs(
     """A reader would meet an exception, or other numbers of clusters."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     snippets = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
-    assert len(snippets) == 5
+    assert len(snippets) == 6
     exec(snippets[number], {"mf": meanfield})
     assert answer in capsys.readouterr().out
