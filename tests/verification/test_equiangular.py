@@ -56,3 +56,23 @@ def test_orthogonal_tokens_keep_one_cosine(
     assert 0.05 < expected < 0.999
     what = f"common cosine of orthogonal tokens, {name}"
     verified("exact solutions", what, cosines - expected, 1e-11)
+
+
+@pytest.mark.parametrize(
+    "n, beta, until, cosine",
+    [
+        (8, 5.0, 10.0, 0.5672911504513),
+        (32, 1.0, 2.0, 0.5897728228996),
+        (32, 9.0, 5.0, 0.001259498564551),
+    ],
+)
+def test_orthogonal_tokens_of_many_dimensions(
+    n: int, beta: float, until: float, cosine: float
+) -> None:
+    """N tokens along the axes of R^n, closed form at 30 digits: all pairs alike, on the curve."""
+    law = mf.from_points(np.eye(n))
+    problem = mf.Problem(mf.Sphere(n), mf.exponential(beta), mf.SA, law)
+    found = mf.simulate(problem, until=until, save=[until], tolerance=1e-13).measures[0].points
+    cosines = (found @ found.T)[~np.eye(n, dtype=bool)]
+    assert np.ptp(cosines) < 1e-12
+    assert np.abs(cosines - cosine).max() < 1e-11

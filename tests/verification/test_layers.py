@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.fields.layer_outputs import LayerOutputs
 from meanfield.layers import PLACEMENTS, Layers, Placement
 from meanfield.theory.normalization_schemes import terminal_contraction
 
@@ -186,14 +187,16 @@ def test_early_speeds_and_late_gaps() -> None:
     """Initial speeds of the placements, and (1 - gamma) r^2 of pre and peri after a long time."""
     for placement, speed in (
         ("post", 0.1389945237720),
+        ("pre", 0.1389945237720),
+        ("depth_scaled", 0.1389945237720),
         ("peri", 0.2548274222271),
         ("ngpt", 0.1274137111136),
     ):
         problem = orthogonal(replace(of(placement, 0.0), radius=1.0))
-        h = 1e-4
-        run = mf.simulate(problem, until=h, save=[h / 2, h], tolerance=1e-13)
-        half, whole = cosines(run)
-        assert (4.0 * half - whole) / h == pytest.approx(speed, abs=2e-8)
+        # What moves each token is along the others: theta_i' has gamma' / 2 along theta_j.
+        rate = LayerOutputs(problem, None).rate(0.0, np.eye(8))
+        off = rate[~np.eye(8, dtype=bool)]
+        assert 2.0 * off == pytest.approx(np.full(56, speed), abs=1e-13)
     for placement in ("pre", "peri"):
         problem = orthogonal(Layers(step=0.0, placement=placement))
         run = mf.simulate(problem, until=1e3, save=[1e3], tolerance=1e-12)
