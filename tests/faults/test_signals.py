@@ -49,6 +49,12 @@ LAYERS = options(
     "stages=[{end = 3}, {beta = 3.0}]",
     "time=",
 )
+CAUSAL = options("problem.normalization=softmax", "problem.mask=causal")
+FREQUENCIES = options("frequencies={law='lorentzian', width=0.1}", "time.end=2.0", "time.save=5")
+AXIAL = options("problem.manifold=sphere:8", "initial.modes=[[1, 0.3], [2, 0.2]]")
+MANY = options("problem.manifold=sphere:16", "initial={name='normal_tokens', tokens=20}")
+FLAT = options("problem.manifold=space:2", "problem.normalization=softmax")
+DRIVEN = options("drift.matrix=[0.3, -0.2]", "feed_forward.activation='tanh'")
 SINKHORN = options("problem.normalization=sinkhorn", "time.save=3")
 CASES = {
     "density": [],
@@ -57,6 +63,14 @@ CASES = {
     "stages": STAGES,
     "noisy particles in stages": PARTICLES + NOISE + STAGES,
     "layers of tokens": PARTICLES + LAYERS,
+    "causal tokens": PARTICLES + CAUSAL,
+    "causal layers": CAUSAL + SHORT,
+    "tokens with frequencies": PARTICLES + FREQUENCIES,
+    "frequencies": FREQUENCIES,
+    "axial density": AXIAL,
+    "tokens of many dimensions": MANY,
+    "tokens of the plane": FLAT + options("initial={name='normal_tokens', tokens=20}"),
+    "driven density": DRIVEN,
     "doubly stochastic": SINKHORN,
     "density with diffusion": DIFFUSION,
     "characteristics": CHARACTERISTICS,
