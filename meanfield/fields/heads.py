@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.attention import Attention, HeadMatrices, Mask, Normalization
@@ -235,10 +236,12 @@ class HeadsInteraction:
             self.manifold, self.heads, masses, points, self._unit, targets
         )
 
-    def output(self, points: FloatArray, weights: FloatArray | None) -> FloatArray:
+    def output(
+        self, points: FloatArray, weights: FloatArray | None, dtype: npt.DTypeLike = np.float64
+    ) -> FloatArray:
         """Attention output A at weighted points in R^d, (n, d), not projected: v = P_x A.
 
-        Summed over pairs, with the mask if there is one.
+        Summed over pairs, with the mask if there is one; in single precision on request.
         """
         return attention_output(
             self.manifold.vectors(points),
@@ -248,6 +251,7 @@ class HeadsInteraction:
             log_scale=self.log_scale,
             mask=self.mask,
             rate=self.rate(len(points)),
+            dtype=dtype,
         )
 
     def far_velocity(self, points: FloatArray, weights: FloatArray | None) -> FloatArray | None:

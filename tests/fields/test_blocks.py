@@ -15,6 +15,7 @@ from meanfield.compute.threads import set_threads, threads
 from meanfield.fields.blocks import attention_matrices, attention_output, row_entropies
 from meanfield.fields.head_pairs import pair_velocity
 from meanfield.fields.heads import heads_interaction
+from meanfield.representations.particles import particles
 
 SPHERE = mf.Sphere()
 ONE = HeadMatrices(3.0 * np.asarray(B3), np.asarray(V3, dtype=float))
@@ -188,3 +189,19 @@ def test_what_cannot_be_computed_is_refused(change: dict[str, Any], message: str
     given = {"x": np.eye(2), "heads": [HeadMatrices(np.eye(2), np.eye(2))]} | change
     with pytest.raises(ValueError, match=message):
         attention_output(**given)
+
+
+def test_loose_tolerances_ask_for_single_precision() -> None:
+    """Tokens of many dimensions would cost twice as much, or be summed in less than was asked."""
+    rng = np.random.default_rng(3)
+    head = mf.Head(score=rng.normal(size=(40, 40)) / 6.0, value=rng.normal(size=(40, 40)))
+    law = mf.from_points(rng.normal(size=(60, 40)))
+    problem = mf.Problem(mf.Sphere(40), mf.Attention([head], beta=3.0), initial=law)
+    double, fine, single = (
+        particles(problem, problem.initial_measure(), tolerance=tolerance)
+        for tolerance in (1e-10, 9e-6, 1e-5)
+    )
+    expected = double.rhs(0.0, double.state)
+    np.testing.assert_array_equal(fine.rhs(0.0, fine.state), expected)
+    difference = np.abs(single.rhs(0.0, single.state) - expected).max()
+    assert 1e-10 < difference < 1e-6 * np.abs(expected).max() * np.sqrt(40)
