@@ -4,13 +4,15 @@ With x = r theta, |theta| = 1, N(x) = theta, the output A of attention at the di
 tokens and the step h, one layer does (arXiv:2510.22026, table 1)
 
     post            theta <- N(theta + h A)
+    projected       theta <- N(theta + h P_theta A)
     pre             x <- x + h A
     peri, sandwich  x <- x + h N(A)
     mix             post up to a depth tau, then pre
     ngpt            theta <- N(theta + h alpha (N(A) - theta))
     depth_scaled    post with h / sqrt(1 + t), t the depth before the layer
 
-Depth t is the number of layers times h. Of "mix" the layers that begin before tau - h/2 are
+"projected" is Euler's method for the flow of post, and no transformer's. Depth t is the number of
+layers times h. Of "mix" the layers that begin before tau - h/2 are
 post, and keep the length r. As h -> 0 all become flows theta' = P_theta A / s:
 
     s  = 1, r,          r |A|,            1 then r,          |A| / alpha, sqrt(1 + t)
@@ -33,7 +35,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.checks import at_least, checked
 
-Placement = Literal["post", "pre", "peri", "sandwich", "mix", "ngpt", "depth_scaled"]
+Placement = Literal["post", "projected", "pre", "peri", "sandwich", "mix", "ngpt", "depth_scaled"]
 Splitting = Literal["none", "lie", "strang"]
 
 PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
@@ -70,7 +72,7 @@ class Layers:
         run is told.
     placement : str
         Given. Where the normalisation stands: "post", "pre", "peri" ("sandwich"), "mix", "ngpt" or
-        "depth_scaled".
+        "depth_scaled"; or "projected".
     splitting : str
         Given. Attention, then feed-forward, each with its normalisation ("lie"); half of the
         second before and after ("strang"); or their sum in one step ("none").
@@ -147,7 +149,7 @@ class Layers:
     @property
     def moves_densities(self) -> bool:
         """Whether it is a flow of densities: that of attention, by another clock."""
-        return self.is_flow and self.placement in ("post", "depth_scaled")
+        return self.is_flow and self.placement in ("post", "projected", "depth_scaled")
 
     def is_late(self, depth: float) -> bool:
         """Whether "mix" has turned at this depth; False of all others."""
@@ -188,6 +190,8 @@ class Layers:
         theta = unit(x)
         if self.placement == "ngpt":
             return unit(theta + h * self.alpha * (unit(output) - theta))
+        if self.placement == "projected":
+            output = tangent(theta, output)
         moved = unit(theta + h * output)
         return moved * lengths(x) if self.has_radius else moved
 
@@ -206,8 +210,7 @@ class Layers:
             if self.placement in ("pre", "peri", "sandwich") or late:
                 total += output
             else:
-                tangent = output - (theta * output).sum(axis=1, keepdims=True) * theta
-                total += r * tangent
+                total += r * tangent(theta, output)
         if self.placement == "ngpt":
             total *= self.alpha
         return total * self.clock(depth)
@@ -224,6 +227,11 @@ class Layers:
 def lengths(x: FloatArray) -> FloatArray:
     """Lengths of vectors (n, d), shape (n, 1)."""
     return np.asarray(np.sqrt((x * x).sum(axis=1, keepdims=True)))
+
+
+def tangent(theta: FloatArray, x: FloatArray) -> FloatArray:
+    """Parts P_theta x of vectors (n, d) along the sphere."""
+    return np.asarray(x - (theta * x).sum(axis=1, keepdims=True) * theta)
 
 
 def unit(x: FloatArray) -> FloatArray:

@@ -156,7 +156,7 @@ def equiangular_layers(
         raise ValueError(f"times must be a list of numbers from 0 to {_LATEST:g}.")
     placement, strength = layers.placement, problem.zonal.strength
     lengths = np.full(len(times), layers.radius)
-    if placement in ("post", "mix", "depth_scaled"):
+    if placement in ("post", "projected", "mix", "depth_scaled"):
         # 2 sqrt(1 + t) - 2 is the integral of 1 / sqrt(1 + t).
         clock = 2.0 * times / (1.0 + np.sqrt(1.0 + times)) if placement == "depth_scaled" else times
         distance = path.distance_at(clock * strength)
@@ -202,6 +202,9 @@ def _steps(
             own = 1.0 - h
         elif placement in WITH_RADIUS:
             own = r
+        if placement == "projected":
+            # Without <theta, A> = excess + other q along the token.
+            excess = -other * q
         p, b = own + h * excess, h * other
         square = p * p + 2.0 * p * b * q + b * b * n * q
         # gamma_next - gamma = (1 - gamma) (|y|^2 - p^2) / |y|^2.
@@ -218,8 +221,9 @@ def _steps(
 def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1.0) -> float:
     """Factor by which one late layer shrinks the gap 1 - gamma of tokens that are nearly one.
 
-    1 / (1 + h)^2 (post), (r / (r + h))^2 (pre, peri) and (1 - h alpha)^2 (ngpt), where h is the
-    step times |A|: strength under SA, strength a(1) under USA. A flow has e^{-2h}.
+    1 / (1 + h)^2 (post), (1 - h)^2 (projected), (r / (r + h))^2 (pre, peri) and (1 - h alpha)^2
+    (ngpt), where h is the step times |A|: strength under SA, strength a(1) under USA. A flow has
+    e^{-2h}.
 
     Parameters
     ----------
@@ -253,6 +257,8 @@ def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1
         size = math.copysign(1.0, size)
     if layers.placement == "depth_scaled":
         step /= math.sqrt(1.0 + depth)
+    if layers.placement == "projected":
+        return float((1.0 - step * size) ** 2)
     before = radius if layers.has_radius else 1.0
     return float((before / (before + step * size)) ** 2)
 
@@ -414,7 +420,7 @@ def linear_phase_clock(problem: Problem, times: FloatArray) -> FloatArray:
         raise ValueError("clocks are for problems without diffusion: it has a clock of its own.")
     if not np.all(times >= 0.0):
         raise ValueError("times must not be negative.")
-    if layers.placement == "post":
+    if layers.placement in ("post", "projected"):
         return times
     if layers.placement == "depth_scaled":
         return np.asarray(2.0 * times / (1.0 + np.sqrt(1.0 + times)))

@@ -64,6 +64,7 @@ def test_known_values_of_layers() -> None:
     """Gamma at depth 2 (n = 8, beta = 2): numbers of an independent computation; first order."""
     known = {
         "post": (0.596565737239, 0.653352831568, 0.659873709506),
+        "projected": (0.6422234030147517, 0.6581712220738558, 0.659873709506),
         "pre": (0.353907998386, 0.373330281327, 0.375592696272),
         "peri": (0.544909147752, 0.573339405633, 0.576543115652),
     }
@@ -79,15 +80,15 @@ def test_known_values_of_layers() -> None:
 
 
 def test_late_layers_shrink_the_gap_by_their_clock() -> None:
-    """(1 - gamma_next) / (1 - gamma) -> 1 / (1 + h)^2 of post: 4/9 at h = 0.5."""
+    """(1 - gamma_next) / (1 - gamma) -> 1 / (1 + h)^2 of post, (1 - h)^2 projected, h = 0.5."""
     law = mf.from_points(np.array([[1.0, 1e-5, 0.0], [1.0, -1e-5, 0.0], [1.0, 0.0, 1e-5]]))
-    problem = mf.Problem(
-        mf.Sphere(), mf.exponential(2.0), mf.SA, law, layers=Layers(step=0.5, count=1)
-    )
-    run = mf.simulate(problem)
-    before, after = (measure.points[0] - measure.points[1] for measure in run.measures)
-    assert after @ after / (before @ before) == pytest.approx(4.0 / 9.0, abs=1e-6)
-    assert terminal_contraction(problem) == pytest.approx(4.0 / 9.0, abs=1e-12)
+    for placement, ratio in (("post", 4.0 / 9.0), ("projected", 1.0 / 4.0)):
+        layers = Layers(step=0.5, count=1, placement=placement)
+        problem = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.SA, law, layers=layers)
+        run = mf.simulate(problem)
+        before, after = (measure.points[0] - measure.points[1] for measure in run.measures)
+        assert after @ after / (before @ before) == pytest.approx(ratio, abs=1e-6)
+        assert terminal_contraction(problem) == pytest.approx(ratio, abs=1e-12)
 
 
 @pytest.mark.parametrize(
