@@ -147,6 +147,11 @@ class Layers:
         return self.step == 0.0
 
     @property
+    def keeps_time(self) -> bool:
+        """Whether modes about uniform grow as without layers: the flow of post."""
+        return self.is_flow and self.placement in ("post", "projected")
+
+    @property
     def moves_densities(self) -> bool:
         """Whether it is a flow of densities: that of attention, by another clock."""
         return self.is_flow and self.placement in ("post", "projected", "depth_scaled")

@@ -379,6 +379,7 @@ def problem_attributes(problem: Problem) -> dict[str, Any]:
     """Facts of a problem that files and figures carry."""
     of, alone = problem.attention, problem.unlabelled
     known = alone.is_isotropic and not alone.terms
+    known = known and (problem.layers is None or problem.layers.keeps_time)
     return {
         "manifold": problem.manifold.name,
         "kernel": "exponential" if of else problem.own_kernel.name,

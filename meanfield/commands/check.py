@@ -64,7 +64,7 @@ def execute(options: argparse.Namespace) -> int:
         *parts_told(problem).items(),
         ("representation", f"{representation.name}, {_size(config, representation)}"),
         ("dominant degree", _dominant(problem, known)),
-        ("end", f"t = {end:.6g} scaled{_growth_times(end, rate)}"),
+        ("end", _end(problem, end, rate)),
         ("saves", len(config.times)),
         ("output", f"{config.output.path} (state: {config.output.state})"),
         ("memory", _memory(config, representation)),
@@ -118,6 +118,12 @@ def _dominant(problem: Problem, known: bool) -> int | str | None:
     if problem.frequencies is not None:
         return "about incoherence: meanfield stability --config"
     return dominant_degree(problem) if known else NO_RATES
+
+
+def _end(problem: Problem, end: float, rate: float) -> str:
+    if problem.layers is not None and not problem.layers.is_flow:
+        return f"{end:g} layers"
+    return f"t = {end:.6g} scaled{_growth_times(end, rate)}"
 
 
 def _growth_times(end: float, rate: float) -> str:

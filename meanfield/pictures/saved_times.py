@@ -5,7 +5,7 @@ A run may begin as a density, go on as characteristics and end as atoms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -141,7 +141,7 @@ class Frame:
     hand_overs : tuple of (float, str)
         Given. When another representation took over, and which.
     unit : str
-        Given. "scaled", "paper" or "growth": what the run was asked for in.
+        Given. "scaled", "paper" or "growth": what the run was asked for in; or "layers".
     guest : bool
         Given. Whether it stands on axes of the user's, with the title alone above it: what was
         solved and growth times need room that only a figure of our own has.
@@ -181,8 +181,13 @@ def frame(run: Run, limits: tuple[float, float] | None = None) -> Frame:
             for event in run.events_in(run.unit)
             if event.kind == "hand-over"
         ),
-        run.unit,
+        "layers" if counts_layers(facts) else run.unit,
     )
+
+
+def counts_layers(facts: Mapping[str, Any]) -> bool:
+    """Whether times are numbers of layers: there are some, and their step is not 0."""
+    return "layers" in facts and "step=0.0," not in str(facts["layers"])
 
 
 def part(run: Run, indices: Sequence[int] | NDArray[np.int64]) -> Run:

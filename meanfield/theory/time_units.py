@@ -57,6 +57,11 @@ def time_unit(problem: Problem, unit: str) -> float:
     >>> float(time_unit(mf.Problem(mf.Circle(), mf.exponential(2.0)), "paper").__round__(6))
     7.389056
     """
+    if unit == "growth" and problem.layers is not None and not problem.layers.keeps_time:
+        raise ValueError(
+            "growth time is that of the flow of post: under other layers modes grow by another "
+            "clock, mf.linear_phase_clock. Leave the unit out."
+        )
     rate = growth_rate_max(problem) if unit == "growth" else 0.0
     return unit_length(unit, paper_time_factor(problem), rate, problem.beta)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import meanfield as mf
 from meanfield.commands.main import main
 
 CONFIG = """\
@@ -213,3 +215,21 @@ def test_layers_are_tried_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert re.search(r"stages +none changed until 2, flow changed\n", told)
     assert re.search(r"saves +5\n", told)
     assert re.search(r"time +about", told)
+
+
+def test_time_of_layers_is_their_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Layers would be taken for scaled time, and growth times told that no mode has."""
+    file = tmp_path / "layers.toml"
+    file.write_text(
+        "problem = {manifold = 'circle', beta = 4, normalization = 'softmax'}\n"
+        "layers = {count = 6, step = 0.3, placement = 'pre'}\n"
+        "initial = {name = 'atoms', angles = [0.1, 1.0, 2.5]}\n"
+        "representation = {name = 'particles'}\n"
+    )
+    assert main(["check", str(file)]) == 0
+    assert re.search(r"^end +6 layers$", capsys.readouterr().out, re.M)
+    run = mf.run(file)
+    assert run.plot("order_parameter").axes[0].get_xlabel() == "layer"
+    slowed = replace(run.problem, layers=mf.Layers(step=0.0, placement="pre"))
+    with pytest.raises(ValueError, match="under other layers modes grow by another clock"):
+        mf.simulate(slowed, until=1.0, unit="growth", representation="particles")

@@ -47,6 +47,8 @@ def number_label(value: float, digits: int = 4) -> str:
 
 def time_label(time: float, frame: Frame) -> str:
     """Time of a panel in the unit of the run, also in growth times if a degree grows."""
+    if frame.unit == "layers":
+        return f"after {time:g} layers"
     unit = "" if frame.unit == "scaled" else f" {frame.unit} time"
     label = f"$t = {number_label(time)}${unit}"
     rate = frame.growth_rate
@@ -70,7 +72,7 @@ def set_time_axis(axes: Axes, frame: Frame, *, label: bool = True) -> None:
 
 def time_axis_label(frame: Frame) -> str:
     """Name of the time of a run, in its unit."""
-    return f"{frame.unit} time $t$"
+    return "layer" if frame.unit == "layers" else f"{frame.unit} time $t$"
 
 
 def add_growth_times(axes: Axes, frame: Frame) -> None:
