@@ -40,7 +40,7 @@ FLOORS = [
     ["attention"],
     ["stages"],
     ["manifolds"],
-    ["measures", "positivity"],
+    ["isotropic", "measures", "positivity"],
     ["initial", "sampling", "transport"],
     ["own_laws"],
     ["problem"],

@@ -6,7 +6,8 @@ import math
 
 from meanfield.arrays import MOMENT_NOISE, ModalArray
 from meanfield.attention import kernel_of
-from meanfield.problem import Problem, ZonalProblem
+from meanfield.isotropic import ZonalProblem
+from meanfield.problem import Problem
 
 
 def peaks(problem: Problem, moments: ModalArray) -> float:

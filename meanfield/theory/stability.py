@@ -20,10 +20,11 @@ import numpy.typing as npt
 from meanfield.arrays import EPS, FloatArray
 from meanfield.attention import Attention, Normalization
 from meanfield.checks import at_least, at_most, checked
+from meanfield.isotropic import IsotropicHeads, ZonalProblem
 from meanfield.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
 from meanfield.kernels.kernel import LARGEST_DEGREE
 from meanfield.manifolds.manifold import Geometry, Manifold
-from meanfield.problem import IsotropicHeads, Problem, ZonalProblem
+from meanfield.problem import Problem
 from meanfield.theory.kuramoto import incoherence_growth_rates
 from meanfield.theory.linear_operator import linear_operator
 

@@ -1,0 +1,151 @@
+"""Problems of which no direction is preferred: all that theory and stationary states know of them.
+
+lambda_l = l(l + d - 2) (A_l - diffusivity),    A_l the coupling of degree l
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.attention import kernel_of
+from meanfield.kernels import Kernel
+from meanfield.manifolds.manifold import laplacian_eigenvalues
+
+
+class Isotropic(ABC):
+    """A problem of which no direction is preferred: uniform is stationary, its rates closed forms.
+
+    Attributes
+    ----------
+    dimension : int
+        Derived. Of the sphere S^dimension.
+    diffusivity : float
+        Derived. As that of `Flow`.
+    """
+
+    dimension: int
+    diffusivity: float
+
+    @property
+    @abstractmethod
+    def degree(self) -> int:
+        """Largest degree that carries the kernel."""
+
+    @abstractmethod
+    def couplings(self, max_degree: int) -> FloatArray:
+        """Couplings A_l: diffusivities at which degrees turn stable; degree 0 moves nothing."""
+
+    def growth_rates(self, max_degree: int) -> FloatArray:
+        """Growth rates lambda_l of uniform, equation (4): see `theory.stability`."""
+        eigenvalues = laplacian_eigenvalues(self.dimension, max_degree)
+        return np.asarray(eigenvalues * (self.couplings(max_degree) - self.diffusivity))
+
+    @property
+    def dominant_degree(self) -> int | None:
+        """Degree that grows fastest; None if uniform is stable."""
+        rates = self.growth_rates(max(self.degree, 1))
+        fastest = int(np.argmax(rates))
+        return fastest if rates[fastest] > 0 else None
+
+
+@dataclass(frozen=True)
+class ZonalProblem(Isotropic):
+    """What theory and stationary states may know of a problem with a kernel.
+
+    Attributes
+    ----------
+    dimension : int
+        Derived. Of the sphere S^dimension.
+    kernel : Kernel
+        Derived. a(s), W(s) and their multipliers.
+    normalized : bool
+        Derived. Whether the velocity is divided by Z.
+    strength, diffusivity : float
+        Derived. As those of `Flow`.
+    """
+
+    dimension: int
+    kernel: Kernel
+    normalized: bool
+    strength: float
+    diffusivity: float
+
+    @property
+    def degree(self) -> int:
+        """Largest degree that carries the kernel."""
+        return self.kernel.degree(self.dimension)
+
+    def couplings(self, max_degree: int) -> FloatArray:
+        """Couplings A_l = strength w_l / z, z = 1 or a_0; degree 0 moves nothing and is 0."""
+        of = self.kernel
+        multipliers = of.normalized_multipliers if self.normalized else of.potential_multipliers
+        coupling = self.strength * multipliers(self.dimension, max_degree)
+        coupling[0] = 0.0
+        return np.asarray(coupling)
+
+    @property
+    def has_free_energy(self) -> bool:
+        """Whether a free energy is known: Z = 1, as without normalisation or for the linear kernel.
+
+        Where none is, functions with a number for an answer return NaN, and None where people read.
+        """
+        return not self.normalized or self.kernel.log_slope == 0
+
+
+@dataclass(frozen=True)
+class IsotropicHeads(Isotropic):
+    """Rates of heads that multiply by numbers alone, B_h = b_h 1 and V_h = c_h 1.
+
+        A_l = sum_h c_h w_l(b_h) / z_h,    z_h = e^{s - |b_h|} (USA), a_0 (SA), a_0 + a_l (Sinkhorn)
+
+    with s the largest |b_h| and the scaled kernel exponential(b_h). Sinkhorn: a perturbation g of
+    uniform changes log u by -alpha_l / (1 + alpha_l) g_l, alpha_l = a_l / a_0.
+
+    Attributes
+    ----------
+    dimension : int
+        Derived. Of the sphere S^dimension.
+    heads : tuple of (b, c)
+        Derived.
+    normalization : str
+        Derived. As that of `Attention`.
+    diffusivity : float
+        Derived.
+    """
+
+    dimension: int
+    heads: tuple[tuple[float, float], ...]
+    normalization: str
+    diffusivity: float
+
+    @property
+    def weighted(self) -> tuple[tuple[float, float], ...]:
+        """Heads (b, c) with c times their largest weight, 1 if they are normalised."""
+        if self.normalization != "none":
+            return self.heads
+        largest = max(abs(b) for b, _ in self.heads)
+        return tuple((b, c * float(np.exp(abs(b) - largest))) for b, c in self.heads)
+
+    @property
+    def degree(self) -> int:
+        """Largest degree that carries one of the kernels."""
+        return max(kernel_of(b).degree(self.dimension) for b, _ in self.heads)
+
+    def couplings(self, max_degree: int) -> FloatArray:
+        """Couplings A_l, summed over heads; degree 0 moves nothing and is 0."""
+        coupling = np.zeros(max_degree + 1)
+        for b, strength in self.weighted:
+            if self.normalization == "none":
+                felt = kernel_of(b).potential_multipliers(self.dimension, max_degree)
+            else:
+                felt = kernel_of(b).normalized_multipliers(self.dimension, max_degree)
+                if self.normalization == "sinkhorn":
+                    # a_l = b w_l for l > 0.
+                    felt = felt / (1.0 + b * felt)
+            coupling += strength * felt
+        coupling[0] = 0.0
+        return coupling
