@@ -449,17 +449,14 @@ class Problem:
         Raises
         ------
         ValueError
-            If the matrices of a head prefer a direction.
+            If the matrices of a head prefer a direction; else as `zonal`.
         """
-        plain = not self.terms and not self.stages and self.frequencies is None
-        if isinstance(self.kernel, Attention) and plain:
-            of = self.kernel
-            numbers = [head.multiples for head in of.matrices(self._d)]
-            known = tuple(each for each in numbers if each is not None)
-            if len(known) == len(numbers):
-                dimension, diffusivity = self.manifold.dimension, self.flow.diffusivity
-                return IsotropicHeads(dimension, known, of.normalization, diffusivity)
-        return self.zonal
+        of = self.attention
+        if of is None or not self.is_isotropic:
+            return self.zonal
+        numbers = tuple(head.multiples for head in of.matrices(self._d) if head.multiples)
+        dimension, diffusivity = self.manifold.dimension, self.flow.diffusivity
+        return IsotropicHeads(dimension, numbers, of.normalization, diffusivity)
 
     @property
     def isotropic_bound(self) -> IsotropicHeads:

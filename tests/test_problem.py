@@ -33,10 +33,11 @@ def test_normalized_flow_accepts_kernels_that_underflow(beta: float) -> None:
     assert mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA).flow is mf.SA
 
 
-def test_r_d_has_no_uniform_state() -> None:
+@pytest.mark.parametrize("kernel", [mf.linear(), mf.Attention([mf.Head()] * 2, beta=1.0)])
+def test_r_d_has_no_uniform_state(kernel: mf.Kernel | mf.Attention) -> None:
     """Rates about a law that does not exist would be numbers all the same."""
     with pytest.raises(ValueError, match="rests on the uniform measure, and space:4 has none"):
-        mf.dominant_degree(mf.Problem(mf.Space(4), mf.linear()))
+        mf.growth_rates(mf.Problem(mf.Space(4), kernel), 3)
 
 
 @pytest.mark.parametrize("beta, least", [(0.1, 12), (5.0, 12), (100.0, 60)])
