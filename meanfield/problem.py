@@ -43,7 +43,6 @@ from meanfield.views import VIEWS
 TERMS = ("feed_forward", "drift")
 """Parts of a problem that are fixed fields."""
 
-
 _CHANGING = ("kernel", "flow", *TERMS)
 
 
@@ -265,14 +264,10 @@ class Problem:
             )
 
     def _check_layers(self) -> None:
-        layers, diffusivity = (
-            self.layers,
-            self.kernel.diffusivity
-            if isinstance(self.kernel, Attention)
-            else self.flow.diffusivity,
-        )
+        layers, of = self.layers, self.kernel
         if layers is None:
             return
+        diffusivity = (of if isinstance(of, Attention) else self.flow).diffusivity
         if diffusivity:
             raise ValueError(
                 f"layers and noise exclude each other, got diffusivity = {diffusivity:g} beside "
@@ -492,11 +487,8 @@ class Problem:
         """
         if self.stages:
             return max((alone.beta for alone in self._alone), key=abs)
-        return (
-            self.kernel.sharpness(self._d)
-            if isinstance(self.kernel, Attention)
-            else (self.kernel.beta)
-        )
+        of = self.kernel
+        return of.sharpness(self._d) if isinstance(of, Attention) else of.beta
 
     @property
     def log_scale(self) -> float:
@@ -595,7 +587,7 @@ class Problem:
         if isinstance(self.kernel, Kernel):
             parts.append({USA: "USA", SA: "SA"}.get(self.flow, repr(self.flow)))
         parts.append(repr(self.initial))
-        for name in ("feed_forward", "drift", "layers", "frequencies"):
+        for name in (*TERMS, "layers", "frequencies"):
             if getattr(self, name) is not None:
                 parts.append(f"{name}={getattr(self, name)!r}")
         if self.stages:
