@@ -162,6 +162,12 @@ def test_later_stages_are_refused_before_anything_runs() -> None:
         mf.simulate(problem, 1.0, representation="particles", tokens=5)
     with pytest.raises(ValueError, match="stage 2: max_degree = 24 is below degree"):
         mf.simulate(switched(), 1.0, representation="density", max_degree=24)
+    causal = [mf.Attention([mf.Head()], beta=beta, mask="causal") for beta in (2.0, 6.0)]
+    layers = mf.Problem(
+        mf.Circle(), causal[0], initial=LAW, stages=[mf.Stage(0.5), mf.Stage(kernel=causal[1])]
+    )
+    with pytest.raises(ValueError, match="stage 2: max_degree = 24 is below degree"):
+        mf.simulate(layers, 1.0, labels=4, max_degree=24)
     for refused in (mf.growth_rates, mf.linear_operator, mf.predict_clusters):
         with pytest.raises(
             ValueError, match="the problem has 2 stages: take one of problem.staged"

@@ -260,10 +260,11 @@ def _check_later_stage(
         check_no_diffusion(stage, carrier, NOISY)
     if carrier == "particles":
         check_step(stage, options_of(stage, options).step)
-    if carrier == "density" and stage.kernel_degree > (options.max_degree or np.inf):
+    degree = stage.unlabelled.kernel_degree
+    if carrier in ("density", "labelled") and degree > (options.max_degree or np.inf):
         raise ValueError(
-            f"max_degree = {options.max_degree} is below degree {stage.kernel_degree} of the "
-            f"kernel: set it to {stage.kernel_degree} or more."
+            f"max_degree = {options.max_degree} is below degree {degree} of the kernel: set it to "
+            f"{degree} or more."
         )
 
 
