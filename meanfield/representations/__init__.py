@@ -39,6 +39,7 @@ from meanfield.representations.layered import (
 from meanfield.representations.options import Options, usual_degree
 from meanfield.representations.particles import ParticleRepresentation, particles
 from meanfield.representations.representation import Representation
+from meanfield.representations.spectra import check_degrees
 from meanfield.representations.step_limits import (
     NOISY,
     check_movable,
@@ -260,12 +261,8 @@ def _check_later_stage(
         check_no_diffusion(stage, carrier, NOISY)
     if carrier == "particles":
         check_step(stage, options_of(stage, options).step)
-    degree = stage.unlabelled.kernel_degree
-    if carrier in ("density", "labelled") and degree > (options.max_degree or np.inf):
-        raise ValueError(
-            f"max_degree = {options.max_degree} is below degree {degree} of the kernel: set it to "
-            f"{degree} or more."
-        )
+    if carrier in ("density", "labelled") and options.max_degree:
+        check_degrees({"kernel": stage.unlabelled.kernel_degree}, options.max_degree)
 
 
 def under(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -31,25 +31,18 @@ from meanfield.observables.resolution import Resolution, watch
 from meanfield.problem import Problem
 from meanfield.representations import step_limits
 from meanfield.representations.options import usual_degree
+from meanfield.representations.spectra import (
+    EFOLDS,
+    TRANSFORM_NOISE,
+    LastSeen,
+    courant_limit,
+    first_degree,
+    per_coefficient,
+    visible,
+)
 from meanfield.theory.stability import couplings, growth_rate_max
 
 _FIRST_DEGREE = 64
-# Degrees of an initial density this small are rounding of its mass.
-_NOTHING = 1e-16
-# The degree doubles when the tail passes this share of the tolerance: the truncation then
-# never reaches the tolerance in the moments.
-_DOUBLE_EARLY = 1e-3
-# Rounding of the transforms, advected: tails of 1e-14 to 8e-14 were measured at degrees 64 to
-# 4096 where the exact ones are below 1e-20. Below this a tail says nothing.
-_TRANSFORM_NOISE = 2e-13
-# DOP853 is stable on the imaginary axis up to 5.96 and damps at 4 (|R(4i)| = 0.977); the
-# velocity may grow by half within a step.
-_COURANT = 4.0
-# The method of exponential steps is stable on the imaginary axis up to 2.8, and so is what
-# diffusion damps: advection of degree k against D k^2, |v| / (D k) where that is below 1.
-_DAMPED = 2.5
-# Steps with an exact linear part: what grows is quadratic in the perturbation, at most by e^2.
-_EFOLDS = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,24 +125,16 @@ class DensityRepresentation:
         return self._seen(state).tail
 
     def largest_step(self, time: float, state: State) -> float:
-        """Courant limit: step * degree * max|v| below the stability limit of the stepper.
-
-        Without it the error control rides on that limit, and the noise it lets pass in the
-        highest degrees is mistaken for a full spectrum.
-        """
-        fastest = self._seen(state).fastest
-        degree, diffusivity = self.grid.max_degree, self.problem.flow.diffusivity
+        """Courant limit: step * degree * max|v| below the stability limit of the stepper."""
+        fastest, degree = self._seen(state).fastest, self.grid.max_degree
         if fastest == 0:
             return np.inf
-        if diffusivity:
-            damped = max(_DAMPED / (degree * fastest), _DAMPED * diffusivity / fastest**2)
-            return min(damped, self._growth_limit)
-        return min(_COURANT / (degree * fastest), step_limits.LINEAR / self.linear_rate)
+        courant = courant_limit(degree, fastest, self.problem.flow.diffusivity)
+        return min(courant, self._growth_limit)
 
     def adapt(self, time: float, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
-        visible = max(_DOUBLE_EARLY * self.tolerance, _TRANSFORM_NOISE)
-        full = self.tail(state) > max(visible, self.lost_share(state))
+        full = self.tail(state) > max(visible(self.tolerance), self.lost_share(state))
         return self.refined(state) if full else None
 
     def refined(self, state: State) -> DensityRepresentation | None:
@@ -162,7 +147,7 @@ class DensityRepresentation:
 
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a tail above tolerance, or no density looks like this; or Z is lost."""
-        seen, least = self._seen(state), max(self.tolerance, _TRANSFORM_NOISE)
+        seen, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
         lost = self.lost_share(state)
         if lost > least:
             return step_limits.lost_digits(lost, least)
@@ -224,17 +209,9 @@ class DensityRepresentation:
             dissipation -= diffused / strength
         return {"energy_rate": rate, "energy_dissipation": dissipation}
 
-    def _seen(self, state: State) -> Resolution:
-        """What is seen of a state, found once: three questions are asked of it in every step."""
-        last = self._last
-        if not last or not np.array_equal(last[0][0], state):
-            last[:] = [(state.copy(), watch(self.interaction, self.grid, state))]
-        return last[0][1]
-
     @cached_property
-    def _last(self) -> list[tuple[State, Resolution]]:
-        """The last state that was looked at, and what was seen."""
-        return []
+    def _seen(self) -> LastSeen[Resolution]:
+        return LastSeen(partial(watch, self.interaction, self.grid))
 
     @cached_property
     def _transport(self) -> Transport:
@@ -246,8 +223,10 @@ class DensityRepresentation:
 
     @cached_property
     def _growth_limit(self) -> float:
-        """Longest exponential step, by what grows about uniform."""
+        """Longest step, by what grows about uniform."""
         problem = self.problem
+        if not problem.flow.diffusivity:
+            return step_limits.longest(step_limits.LINEAR, self.linear_rate)
         if problem.attention is None:
             rate = growth_rate_max(problem.undriven)
         else:
@@ -255,7 +234,7 @@ class DensityRepresentation:
             rate = float(problem.isotropic_bound.growth_rates(problem.kernel_degree).max())
         # What drives a density from uniform is no perturbation: it moves all of the mass.
         rate = max(rate, 0.0) + step_limits.steepness(problem)
-        return _EFOLDS / rate if rate > 0 else np.inf
+        return step_limits.longest(EFOLDS, rate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,10 +272,9 @@ def linear_part(problem: Problem, felt: Felt, max_degree: int) -> LinearPart:
         transport = eigenvalues * couplings(problem.undriven, max_degree)
         # What the transport does not feel would not cancel.
         transport[felt.degree + 1 :] = 0.0
-    ones = np.ones_like(space.resize(space.from_modes([]), max_degree))
     return LinearPart(
-        space.convolve(transport, ones),
-        space.convolve(eigenvalues * problem.flow.diffusivity, ones),
+        per_coefficient(space, transport),
+        per_coefficient(space, eigenvalues * problem.flow.diffusivity),
     )
 
 
@@ -326,21 +304,7 @@ def density(
     step_limits.check_density_follows(problem)
     if max_degree is None:
         max_degree = usual_degree(problem)
-    if max_degree > problem.space.largest_degree:
-        raise ValueError(
-            f"max_degree = {max_degree} must be at most {problem.space.largest_degree} on the "
-            f"{problem.space.name}."
-        )
-    # The last density of a run ends in rounding, which is not worth a grid of twice its degree.
     sizes = problem.space.sizes_by_degree(measure.coefficients)
-    carried = int(np.flatnonzero(sizes > _NOTHING).max())
-    degrees = {"initial density": carried, "kernel": problem.kernel_degree}
-    for owner, degree in degrees.items():
-        if degree > max_degree:
-            raise ValueError(
-                f"max_degree = {max_degree} is below degree {degree} of the {owner}: set it to "
-                f"{degree} or more."
-            )
-    first = min(max(_FIRST_DEGREE, 2 * carried, problem.kernel_degree), max_degree)
+    first = first_degree(problem, sizes, "initial density", max_degree, _FIRST_DEGREE)
     state = problem.space.resize(measure.coefficients, first)
     return DensityRepresentation(problem, state, tolerance, max_degree)

@@ -28,16 +28,18 @@ from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
 from meanfield.representations import step_limits
+from meanfield.representations.spectra import (
+    EFOLDS,
+    TRANSFORM_NOISE,
+    LastSeen,
+    courant_limit,
+    first_degree,
+    per_coefficient,
+    visible,
+)
 from meanfield.theory.stability import growth_rates
 
 _FIRST_DEGREE = 32
-_NOTHING = 1e-16
-# As of one density, see `density`.
-_DOUBLE_EARLY = 1e-3
-_TRANSFORM_NOISE = 2e-13
-_COURANT = 4.0
-_DAMPED = 2.5
-_EFOLDS = 1.0
 # Longest step times the largest frequency: small moments, of which the error control sees nothing,
 # are driven at it. DOP853 follows e^{i omega t} to 1e-10 in steps of this.
 _TURN = 0.7
@@ -103,9 +105,8 @@ class LabelledRepresentation:
     def linear_rates(self) -> FloatArray:
         """Rates at which diffusion damps, one for each coefficient; 0 for the time."""
         space, degree = self.problem.space, self.field.grid.max_degree
-        ones = np.ones_like(space.resize(space.from_modes([]), degree))
         decay = -self.problem.flow.diffusivity * laplacian_eigenvalues(space.dimension, degree)
-        rates = space.convolve(decay, ones).real
+        rates = per_coefficient(space, decay).real
         return np.append(np.tile(rates, len(self.labels.values)), 0.0)
 
     def remainder(self, time: float, state: State) -> State:
@@ -139,20 +140,14 @@ class LabelledRepresentation:
 
     def largest_step(self, time: float, state: State) -> float:
         """Courant limit, as of a density; and a share of a turn at the largest frequency."""
-        fastest = self._seen(state).fastest
-        degree, diffusivity = self.field.grid.max_degree, self.problem.flow.diffusivity
-        limit = min(self._turn_limit, self._growth_limit)
-        if fastest == 0:
-            return limit
-        courant = _COURANT / (degree * fastest)
-        if diffusivity:
-            courant = max(_DAMPED / (degree * fastest), _DAMPED * diffusivity / fastest**2)
-        return min(limit, courant)
+        fastest, degree = self._seen(state).fastest, self.field.grid.max_degree
+        courant = courant_limit(degree, fastest, self.problem.flow.diffusivity)
+        return min(self._turn_limit, self._growth_limit, courant)
 
     def adapt(self, time: float, state: State) -> LabelledRepresentation | None:
         """Twice the degree as soon as a tail becomes visible, long before it matters."""
-        visible = max(_DOUBLE_EARLY * self.tolerance, _TRANSFORM_NOISE)
-        full = self.tail(state) > max(visible, self.field.lost_share(self.parts(state)))
+        lost = self.field.lost_share(self.parts(state))
+        full = self.tail(state) > max(visible(self.tolerance), lost)
         return self.refined(state) if full else None
 
     def refined(self, state: State) -> LabelledRepresentation | None:
@@ -172,7 +167,7 @@ class LabelledRepresentation:
 
     def failure(self, time: float, state: State) -> str | None:
         """Under-resolved: a tail above tolerance, or no densities look like this; or Z is lost."""
-        seen, least = self._seen(state), max(self.tolerance, _TRANSFORM_NOISE)
+        seen, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
         lost = self.field.lost_share(self.parts(state))
         if lost > least:
             return step_limits.lost_digits(lost, least)
@@ -207,17 +202,9 @@ class LabelledRepresentation:
     def _frames(self, state: State) -> ModalArray:
         return np.reshape(state[:-1], (len(self.labels.values), -1))
 
-    def _seen(self, state: State) -> _Seen:
-        """What is seen of a state, found once: several questions are asked of it in every step."""
-        last = self._last
-        if not last or not np.array_equal(last[0][0], state):
-            last[:] = [(state.copy(), self._watched(state))]
-        return last[0][1]
-
     @cached_property
-    def _last(self) -> list[tuple[State, _Seen]]:
-        """The last state that was looked at, and what was seen."""
-        return []
+    def _seen(self) -> LastSeen[_Seen]:
+        return LastSeen(self._watched)
 
     def _watched(self, state: State) -> _Seen:
         """As `observables.resolution.watch`, of all labels."""
@@ -247,7 +234,7 @@ class LabelledRepresentation:
         alone = self.problem.unlabelled
         if self.problem.flow.diffusivity and alone.is_isotropic:
             rates = growth_rates(alone, alone.kernel_degree)
-            return step_limits.longest(_EFOLDS, float(rates.max()))
+            return step_limits.longest(EFOLDS, float(rates.max()))
         return step_limits.longest(step_limits.LINEAR, step_limits.linear_rate(alone))
 
 
@@ -273,26 +260,13 @@ def labelled(
         raise TypeError(
             "representation 'labelled' needs an initial density, got points. Use 'particles'."
         )
-    alone, space = problem.unlabelled, problem.space
-    labels = problem.labels(count)
-    step_limits.check_movable(alone)
+    space, labels = problem.space, problem.labels(count)
+    step_limits.check_movable(problem.unlabelled)
     if max_degree is None:
         max_degree = labelled_degree(problem)
-    if max_degree > space.largest_degree:
-        raise ValueError(
-            f"max_degree = {max_degree} must be at most {space.largest_degree} on the {space.name}."
-        )
     parts = problem.labelled_measure(count).parts
     sizes = np.max([space.sizes_by_degree(part) for part in parts], axis=0)
-    carried = int(np.flatnonzero(sizes > _NOTHING).max())
-    degrees = {"initial densities": carried, "kernel": alone.kernel_degree}
-    for owner, degree in degrees.items():
-        if degree > max_degree:
-            raise ValueError(
-                f"max_degree = {max_degree} is below degree {degree} of the {owner}: set it to "
-                f"{degree} or more."
-            )
-    first = min(max(_FIRST_DEGREE, 2 * carried, alone.kernel_degree), max_degree)
+    first = first_degree(problem, sizes, "initial densities", max_degree, _FIRST_DEGREE)
     state = np.append(space.resize(parts, first), 0.0)
     return LabelledRepresentation(problem, labels, state, tolerance, max_degree)
 
