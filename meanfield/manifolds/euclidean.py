@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked
 from meanfield.manifolds import mean_vectors
 from meanfield.manifolds.grid import Grid
@@ -44,6 +43,18 @@ class Space:
     modal_axes: ClassVar[tuple[str, ...]] = mean_vectors.MODAL_AXES
     point_axes: ClassVar[tuple[str, ...]] = ("axis",)
     largest_degree: ClassVar[int] = mean_vectors.LARGEST_DEGREE
+
+    check_coefficients = staticmethod(mean_vectors.check_coefficients)
+    from_modes = staticmethod(mean_vectors.from_modes)
+    spread = staticmethod(mean_vectors.spread)
+    packed = staticmethod(mean_vectors.packed)
+    degree_of = staticmethod(mean_vectors.degree_of)
+    resize = staticmethod(mean_vectors.resize)
+    convolve = staticmethod(mean_vectors.convolve)
+    inner = staticmethod(mean_vectors.inner)
+    sizes_by_degree = staticmethod(mean_vectors.sizes_by_degree)
+    order_parameter = staticmethod(mean_vectors.order_parameter)
+    moments = staticmethod(mean_vectors.moments)
 
     def __post_init__(self) -> None:
         """Check what was given."""
@@ -125,55 +136,9 @@ class Space:
         """Points moved by Brownian motion (generator Laplacian) for a time, normals (n, d)."""
         return np.asarray(points + np.sqrt(2.0 * time) * normals)
 
-    def check_coefficients(self, coefficients: Any) -> ComplexArray:
-        """Refuse densities."""
-        return mean_vectors.check_coefficients(coefficients)
-
-    def from_modes(self, modes: Sequence[Sequence[float]]) -> ComplexArray:
-        """Refuse densities."""
-        return mean_vectors.from_modes(modes)
-
-    def spread(self, coefficients: ModalArray) -> FloatArray:
-        """Mass and mean vector, real."""
-        return mean_vectors.spread(coefficients)
-
-    def packed(self, array: FloatArray) -> ModalArray:
-        """Inverse of `spread`."""
-        return mean_vectors.packed(array)
-
-    def degree_of(self, coefficients: ModalArray) -> int:
-        """Degree 1, or 0 of the mass alone."""
-        return mean_vectors.degree_of(coefficients)
-
-    def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
-        """Coefficients, or the mass alone."""
-        return mean_vectors.resize(coefficients, max_degree)
-
-    def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
-        """Product degree by degree."""
-        return mean_vectors.convolve(multipliers, coefficients)
-
-    def inner(self, first: ModalArray, second: ModalArray) -> float:
-        """Product of the masses, and of the mean vectors."""
-        return mean_vectors.inner(first, second)
-
-    def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
-        """Mass and length of the mean vector."""
-        return mean_vectors.sizes_by_degree(coefficients)
-
     def largest_sizes(self, max_degree: int) -> FloatArray:
         """Mass; there is no longest mean vector."""
         return np.concatenate([[1.0], np.full(min(max_degree, 1), np.inf)])
-
-    def order_parameter(self, moments: ModalArray) -> float:
-        """Length of the mean vector."""
-        return mean_vectors.order_parameter(moments)
-
-    def moments(
-        self, points: FloatArray, weights: FloatArray | None, max_degree: int
-    ) -> ComplexArray:
-        """Mass and mean vector."""
-        return mean_vectors.moments(points, weights, max_degree)
 
     def grid(self, max_degree: int) -> Grid:
         """Refuse densities."""
