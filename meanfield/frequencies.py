@@ -31,9 +31,21 @@ class Frequencies(ABC):
     def mean(self) -> float:
         """Centre of the law, the mean where it has one: the angular velocity of full synchrony."""
 
-    @abstractmethod
+    @checked
     def quantiles(self, probabilities: FloatArray) -> FloatArray:
-        """Frequencies that are exceeded with probability 1 - p, for 0 < p < 1."""
+        """Frequencies that are exceeded with probability 1 - p.
+
+        Raises
+        ------
+        ValueError
+            If a probability is not between 0 and 1.
+        """
+        if not np.all((probabilities > 0.0) & (probabilities < 1.0)):
+            raise ValueError("probabilities must lie between 0 and 1.")
+        return self._quantiles(probabilities)
+
+    @abstractmethod
+    def _quantiles(self, p: FloatArray) -> FloatArray: ...
 
     @abstractmethod
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
@@ -108,18 +120,8 @@ class UnimodalFrequencies(Frequencies):
         """Density g(omega); shape of frequencies."""
         return self._unit_density((frequencies - self.centre) / self.width) / self.width
 
-    @checked
-    def quantiles(self, probabilities: FloatArray) -> FloatArray:
-        """Frequencies that are exceeded with probability 1 - p.
-
-        Raises
-        ------
-        ValueError
-            If a probability is not between 0 and 1.
-        """
-        if not np.all((probabilities > 0.0) & (probabilities < 1.0)):
-            raise ValueError("probabilities must lie between 0 and 1.")
-        return self.centre + self.width * self._unit_quantiles(probabilities)
+    def _quantiles(self, p: FloatArray) -> FloatArray:
+        return self.centre + self.width * self._unit_quantiles(p)
 
     @checked
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
@@ -392,19 +394,10 @@ class GivenFrequencies(Frequencies):
         """Their mean."""
         return float(np.mean(self.values))
 
-    @checked
-    def quantiles(self, probabilities: FloatArray) -> FloatArray:
-        """Frequencies that are exceeded with probability 1 - p, no value between two given ones.
-
-        Raises
-        ------
-        ValueError
-            If a probability is not between 0 and 1.
-        """
-        if not np.all((probabilities > 0.0) & (probabilities < 1.0)):
-            raise ValueError("probabilities must lie between 0 and 1.")
+    def _quantiles(self, p: FloatArray) -> FloatArray:
+        # None between two given ones.
         n = len(self.values)
-        return np.sort(self.values)[np.minimum((probabilities * n).astype(np.int64), n - 1)]
+        return np.sort(self.values)[np.minimum((p * n).astype(np.int64), n - 1)]
 
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
         """Return the frequencies, whatever the count, and equal weights."""
