@@ -41,7 +41,10 @@ Splitting = Literal["none", "lie", "strang"]
 PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
 """Where layers normalise."""
 
-WITH_RADIUS: tuple[Placement, ...] = ("pre", "peri", "sandwich", "mix")
+ADDING: tuple[Placement, ...] = ("pre", "peri", "sandwich")
+"""Placements whose layers add to tokens and leave their lengths as they come."""
+
+WITH_RADIUS: tuple[Placement, ...] = (*ADDING, "mix")
 """Placements whose tokens have lengths that matter."""
 
 Part = Literal["both", "attention", "terms"]
@@ -190,7 +193,7 @@ class Layers:
         array([[0.955779, 0.294086]])
         """
         h = share * self.step * self.clock(depth)
-        if self._by_length(depth):
+        if self.placement in ADDING or self.is_late(depth):
             return x + h * (unit(output) if self._normalises_output else output)
         theta = unit(x)
         if self.placement == "ngpt":
@@ -212,17 +215,13 @@ class Layers:
         for output in outputs:
             if self._normalises_output or self.placement == "ngpt":
                 output = unit(output)
-            if self.placement in ("pre", "peri", "sandwich") or late:
+            if self.placement in ADDING or late:
                 total += output
             else:
                 total += r * tangent(theta, output)
         if self.placement == "ngpt":
             total *= self.alpha
         return total * self.clock(depth)
-
-    def _by_length(self, depth: float) -> bool:
-        """Whether a layer at this depth adds to x and leaves its length as it comes."""
-        return self.placement in ("pre", "peri", "sandwich") or self.is_late(depth)
 
     @property
     def _normalises_output(self) -> bool:

@@ -62,8 +62,9 @@ def vanished(layers: Layers, x: FloatArray) -> str | None:
     )
 
 
-def slowness(layers: Layers, outputs: LayerOutputs, x: FloatArray, depth: float) -> float:
+def slowness(outputs: LayerOutputs, x: FloatArray) -> float:
     """Largest factor by which a flow is faster than theta' = P A: 1 / s over the tokens."""
+    layers = outputs.layers
     if layers.placement in ("pre", "mix"):
         return float(max(1.0, 1.0 / max(lengths(x).min(), 1e-300)))
     if layers.placement in ("peri", "sandwich", "ngpt"):
@@ -122,9 +123,9 @@ class LayeredTokens(ParticleRepresentation):
 
     def largest_step(self, time: float, state: State) -> float:
         """As that of tokens, in the clock of the placement; to where "mix" turns."""
-        layers, x = layers_of(self.problem), self._vectors(state)
-        faster = slowness(layers, self.outputs, x, time)
-        return limited(longest(STABLE, self.contraction * faster), layers, time, self.late)
+        faster = slowness(self.outputs, self._vectors(state))
+        limit = longest(STABLE, self.contraction * faster)
+        return limited(limit, self.outputs.layers, time, self.late)
 
     def adapt(self, time: float, state: State) -> LayeredTokens | None:  # type: ignore[override]
         """The same after "mix" has turned."""
@@ -208,10 +209,9 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 
     def largest_step(self, time: float, state: State) -> float:
         """As that of characteristics, in the clock of the placement; to where "mix" turns."""
-        layers, (_, x) = layers_of(self.problem), self._vectors(state)
-        faster = slowness(layers, self.outputs, x, time)
+        faster = slowness(self.outputs, self._vectors(state)[1])
         limit = min(longest(STABLE, self.contraction), longest(LINEAR, self.linear_rate))
-        return limited(limit / faster, layers, time, self.late)
+        return limited(limit / faster, self.outputs.layers, time, self.late)
 
     def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
         """Finer cells; the same after "mix" has turned."""
