@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -524,6 +524,7 @@ class GivenPoints:
         return f"from_points({len(self.points)} points, name={self.name!r})"
 
 
+@runtime_checkable
 class LabelledLaw(InitialLaw, Protocol):
     """A law that says of each label where its tokens start."""
 
@@ -680,9 +681,6 @@ class GivenParts:
         """What makes it, without its numbers."""
         return f"from_labels({self.coefficients.shape} coefficients)"
 
-
-LAWS_OF_LABELS = (Profile, FromLabels, GivenParts)
-"""Laws with a density for each label."""
 
 _NO_LABELS = (
     "from_labels gives a density to each label, and here are none: give the problem a mask "

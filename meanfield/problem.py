@@ -22,9 +22,9 @@ from meanfield.checks import checked, made
 from meanfield.flows import SA, USA, Flow
 from meanfield.frequencies import Frequencies
 from meanfield.initial import (
-    LAWS_OF_LABELS,
     GivenParts,
     InitialLaw,
+    LabelledLaw,
     Profile,
     Sampled,
     has_density,
@@ -127,7 +127,7 @@ class Problem:
                 )
             if self.layers is not None:
                 raise ValueError("frequencies are of a flow in time, and layers have none.")
-        of_labels = isinstance(self.initial, LAWS_OF_LABELS)
+        of_labels = isinstance(self.initial, LabelledLaw)
         if of_labels and not self.has_labels:
             raise ValueError(
                 f"{self.initial!r} is a law of labels, and tokens have none here: give the "
@@ -325,7 +325,7 @@ class Problem:
         kernel, law = self.kernel, self.initial
         if isinstance(kernel, Attention):
             kernel = kernel.unmasked
-        law = uniform() if isinstance(law, LAWS_OF_LABELS) else law
+        law = uniform() if isinstance(law, LabelledLaw) else law
         return replace(self, kernel=kernel, initial=law, frequencies=None)
 
     def labels(self, count: int | None = None) -> Labels:
@@ -550,7 +550,7 @@ class Problem:
             If the law has points, or the problem no labels.
         """
         labels, law, space = self.labels(count), self.initial, self.space
-        if isinstance(law, LAWS_OF_LABELS):
+        if isinstance(law, LabelledLaw):
             return LabelledDensity.of(space, law.parts(space, labels.values), labels)
         measure = self.initial_measure()
         if isinstance(measure, Measure):
@@ -561,7 +561,7 @@ class Problem:
     @cached_property
     def _initial_measure(self) -> Density | Measure:
         law = self.initial
-        if isinstance(law, LAWS_OF_LABELS) and self.has_labels:
+        if isinstance(law, LabelledLaw) and self.has_labels:
             return self.labelled_measure()
         if isinstance(law, Sampled) and law.max_degree is None:
             # The degrees that grow first, and the harmonics that they make.

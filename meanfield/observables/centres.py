@@ -6,6 +6,7 @@ import math
 
 from meanfield.checks import at_least, checked
 from meanfield.measures import Density, Measure
+from meanfield.observables.cosines import are_tokens
 from meanfield.theory.causal import greedy_centres, strong_centres
 
 # Of the separation, in units of beta^{-1/2}.
@@ -56,13 +57,9 @@ def renyi_centres(measure: Density | Measure, separation: float) -> tuple[float,
     """
     at_least(0.0, separation=separation)
     space = measure.manifold
-    tokens = isinstance(measure, Measure) and measure.weights is None and not measure.cell_order
-    if (
-        not isinstance(measure, Measure)
-        or not tokens
-        or not space.is_sphere
-        or space.family == "axial"
-    ):
+    if isinstance(measure, Density) or not are_tokens(measure):
+        return math.nan, math.nan
+    if not space.is_sphere or space.family == "axial":
         return math.nan, math.nan
     if len(measure.points) ** 2 * float(space.ambient) > _MOST_WORK:
         return math.nan, math.nan

@@ -65,7 +65,7 @@ def mean_cosine(measure: Density | Measure) -> float:
     x = directions(measure)
     mean = measure.mass @ x
     square = float(mean @ mean)
-    if not _are_tokens(measure):
+    if not are_tokens(measure):
         return square
     n = len(x)
     return (n * square - 1.0) / (n - 1) if n > 1 else math.nan
@@ -99,7 +99,7 @@ def similarity(measure: Density | Measure) -> FloatArray:
     """
     if isinstance(measure, Density):
         return _law(measure.manifold, measure.coefficients)
-    tokens, n = _are_tokens(measure), len(measure.points)
+    tokens, n = are_tokens(measure), len(measure.points)
     # Axial points are rings, whose pairs have all cosines between two.
     if n > MOST_TOKENS or (tokens and n < 2) or measure.manifold.family == "axial":
         return np.full(_BINS, np.nan)
@@ -132,7 +132,8 @@ def _binned(cosines: FloatArray, one: FloatArray, other: FloatArray, equal: bool
     return np.bincount(cosines.astype(np.intp).ravel(), weights, _BINS).astype(np.float64)
 
 
-def _are_tokens(measure: Measure) -> bool:
+def are_tokens(measure: Measure) -> bool:
+    """Whether points are equal tokens, in their order, and no nodes."""
     return measure.weights is None and not measure.cell_order
 
 
