@@ -1,4 +1,4 @@
-"""Mean-field limit of self-attention on the circle and the sphere.
+"""Mean-field limit of self-attention on spheres of any dimension and in R^d.
 
 Tokens attract each other with the weights of attention; their distribution mu obeys
 

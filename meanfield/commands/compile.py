@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Job = Callable[[], Any]
 # Numbers of tokens for which velocities are found in different ways.
-_TOKENS = {1: (20, 3000, 60_000), 2: (20, 3000)}
+_TOKENS = {"circle": (20, 3000, 60_000), "sphere": (20, 3000)}
 _WAVES: dict[int, list[list[float]]] = {1: [[2, 0.1, 0.0]], 2: [[2, 0, 0.1]]}
 _BETA = 4.0
 
@@ -47,9 +47,8 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def compile_for_workers(problem: Problem) -> None:
-    """Compile what evolves tokens before processes start that would all do so at once."""
-    # Tokens evolve on the circle and the sphere only.
-    for count in _TOKENS.get(problem.manifold.dimension, ())[:2]:
+    """Compile what evolves tokens on the circle and S^2 before many processes would at once."""
+    for count in _TOKENS.get(problem.manifold.family, ())[:2]:
         step = 0.05 if problem.flow.diffusivity else None
         _tokens(problem.space, problem.flow, count, step=step)
 
@@ -80,7 +79,7 @@ def jobs() -> Iterator[tuple[str, Job]]:
             yield f"{name}, density with noise", partial(_density, manifold, noisy)
             yield f"{name}, characteristics", partial(_characteristics, manifold, flow)
             yield f"{name}, atoms", partial(_tokens, manifold, flow, 5, representation="atoms")
-            for count in _TOKENS[manifold.dimension]:
+            for count in _TOKENS[manifold.family]:
                 yield f"{name}, tokens", partial(_tokens, manifold, flow, count)
             yield f"{name}, tokens with noise", partial(_tokens, manifold, noisy, 20, step=0.05)
         yield f"{name}, prediction", partial(_predictions, manifold)

@@ -30,7 +30,7 @@ def dense(
     Parameters
     ----------
     space : Geometry
-        The circle or the sphere.
+        Of a known family.
     points : ndarray
         Points of it, in any order.
     mass : ndarray, shape (n,), or None
@@ -47,7 +47,7 @@ def dense(
     Raises
     ------
     ValueError
-        On other spaces.
+        On spaces of other families.
 
     Examples
     --------
