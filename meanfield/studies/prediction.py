@@ -25,7 +25,11 @@ from meanfield.measures import Measure
 from meanfield.observables.clusters import LEAST_TOKENS
 from meanfield.problem import Problem
 from meanfield.progress import followed
-from meanfield.representations.step_limits import check_movable, check_no_diffusion
+from meanfield.representations.step_limits import (
+    check_movable,
+    check_no_diffusion,
+    check_no_layers,
+)
 from meanfield.studies.corrected_law import (
     corrected_counts,
     counting_time,
@@ -314,6 +318,7 @@ def predict_clusters(
             f"clusters are predicted on the circle and the sphere, got {own.manifold.name}: "
             "growth rates and thresholds are known there, by `meanfield stability`."
         )
+    check_no_layers(own, "predictions")
     for name, given, least in (
         ("samples", samples, 1),
         ("corrected_samples", corrected_samples, 0),

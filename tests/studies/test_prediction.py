@@ -304,6 +304,8 @@ def test_what_cannot_be_predicted_is_refused() -> None:
         predict_clusters(problem("circle", 5.0), 2.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="on the circle and the sphere, got sphere:4"):
         predict_clusters(Problem(mf.Sphere(4), mf.exponential(5.0)), 100)
+    with pytest.raises(ValueError, match="predictions rest on the flow of attention"):
+        predict_clusters(Problem(mf.Circle(), mf.exponential(5.0), layers=mf.Layers()), 100)
     with pytest.raises(ValueError, match="below the range of numbers: got strength = 1e-300"):
         predict_clusters(problem("circle", 5.0, mf.Flow(strength=1e-300)), 100)
 
