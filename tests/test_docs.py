@@ -269,12 +269,13 @@ def test_extending_page_lists_the_members_of_protocols() -> None:
     from meanfield.integrators import Stepper
     from meanfield.manifolds import Basis, Geometry, Grid
     from meanfield.representations import Representation
+    from meanfield.terms import Term
 
     def members(protocol: type) -> set[str]:
         return {name for name in dir(protocol) if not name.startswith("_")}
 
     # The first column of a protocol's table is what it demands, and no more.
-    for protocol in (Geometry, Basis, Grid, Engines, Representation, Stepper):
+    for protocol in (Geometry, Basis, Grid, Engines, Representation, Stepper, Term):
         text = page("extending.md").split(f"| Members of `{protocol.__name__}` |")[1]
         rows = re.findall(r"^\| (`.*?) \|", text.split("\n\n")[0], re.M)
         listed = re.findall(r"`(\w+)(?:\([^`]*\))?`", " ".join(rows))

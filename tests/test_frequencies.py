@@ -5,9 +5,10 @@ import pytest
 from scipy.integrate import quad
 
 import meanfield as mf
+from meanfield.config.frequencies import FREQUENCIES
 from meanfield.frequencies import UnimodalFrequencies
 
-LAWS = [mf.Lorentzian(0.3, 0.2), mf.Gaussian(0.3, 0.2), mf.UniformSpread(0.3, 0.2)]
+LAWS = [law(0.3, 0.2) for law in FREQUENCIES.values()]
 
 
 @pytest.mark.parametrize("law", LAWS)
