@@ -242,10 +242,16 @@ def attention_picture(run: Run) -> MatrixPicture:
             "mf.attention_matrix has those of some of them."
         )
     few = _some(count, _SHOWN)
-    if run.problem.mask == "none":
+    problems = [run.problem_at(int(i)) for i in kept]
+    if all(problem.mask == "none" for problem in problems):
         few = few[alike_order(directions(tokens_at(run, int(kept[-1])))[few])]
-    rows = [attention_matrix(run.problem, tokens_at(run, int(i)))[:_HEADS] for i in kept]
-    matrices = np.array(rows).swapaxes(0, 1)[:, :, few[:, None], few]
+    rows = [
+        attention_matrix(problem, tokens_at(run, int(i)))[:_HEADS]
+        for problem, i in zip(problems, kept, strict=True)
+    ]
+    # Stages may have different numbers of heads.
+    heads = min(map(len, rows))
+    matrices = np.array([row[:heads] for row in rows]).swapaxes(0, 1)[:, :, few[:, None], few]
     return MatrixPicture(frame(run), run.time[kept], matrices)
 
 

@@ -127,10 +127,11 @@ def _matrices(problem: Problem) -> tuple[FloatArray, FloatArray]:
             "tokens form clusters."
         )
     alone = heads is not None and len(heads) == 1 and problem.normalization == "softmax"
-    if not alone or problem.mask != "none" or problem.terms or problem.layers is not None:
+    others = problem.mask != "none" or problem.terms or problem.layers or problem.stages
+    if not alone or others:
         raise ValueError(
-            "limit shapes are known of one head under softmax, without mask, feed_forward, drift "
-            "and layers."
+            "limit shapes are known of one head under softmax, without mask, feed_forward, drift, "
+            "layers and stages."
         )
     assert heads is not None
     return heads[0].score, heads[0].value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -159,8 +160,10 @@ def test_limit_shapes_say_what_they_need() -> None:
     with pytest.raises(ValueError, match=r"of tokens in R\^d, mf.Space\(d\), got Sphere"):
         mf.limit_shape(mf.Problem(mf.Sphere(), mf.exponential(1.0)), tokens, 1.0)
     two = mf.Attention([mf.Head(), mf.Head()], beta=1.0)
-    with pytest.raises(ValueError, match="one head under softmax"):
-        mf.limit_shape(mf.Problem(mf.Space(2), two), tokens, 1.0)
+    stages = [mf.Stage(1.0), mf.Stage(kernel=mf.exponential(2.0))]
+    for other in (mf.Problem(mf.Space(2), two), replace(problem_of(1.0), stages=stages)):
+        with pytest.raises(ValueError, match="one head under softmax"):
+            mf.limit_shape(other, tokens, 1.0)
     with pytest.raises(ValueError, match="on the space:3, the problem on the space:2"):
         mf.limit_shape(problem_of(1.0), mf.Measure(mf.Space(3), np.ones((1, 3))), 1.0)
     with pytest.raises(ValueError, match="take an earlier time"):

@@ -77,6 +77,19 @@ def test_pictures_of_a_sphere() -> None:
     np.testing.assert_allclose(attention_picture(run).matrices.sum(axis=3), 1.0)
 
 
+def test_attention_is_that_of_the_stage() -> None:
+    """Every layer of stacked weights would be drawn with those of the first."""
+    two = mf.Attention([mf.Head(), mf.Head(score=0.5)], beta=9.0)
+    stages = [mf.Stage(1.0), mf.Stage(kernel=two)]
+    law = mf.from_points(SPHERE)
+    problem = mf.Problem(mf.Sphere(40), mf.exponential(1.0), mf.SA, law, stages=stages)
+    run = mf.simulate(problem, 2.0, save=[0.5, 2.0])
+    picture = attention_picture(run)
+    assert picture.matrices.shape == (1, 2, 12, 12)
+    later = mf.attention_matrix(mf.Problem(mf.Sphere(40), two), run.measures[1])[0]
+    np.testing.assert_allclose(np.sort(picture.matrices[0, 1].ravel()), np.sort(later.ravel()))
+
+
 def test_pictures_of_r_d_are_rescaled() -> None:
     """Hulls shrink about vertices that rest; lines lie where tokens gather."""
     picture = hulls_picture(run_of("polytope"))
