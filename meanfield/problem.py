@@ -255,7 +255,8 @@ class Problem:
         ends = [stage.end * unit_length for stage in self.stages[:-1] if stage.end is not None]
         return self.staged[bisect_left(ends, time)]
 
-    def _check_one_stage(self) -> None:
+    def check_one_stage(self) -> None:
+        """ValueError if parameters change with time."""
         if self.stages:
             raise ValueError(
                 f"this rests on parameters that never change, and the problem has "
@@ -410,7 +411,7 @@ class Problem:
         >>> mf.Problem(mf.Sphere(8), mf.linear()).zonal.dimension
         7
         """
-        self._check_one_stage()
+        self.check_one_stage()
         if not self.manifold.is_sphere:
             raise ValueError(
                 f"this rests on the uniform measure, and {self.manifold.name} has none: "

@@ -122,11 +122,8 @@ def trajectory(
         If the state is under-resolved, not finite, the step vanishes, or the energy moves against
         the flow. What was yielded before is valid.
     """
-    if problem.stages and not legs:
-        raise ValueError(
-            f"this needs parameters that never change, and the problem has {len(problem.stages)} "
-            "stages: take one of problem.staged, or mf.simulate, which has their runs."
-        )
+    if not legs:
+        problem.check_one_stage()
     degree = problem.moment_degree
     evolution = _Evolution(
         legs or (Leg(problem),), degree, representation, tolerance, watch, hand_over, scheme, enter

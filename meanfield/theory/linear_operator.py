@@ -386,6 +386,7 @@ def linear_operator(
             f"{problem.manifold.name}: the linearised flow is known on the circle and the sphere; "
             "growth_rates knows kernels, and heads that are numbers, in every dimension."
         )
+    problem.check_one_stage()
     if problem.frequencies is not None:
         raise ValueError(
             "tokens that turn at frequencies of their own have growth rates about incoherence: "

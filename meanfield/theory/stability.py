@@ -12,18 +12,20 @@ doubly stochastic; summed over heads, if those are numbers. Valid for every d, s
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.attention import Attention, Normalization
+from meanfield.attention import Normalization
 from meanfield.checks import at_least, at_most, checked
+from meanfield.initial import uniform
 from meanfield.isotropic import IsotropicHeads, ZonalProblem
 from meanfield.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
 from meanfield.kernels.kernel import LARGEST_DEGREE
-from meanfield.manifolds.manifold import Geometry, Manifold
+from meanfield.manifolds.manifold import Geometry
 from meanfield.problem import Problem
 from meanfield.theory.kuramoto import incoherence_growth_rates
 from meanfield.theory.linear_operator import linear_operator
@@ -118,14 +120,15 @@ def dominant_degree(problem: Problem) -> int | None:
 def growth_rate_max(problem: Problem) -> float:
     """Largest growth rate about uniform, in scaled time; may be negative.
 
-    Over all degrees l >= 1, or of the modes of heads with matrices (`linear_operator`). With
+    Over all degrees l >= 1, or of the modes of heads with matrices, or beside fixed fields
+    (`linear_operator`). With
     natural frequencies about incoherence (`incoherence_growth_rates`), NaN where no rate is known.
     Under a mask those of attention without it, at which what is alike at all positions grows.
 
     Raises
     ------
     ValueError
-        If heads move uniform itself.
+        If heads, or fixed fields beside them, move uniform itself, or parameters change with time.
 
     Examples
     --------
@@ -136,22 +139,22 @@ def growth_rate_max(problem: Problem) -> float:
     >>> round(mf.growth_rate_max(mf.Problem(mf.Circle(), heads)), 9)
     0.373904362
     """
-    of = problem.attention
     if problem.frequencies is not None:
         known = incoherence_growth_rates(problem)[1:].real
         known = known[np.isfinite(known)]
         return float(known.max()) if len(known) else math.nan
-    if of is not None and not problem.is_isotropic:
-        return _rate_of_heads(problem.space, of)
+    if problem.attention is not None and not problem.is_isotropic:
+        return _rate_of_heads(replace(problem, initial=uniform(), layers=None))
     return float(growth_rates(problem, max(problem.isotropic.degree, 1))[1:].max())
 
 
 @lru_cache(maxsize=16)
-def _rate_of_heads(space: Manifold, of: Attention) -> float:
-    operator = linear_operator(Problem(space, of))
+def _rate_of_heads(problem: Problem) -> float:
+    operator = linear_operator(problem)
     if operator.growth_rate_max is None:
+        what = "heads and fixed fields" if problem.terms else "heads"
         raise ValueError(
-            f"heads move uniform itself, |v| up to {operator.drift:.3g}: there is no growth rate, "
+            f"{what} move uniform itself, |v| up to {operator.drift:.3g}: there is no growth rate, "
             "and no growth or onset time. Times of runs may be scaled or paper."
         )
     return operator.growth_rate_max

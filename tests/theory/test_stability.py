@@ -1,6 +1,7 @@
 """Growth rates, and what follows from them, against printed tables, closed forms and limits."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -387,3 +388,17 @@ def test_onset_time_refuses_one_token() -> None:
     """The logarithm of 1 would make the onset the start."""
     with pytest.raises(ValueError, match="tokens must be at least 2, got 1"):
         mf.onset_time(circle(mf.linear()), 1)
+
+
+def test_rates_of_heads_know_what_else_moves_tokens() -> None:
+    """A drift that strains, or a later stage, would be left out of the unit of time."""
+    heads = mf.Attention([mf.Head(), mf.Head(score=0.5)], beta=3.0)
+    alone = mf.Problem(mf.Circle(), heads)
+    turned, strained = (replace(alone, drift=mf.Drift(m)) for m in ([[0, -1], [1, 0]], [1, 0]))
+    assert growth_rate_max(turned) == pytest.approx(growth_rate_max(alone), rel=1e-13)
+    with pytest.raises(ValueError, match="heads and fixed fields move uniform itself"):
+        growth_rate_max(strained)
+    staged = replace(alone, stages=[mf.Stage(1.0), mf.Stage(kernel=mf.exponential(9.0))])
+    for rate in (growth_rate_max, mf.linear_operator):
+        with pytest.raises(ValueError, match="the problem has 2 stages"):
+            rate(staged)
