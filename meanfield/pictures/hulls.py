@@ -93,9 +93,7 @@ def _picture(
         middle = corners.mean(axis=0)
         turn = np.argsort(np.arctan2(*(corners - middle).T[::-1]))
         hulls.append((float(times[k]), np.concatenate([corners[turn], corners[turn[:1]]])))
-    return HullsPicture(
-        around, shape, times, paths, tuple(hulls), _lines(shape, axes, paths), labels
-    )
+    return HullsPicture(around, shape, times, paths, tuple(hulls), _lines(shape, paths), labels)
 
 
 def _plane(shape: LimitShape) -> tuple[FloatArray, tuple[str, str]]:
@@ -125,9 +123,7 @@ def _back(shape: LimitShape) -> FloatArray:
     return shape.limits.basis.T if shape.theorem != "none" else np.eye(shape.points.shape[1])
 
 
-def _lines(
-    shape: LimitShape, axes: FloatArray, paths: FloatArray
-) -> tuple[tuple[float, FloatArray], ...]:
+def _lines(shape: LimitShape, paths: FloatArray) -> tuple[tuple[float, FloatArray], ...]:
     """Lines phi*(z) = level, across all that is drawn."""
     if shape.theorem != "hyperplanes" or shape.points.shape[1] == 1:
         return ()

@@ -26,12 +26,11 @@ from meanfield.representations.characteristics import (
     UNRESOLVED,
     CharacteristicsRepresentation,
 )
-from meanfield.representations.particles import ParticleRepresentation
+from meanfield.representations.particles import ParticleRepresentation, out_of_range
 from meanfield.representations.step_limits import LINEAR, STABLE, longest
 
 # Of the length at depth 0: the direction of a shorter vector is lost.
 _VANISHED = 1e-6
-_FARTHEST = 1e140
 
 
 def layers_of(problem: Problem) -> Layers:
@@ -137,9 +136,7 @@ class LayeredTokens(ParticleRepresentation):
     def failure(self, time: float, state: State) -> str | None:
         """A length has gone to 0, or R^d is too small."""
         if not self.problem.manifold.is_sphere:
-            if not np.abs(state).max() <= _FARTHEST:
-                return f"tokens are beyond {_FARTHEST:g}: scores would leave the range of numbers"
-            return None
+            return out_of_range(state)
         return vanished(layers_of(self.problem), self._vectors(state))
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:

@@ -153,11 +153,9 @@ class ParticleRepresentation:
 
     def failure(self, time: float, state: State) -> str | None:
         """Z is lost, for more tokens than sums over pairs can move; or R^d is too small."""
-        if not self.problem.manifold.is_sphere and np.abs(state).max() > _FARTHEST:
-            return (
-                f"tokens are beyond {_FARTHEST:g}: their scores would leave the range of numbers. "
-                "End before: z = e^{-tV} x, which mf.limit_shape looks at, rests long since"
-            )
+        beyond = None if self.problem.manifold.is_sphere else out_of_range(state)
+        if beyond is not None:
+            return f"{beyond}. End before: z = e^{{-tV}} x, for mf.limit_shape, rests long since"
         lost = self.field.lost_share(self._points(state))
         if lost <= self.tolerance:
             return None
@@ -183,6 +181,13 @@ class ParticleRepresentation:
     def _points(self, state: State) -> FloatArray:
         space = self.problem.space
         return space.retract(space.unflattened(state))[0]
+
+
+def out_of_range(state: State) -> str | None:
+    """Reason to end where tokens of R^d are so far that numbers do not hold their scores."""
+    if np.abs(state).max() <= _FARTHEST:
+        return None
+    return f"tokens are beyond {_FARTHEST:g}: their scores would leave the range of numbers"
 
 
 def particles(
