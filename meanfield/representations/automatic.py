@@ -16,7 +16,7 @@ import numpy as np
 
 from meanfield.arrays import State
 from meanfield.fields.engines import few_points
-from meanfield.fields.lost_digits import sees_far
+from meanfield.fields.lost_digits import sees_far, series_noise
 from meanfield.fields.positive_sums import sums_pairs
 from meanfield.manifolds.neighbourhoods import linked, mean_points
 from meanfield.measures import Density, Measure
@@ -148,8 +148,11 @@ def _from_density(
     options: Options, here: DensityRepresentation, time: float, state: State, failed: bool
 ) -> Successor | None:
     full, degree = options.max_degree or full_degree(here.problem), here.grid.max_degree
-    lost = here.lost_share(state)
-    if lost <= _LOST * here.tolerance and (
+    lost, noise = here.lost_share(state), series_noise(here.problem.space, state)
+    if noise > here.tolerance:
+        # Nodes would begin from it.
+        return None
+    if max(lost, noise) <= _LOST * here.tolerance and (
         degree < full or not (failed or here.adapt(time, state) is not None)
     ):
         return None
@@ -158,6 +161,8 @@ def _from_density(
         return None
     if degree >= full:
         return successor, f"spectral tail {here.tail(state):.1e} at degree {degree}"
+    if noise > _LOST * here.tolerance:
+        return successor, f"rounding of the series changes coefficients by {noise:.1e}"
     if not sums_pairs(here.problem, len(successor.masses)):
         return None
     return successor, f"rounding of Z changes velocities by {lost:.1e}"
@@ -166,12 +171,19 @@ def _from_density(
 def first_carrier(problem: Problem, measure: Density, options: Options) -> Representation | None:
     """Characteristics that carry a density from the start, if Z may get lost in its rounding.
 
+    Or if coefficients of a known mixture are so large that each other's are lost in theirs.
+
     None if the density is as good: it, too, knows its smallest values to rounding only, or
     sums over pairs of nodes would be too dear.
     """
     if carriers(problem, options)[0] == "characteristics":
         return nodes(problem, measure, options)
-    if not sees_far(problem) or not measure.components:
+    if not measure.components:
+        return None
+    noisy = series_noise(problem.space, measure.coefficients) > _LOST * options.step_tolerance
+    if noisy and hands_over(problem, options):
+        return _on_characteristics(problem, measure, options)
+    if not sees_far(problem):
         return None
     begun = _on_characteristics(problem, measure, options)
     return begun if begun is not None and sums_pairs(problem, len(begun.masses)) else None

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.events import Event
 from meanfield.fields.felt import Felt, felt_by, transport
-from meanfield.fields.lost_digits import lost_share_of_density
+from meanfield.fields.lost_digits import lost_share_of_density, series_noise
 from meanfield.fields.mean_field import Interaction, Transport, floored
 from meanfield.integrators import Stepper
 from meanfield.manifolds.axial.grid import AxialGrid
@@ -130,11 +130,24 @@ class DensityRepresentation:
         if fastest == 0:
             return np.inf
         courant = courant_limit(degree, fastest, self.problem.flow.diffusivity)
-        return min(courant, self._growth_limit)
+        return min(courant, self._growth_limit, self._noise_limit(state, fastest))
+
+    def _noise_limit(self, state: State, fastest: float) -> float:
+        """Longest step in which rounding of an axial series stays below the tolerance.
+
+        |f| grows at half of max|div v| at most, about (d - 1) max|v| / 2 next to a pole: no step
+        may jump over the moment to hand over.
+        """
+        noise = series_noise(self.problem.space, state)
+        if noise == 0.0:
+            return np.inf
+        left = max(np.log(self.tolerance / noise), 1.0)
+        return float(2.0 * left / (self.problem.space.dimension * fastest))
 
     def adapt(self, time: float, state: State) -> DensityRepresentation | None:
         """Twice the degree as soon as the tail becomes visible, long before it matters."""
-        full = self.tail(state) > max(visible(self.tolerance), self.lost_share(state))
+        noise = max(self.lost_share(state), series_noise(self.problem.space, state))
+        full = self.tail(state) > max(visible(self.tolerance), noise)
         return self.refined(state) if full else None
 
     def refined(self, state: State) -> DensityRepresentation | None:
@@ -151,6 +164,9 @@ class DensityRepresentation:
         lost = self.lost_share(state)
         if lost > least:
             return step_limits.lost_digits(lost, least)
+        noise = series_noise(self.problem.space, state)
+        if noise > least:
+            return step_limits.noisy_series(noise, least, self.problem.flow.diffusivity)
         what = seen.impossible(self.problem.space, step_limits.GROWN * least)
         if not seen.tail < least:
             what = f"spectral tail {seen.tail:.1e}"

@@ -183,6 +183,15 @@ def lost_digits(lost: float, allowed: float, remedy: str = BY_LAW) -> str:
     )
 
 
+def noisy_series(noise: float, allowed: float, diffusivity: float) -> str:
+    """Reason to end where coefficients are so large that their rounding shows in the others."""
+    remedy = "raise the tolerance" if diffusivity else 'take "auto" or "characteristics"'
+    return (
+        f"the coefficients of the density are so large in this dimension that rounding changes "
+        f"each by {noise:.1e}, allowed is {allowed:.1e}; {remedy}, or begin with a flatter law"
+    )
+
+
 def under_resolved(what: str, degree: int, diffusivity: float) -> str:
     """Reason to end where a density of this degree does not show the measure."""
     # With diffusion nobody can take over.

@@ -13,8 +13,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import EPS, FloatArray, ModalArray
 from meanfield.manifolds.manifold import laplacian_eigenvalues
+
+# Rounding of a distribution function up to which masses are masses.
+_MOST_NOISE = 1e-6
 
 
 @lru_cache(maxsize=64)
@@ -58,3 +61,13 @@ def cumulative(d: int, coefficients: ModalArray, angles: FloatArray) -> FloatArr
         return np.asarray(f[0] * uniform)
     primitive = np.concatenate([[0.0], f[1:] / laplacian_eigenvalues(d - 1, len(f) - 1)[1:]])
     return np.asarray(f[0] * uniform - height(d, angles) * series.gradient(d, primitive, angles))
+
+
+def check_distribution(d: int, coefficients: ModalArray) -> None:
+    """Refuse coefficients so large that the masses they add up to are their rounding, eps |f|."""
+    noise = EPS * float(np.linalg.norm(coefficients))
+    if noise > _MOST_NOISE:
+        raise ValueError(
+            f"the coefficients of this density on axial:{d} are so large that its masses are known "
+            f"to {noise:.1e} only: take a flatter density, or its points or tokens."
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.manifolds.axial.measure import cumulative, height
+from meanfield.manifolds.axial.measure import check_distribution, cumulative, height
 
 # Angles of the table, at least, and a degree; halvings that narrow any of its cells to rounding.
 _TABLE, _A_DEGREE = 2048, 16
@@ -26,6 +26,7 @@ def polar_angles(d: int, coefficients: ModalArray, levels: FloatArray) -> FloatA
     >>> polar_angles(3, np.array([1.0]), np.array([0.0, 0.25, 1.0])).round(6)
     array([0.      , 1.047198, 3.141593])
     """
+    check_distribution(d, coefficients)
     count = max(_TABLE, _A_DEGREE * len(coefficients), int(_A_DEGREE * np.sqrt(d)))
     edges = np.linspace(0.0, np.pi, count + 1)
     # Rounding where next to no mass is makes no order.

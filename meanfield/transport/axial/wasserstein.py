@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.manifolds.axial.measure import cumulative, height
+from meanfield.manifolds.axial.measure import check_distribution, cumulative, height
 from meanfield.manifolds.legendre import gauss_legendre
 from meanfield.measures import Density, Measure
 
@@ -57,7 +57,7 @@ def wasserstein_axial(
     Raises
     ------
     ValueError
-        If p is not 1 or 2, or the cost is another one.
+        If p is not 1 or 2, the cost is another one, or rounding is all of a density.
 
     References
     ----------
@@ -80,6 +80,9 @@ def wasserstein_axial(
         return _between_rings(first, second, p)
     one, other = (second, first) if isinstance(first, Measure) else (first, second)
     assert isinstance(one, Density)
+    for each in (one, other):
+        if isinstance(each, Density):
+            check_distribution(each.manifold.ambient, each.coefficients)
     cut, count = _cuts(one, other), max(16, one.max_degree)
     if isinstance(other, Density):
         count = max(count, other.max_degree)
