@@ -112,7 +112,7 @@ def simulate(
         over to characteristics when the spectrum is full, and to atoms once clusters have met.
     tolerance : float, optional
         Relative and absolute, of a time step and of each representation; default: 1e-10, and 1e-4
-        for characteristics on the sphere. From 1e-5 tokens of other dimensions are summed in single
+        for characteristics on the sphere. From 1e-5 tokens on other spheres are summed in single
         precision.
     max_degree : int, optional
         Largest degree of a density; default: 4096 on the circle, 512 on the sphere, 1024

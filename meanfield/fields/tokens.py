@@ -22,7 +22,7 @@ MOST_PAIRED = 10_000
 second a velocity."""
 
 SINGLE = 1e-5
-"""Tolerance from which tokens that are summed over pairs in any dimension are so in single
+"""Tolerance from which tokens that are summed over pairs on any sphere are so in single
 precision: sums err by 1e-6, and many tokens take half the time."""
 
 # The rounding of Z is 1e-15; equal weights keep Z above 1/n.
@@ -149,7 +149,9 @@ class TokenField:
     def _pair_velocity(self, points: FloatArray, targets: FloatArray | None = None) -> FloatArray:
         if isinstance(self.felt, HeadsInteraction):
             if self.problem.manifold.family == "vectors":
-                dtype = np.float32 if self.tolerance >= SINGLE else np.float64
+                # In R^d scores have no bound: their squares would soon leave single numbers.
+                single = self.tolerance >= SINGLE and self.problem.space.is_sphere
+                dtype = np.float32 if single else np.float64
                 output = self.felt.output(points, self.weights, dtype)
                 return self.problem.space.project(points, output)
             return self.felt.pair_velocity(points, self.weights, targets)
