@@ -40,7 +40,8 @@ from meanfield.config.sections import (
     normalization_of,
 )
 from meanfield.errors import known_names
-from meanfield.measures import Measure
+from meanfield.frequencies import GivenFrequencies
+from meanfield.measures import Density, Measure
 from meanfield.observables import usual_observables
 from meanfield.problem import Problem
 from meanfield.representations import REPRESENTATIONS, Options, represent
@@ -318,8 +319,18 @@ def _check_representation(problem: Problem, options: Options) -> None:
     """Build what the run starts from, small: errors then come before anything is computed."""
     if options.tokens is not None and options.name == "particles":
         # Many tokens would take their time, and memory.
+        if isinstance(problem.frequencies, GivenFrequencies):
+            return _check_given(problem, problem.frequencies, options.tokens)
         options = replace(options, tokens=min(options.tokens, 2))
     represent(problem, options)
+
+
+def _check_given(problem: Problem, given: GivenFrequencies, tokens: int) -> None:
+    """Check tokens with frequencies that are given one by one, as many as there are."""
+    if isinstance(problem.initial_measure(), Density) and len(given.values) != tokens:
+        raise ValueError(
+            f"{len(given.values)} frequencies are given to {tokens} tokens: give one for each."
+        )
 
 
 def _idle_keys(problem: Problem, options: Options, compared: bool) -> dict[str, tuple[str, ...]]:
