@@ -57,6 +57,9 @@ PARTS: dict[Splitting, tuple[tuple[Part, float], ...]] = {
 }
 """What one layer adds in turn, and which share of the step each is."""
 
+FLOW_OF = "the flow of"
+"""How the words for layers without a step begin."""
+
 # Depths that only rounding tells apart.
 _ROUNDING = 1e-12
 
@@ -138,6 +141,31 @@ class Layers:
                     f"stage {number} ends at {end:g}, expected an end before the last of "
                     f"{self.count} layers."
                 )
+
+    @property
+    def told(self) -> str:
+        """What layers these are, in words.
+
+        Examples
+        --------
+        >>> Layers(step=0.1, count=24, placement="pre", radius=2.0).told
+        '24 pre layers of step 0.1, radius 2'
+        >>> Layers(step=0.0, placement="ngpt").told
+        'the flow of ngpt layers, alpha 1'
+        """
+        how = f"{self.placement} layers"
+        words = f"{FLOW_OF} {how}"
+        if self.step > 0.0:
+            words = f"{'' if self.count is None else f'{self.count} '}{how} of step {self.step:g}"
+        if self.placement == "ngpt":
+            words += f", alpha {self.alpha:g}"
+        if self.placement == "mix":
+            words += f", tau {self.tau:g}"
+        if self.has_radius and self.radius != 1.0:
+            words += f", radius {self.radius:g}"
+        if self.splitting != "lie":
+            words += f", splitting {self.splitting}"
+        return words
 
     @property
     def has_radius(self) -> bool:

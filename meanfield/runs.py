@@ -39,7 +39,13 @@ KEEP_STATES = (
 )
 """What to do where the states of a run are missing."""
 
-NO_RATES = "no rates: closed forms need a sphere, one attention alone, and heads that turn nothing"
+# Stages that are told one by one.
+_MOST_STAGES = 6
+
+NO_RATES = (
+    "no rates: closed forms need a sphere, one attention alone, no layers, and heads that turn "
+    "nothing"
+)
 """Said of growth rates where `Problem.is_isotropic` is false."""
 
 
@@ -161,6 +167,8 @@ class Run:
     def _length_of(self, unit: str) -> float:
         facts = self.attributes
         factor, rate = (float(facts.get(k, 1.0)) for k in ("paper_time_factor", "growth_rate_max"))
+        if unit == "growth" and math.isnan(rate) and facts.get("layers"):
+            raise ValueError("growth time is that of a flow, and layers have another clock.")
         if unit == "growth" and math.isnan(rate):
             # Of heads with matrices nobody has asked for it yet.
             rate = growth_rate_max(self.problem)
@@ -401,17 +409,25 @@ def parts_told(problem: Problem) -> dict[str, str]:
     told = {
         "mask": problem.mask.replace("none", ""),
         "terms": ", ".join(name for name in TERMS if getattr(problem, name) is not None),
-        "layers": "" if problem.layers is None else repr(problem.layers),
+        "layers": "" if problem.layers is None else problem.layers.told,
         "frequencies": "" if problem.frequencies is None else repr(problem.frequencies),
-        "stages": ", ".join(_ended(stage) for stage in problem.stages),
+        "stages": _stages_told(problem.stages),
     }
     return {name: words for name, words in told.items() if words}
 
 
+def _stages_told(stages: Sequence[Stage]) -> str:
+    """How many stages there are, and what changes in the first of them."""
+    if not stages:
+        return ""
+    told = "; ".join(_ended(stage) for stage in stages[:_MOST_STAGES])
+    return f"{len(stages)} stages: {told}{'; ...' if len(stages) > _MOST_STAGES else ''}"
+
+
 def _ended(stage: Stage) -> str:
-    changed = [each.name for each in fields(stage)[1:] if getattr(stage, each.name) is not None]
-    until = "" if stage.end is None else f" until {stage.end:g}"
-    return f"{' and '.join(changed) or 'none'} changed{until}"
+    names = [each.name for each in fields(stage)[1:] if getattr(stage, each.name) is not None]
+    changed = f"{' and '.join(names)} changed" if names else "nothing changed"
+    return changed if stage.end is None else f"{changed} until {stage.end:g}"
 
 
 def known_rates(problem: Problem) -> FloatArray:

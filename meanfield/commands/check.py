@@ -54,8 +54,9 @@ def execute(options: argparse.Namespace) -> int:
     problem = config.problem
     representation = represent(problem, config.options)
     end = config.times[-1]
-    known = problem.is_isotropic
-    turning = problem.frequencies is not None and problem.unlabelled.is_isotropic
+    plain = problem.layers is None or problem.layers.keeps_time
+    known = problem.is_isotropic and plain
+    turning = problem.frequencies is not None and plain and problem.unlabelled.is_isotropic
     rate = growth_rate_max(problem) if known or turning else float("nan")
     pairs: list[tuple[str, Any]] = [
         ("run file", f"{config.source}: valid"),

@@ -76,4 +76,7 @@ def _summary(config: Config, last: Snapshot, began: float) -> str:
     steps, spent = int(last.diagnostics["steps"]), clock.perf_counter() - began
     reached = last.time / time_unit(config.problem, config.unit)
     unit = "" if config.unit == "scaled" else f" {config.unit} time"
+    layers = config.problem.layers
+    if layers is not None and not layers.is_flow:
+        return f"{config.output.path}: {reached:.6g} layers, {spent:.2f} s."
     return f"{config.output.path}: t = {reached:.6g}{unit} in {steps} steps, {spent:.2f} s."

@@ -140,6 +140,11 @@ def labels_picture(run: Run, limits: Limits = None) -> LabelsPicture:
 def _labelled(run: Run) -> LabelledDensity:
     """A labelled density of the run."""
     if "label_order" not in run.observables:
+        if run.attributes.get("mask") or run.attributes.get("frequencies"):
+            raise ValueError(
+                "the run is one of tokens: this figure is of densities with labels, representation "
+                '"labelled".'
+            )
         raise ValueError(
             "the run has no labels: they are of attention with a mask, or frequencies."
         )

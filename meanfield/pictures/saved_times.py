@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.events import successor
+from meanfield.layers import FLOW_OF
 from meanfield.measures import Density, Measure
 from meanfield.runs import KEEP_STATES, Run
 
@@ -187,7 +188,7 @@ def frame(run: Run, limits: tuple[float, float] | None = None) -> Frame:
 
 def counts_layers(facts: Mapping[str, Any]) -> bool:
     """Whether times are numbers of layers: there are some, and their step is not 0."""
-    return "layers" in facts and "step=0.0," not in str(facts["layers"])
+    return "layers" in facts and not str(facts["layers"]).startswith(FLOW_OF)
 
 
 def part(run: Run, indices: Sequence[int] | NDArray[np.int64]) -> Run:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
-from meanfield.measures import LabelledDensity
+from meanfield.measures import LabelledDensity, Measure
 from meanfield.observables import OBSERVABLES
 from meanfield.observables.cluster_tree import ClusterTree, Plateau, cluster_tree, plateaus
 from meanfield.pictures.colours import Limits
@@ -115,8 +115,15 @@ def linear_regime(run: Run) -> NDArray[np.bool_]:
 
 
 def _differ(run: Run) -> bool:
-    """Whether positions under a mask start from different densities, which grow at other rates."""
+    """Whether a mask has positions that start from different densities, as all tokens do.
+
+    They grow at other rates; so does what has another clock, or none.
+    """
+    if np.isnan(float(run.attributes.get("growth_rate_max", 0.0))):
+        return True
     first = next((measure for measure in run.measures if measure is not None), None)
+    if isinstance(first, Measure) and run.attributes.get("mask"):
+        return True
     return isinstance(first, LabelledDensity) and bool(np.ptp(first.parts.real, axis=0).max() > 0.0)
 
 

@@ -155,7 +155,7 @@ def velocity_picture(run: Run) -> VelocityPicture:
     if problem.has_labels:
         raise ValueError(
             "tokens with positions under a mask, or with frequencies, move at velocities of their "
-            'own in one place: no figure shows them; "labels" has their densities.'
+            'own in one place: no figure shows them; "labels" has the densities of each.'
         )
     note = "drift alone, without diffusion" if problem.flow.diffusivity > 0 else ""
     if run.manifold.dimension == 1:

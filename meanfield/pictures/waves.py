@@ -60,7 +60,7 @@ def predicted_wave(run: Run) -> Wave | None:
     """
     if not int(run.attributes.get("heads", 0)) or run.manifold.dimension > 1:
         return None
-    if run.attributes.get("stages"):
+    if run.attributes.get("stages") or run.attributes.get("layers"):
         return None
     try:
         problem = run.problem

@@ -212,7 +212,7 @@ def test_layers_are_tried_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixtu
     )
     assert main(["check", str(path)]) == 0
     told = capsys.readouterr().out
-    assert re.search(r"stages +none changed until 2, flow changed\n", told)
+    assert re.search(r"stages +2 stages: nothing changed until 2; flow changed\n", told)
     assert re.search(r"saves +5\n", told)
     assert re.search(r"time +about", told)
 

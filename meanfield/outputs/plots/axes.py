@@ -237,7 +237,7 @@ def add_colour_bar(
     colours: tuple[float, float],
     *,
     place: tuple[float, float, float, float] = (1.015, 0.0, 0.016, 1.0),
-    label: str = "density $f$",
+    label: str = "density $f$ (uniform = 1)",
 ) -> None:
     """Colour bar of a density; arrows where `values` go beyond the colours."""
     low, high = colours
@@ -245,7 +245,7 @@ def add_colour_bar(
     extend = ("both" if above else "min") if below else ("max" if above else "neither")
     # Inset axes belong to the panel: panels below it stay as wide.
     bar = axes.figure.colorbar(mappable, cax=axes.inset_axes(place), extend=extend, extendfrac=0.03)
-    bar.set_label(f"{label} (uniform = 1)")
+    bar.set_label(label)
     bar.set_ticks(colour_ticks(low, high))
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
     bar.ax.yaxis.set_minor_locator(NullLocator())

@@ -44,7 +44,7 @@ def on_axes(picture: DensityPicture, axes: Axes) -> None:
             picture.edges, angles, picture.values, shading="flat",
             norm=LogNorm(*picture.colours), cmap=DENSITY_COLOURS, rasterized=True,
         )  # fmt: skip
-        label = "density $f$" if picture.lowest else "density of the angle"
+        label = "density $f$ (uniform = 1)" if picture.lowest else "density of the angle (even = 1)"
         add_colour_bar(axes, mesh, picture.table, picture.colours, label=label)
     set_angle_axis(axes, picture.lowest)
     if len(picture.dots):

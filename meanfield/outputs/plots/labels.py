@@ -15,6 +15,7 @@ _ORDER_COLOURS = "viridis"
 _GAP = 0.05
 # Order whose colour is the lightest where nothing has more.
 _LEAST = 1e-6
+_ROUNDING = 1e-12
 _NAMES = {"position": "position $s$", "frequency": r"frequency $\omega$, by rank"}
 
 
@@ -58,5 +59,11 @@ def draw_labels(picture: LabelsPicture, axes: Axes) -> None:
 
 def _set_label_axis(axes: Axes, labels: LabelAxis) -> None:
     axes.set_ylim(0.0, 1.0)
-    axes.set_yticks(labels.ticks, [number_label(value, 2) for value in labels.values])
+    axes.set_yticks(labels.ticks, [_named(value, labels) for value in labels.values])
     axes.set_ylabel(_NAMES[labels.name])
+
+
+def _named(value: float, labels: LabelAxis) -> str:
+    """Label for a tick: a middle one that differs from 0 by rounding is 0."""
+    rounding = _ROUNDING * float(np.abs(labels.values).max())
+    return f"${number_label(0.0 if abs(value) < rounding else value, 2)}$"

@@ -80,5 +80,5 @@ def _on_map(picture: MeasurePicture, axes: Axes) -> None:
     image = draw_density(axes, picture.values, Mollweide(), LogNorm(*picture.colours))
     draw_graticule(axes, Mollweide())
     axes.scatter(*picture.points.T, **TOKENS | token_style(len(picture.points)))
-    label = "smoothed density $f$" if picture.smoothed else "density $f$"
+    label = f"{'smoothed ' if picture.smoothed else ''}density $f$ (uniform = 1)"
     add_colour_bar(axes, image, picture.values, picture.colours, label=label)

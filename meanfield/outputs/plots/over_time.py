@@ -271,9 +271,11 @@ def spectrum_on_axes(picture: SpectrumPicture, axes: Axes, *, height: float) -> 
             times, np.where(inside, predicted, np.nan), color=colour, linewidth=1.0, dashes=(4, 2.5)
         )
         ends.append((float(sizes[-1, i]), rf"$\ell = {l}$", colour))
-    # Moduli on the circle, roots of the power of each degree on the sphere.
+    # Moduli on the circle, roots of the power of each degree on spheres.
     power = r"power$^{1/2}$, $(\sum_m |m_{\ell m}|^2)^{1/2}$"
-    axes.set_ylabel(r"moments $|m_\ell|$" if picture.frame.on_circle else power)
+    if picture.frame.has_angles:
+        power = r"moments $|m_\ell|$" if picture.frame.on_circle else r"$N_\ell^{1/2}\, |m_\ell|$"
+    axes.set_ylabel(power)
     label_ends(axes, ends, height=height)
     if np.isfinite(picture.predicted).any():
         axes.plot([], [], color=MUTED, linewidth=1.0, dashes=(4, 2.5), label="linear prediction")

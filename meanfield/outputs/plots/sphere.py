@@ -195,7 +195,7 @@ def dot_style(panel: SpherePanel, scale: float = 1.0) -> dict[str, Any]:
 
 def colours_label(panel: SpherePanel) -> str:
     """What the colours of a picture are."""
-    return "smoothed density $f$" if panel.smoothed else "density $f$"
+    return f"{'smoothed ' if panel.smoothed else ''}density $f$ (uniform = 1)"
 
 
 def draw_clusters(axes: Axes, places: FloatArray, size: float = 46.0) -> Any:

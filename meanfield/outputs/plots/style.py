@@ -169,6 +169,8 @@ def facts_title(facts: Mapping[str, Any]) -> str:
     if facts.get("frequencies"):
         law = str(facts["frequencies"]).replace(", centre=0.0", "")
         parts.append(law.replace("GivenFrequencies()", "given frequencies"))
+    parts += [str(facts.get("terms", "")).replace("_", "-"), str(facts.get("layers", ""))]
+    parts.append(str(facts.get("stages", "")).partition(":")[0])
     if float(facts.get("strength", 1.0)) != 1.0:
         parts.append(f"strength ${float(facts['strength']):g}$")
     if float(facts.get("diffusivity", 0.0)):

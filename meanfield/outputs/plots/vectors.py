@@ -211,6 +211,8 @@ def draw_vectors_overview(picture: VectorsOverview, figure: Figure) -> None:
     panels = figure.subplots(2, 2, height_ratios=(1.5, 1.0), width_ratios=(1.0, 1.15))
     (axes, cosines), (matrix, curves) = panels
     set_title(axes, picture.frame)
+    # The title stands above the row, and may be wider than the panel.
+    axes.set_anchor("N")
     paths_on_axes(picture.axes, axes)
     cosines_on_axes(picture.cosines, cosines)
     on_sphere = not isinstance(picture.curves, SizesPicture)
