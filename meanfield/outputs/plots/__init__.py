@@ -222,18 +222,20 @@ def plot(
     ['order parameter $R$']
     """
     kinds = _known_kinds(run)
-    if kind not in kinds:
-        raise ValueError(f"kind of figure {kind!r} is not known. {known_names(kind, kinds)}")
-    _check_saved(run)
-    space, chosen = run.manifold, kinds[kind]
+    space = run.manifold
     group = space.family if space.is_sphere else "space"
+    if kind not in kinds:
+        drawn = [name for name, entry in kinds.items() if group in entry.manifolds]
+        raise ValueError(f"kind of figure {kind!r} is not known. {known_names(kind, drawn)}")
+    _check_saved(run)
+    chosen = kinds[kind]
     if group not in chosen.manifolds:
         known = ", ".join(name for name, entry in kinds.items() if group in entry.manifolds)
         *others, last = (SPACES[each] for each in chosen.manifolds)
         spaces = f"{', '.join(others)} and {last}" if others else last
+        named = f"the {space.name}" if space.name in ("circle", "sphere") else space.name
         raise ValueError(
-            f"kind {kind!r} is for {spaces}, this run is on the {space.name}. "
-            f"Kinds for it: {known}."
+            f"kind {kind!r} is for {spaces}, this run is on {named}. Kinds for it: {known}."
         )
     from meanfield.outputs.plots.figures import check_empty, make_room, new_figure
     from meanfield.outputs.plots.style import style

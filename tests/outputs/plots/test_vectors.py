@@ -110,9 +110,7 @@ def test_films_of_tokens_play(tmp_path: Path) -> None:
 
 def test_kinds_say_which_a_run_has() -> None:
     """And what is missing."""
-    with pytest.raises(
-        ValueError, match="'map' is for the sphere, this run is on the sphere:40. K"
-    ):
+    with pytest.raises(ValueError, match="'map' is for the sphere, this run is on sphere:40. K"):
         plot(run_of("sphere"), "map")
     with pytest.raises(ValueError, match=r"Kinds for it: overview, order_parameter, axes, .*hulls"):
         plot(run_of("polytope"), "energy")
