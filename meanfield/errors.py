@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # Other words for what has a name here.
 _OTHER_WORDS = {
@@ -22,6 +22,8 @@ _OTHER_WORDS = {
 }
 
 _LONGEST_SLIP = 60
+# Vectors that are told whole.
+_SHOWN = 8
 
 
 class SimulationError(RuntimeError):
@@ -80,6 +82,19 @@ def known_names(name: object, names: Iterable[str]) -> str:
     near = nearest(name, ordered) if isinstance(name, str) else None
     meant = "" if near is None else f"Did you mean {near}? "
     return f"{meant}Known: {', '.join(ordered)}."
+
+
+def short_list(numbers: Sequence[float]) -> str:
+    """Return numbers for a message, the first of many alone.
+
+    Examples
+    --------
+    >>> short_list([1.0, 2.0]), short_list([0.0] * 128)
+    ('[1.0, 2.0]', '[0.0, 0.0, 0.0, ...]')
+    """
+    if len(numbers) <= _SHOWN:
+        return str(list(numbers))
+    return f"[{', '.join(map(str, numbers[:3]))}, ...]"
 
 
 def one_line(text: str) -> str:

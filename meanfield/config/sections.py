@@ -234,6 +234,8 @@ def initial_law(section: str, folder: Folder, table: Any, bare: Problem) -> Init
         return law
     if bare.mask == "none":
         raise ConfigError(f"{section} profile is over positions: it needs [problem] mask.")
+    if profile < 0:
+        raise ConfigError(f"{section} profile must be at least 0, got {profile:g}.")
     return with_profile(law, profile)
 
 
@@ -256,7 +258,7 @@ def _perturbed_uniform(
     folder: Folder, bare: Problem, /, modes: Annotated[list[list[float]], list_of(list_of(number))]
 ) -> InitialLaw:
     largest = cast(Manifold, density_space(bare.manifold)).largest_degree
-    for mode in modes:
+    for mode in modes if bare.manifold.is_sphere else []:
         if mode and mode[0] > largest:
             raise ValueError(f"modes holds degree {mode[0]:g}, expected at most {largest}.")
     return perturbed_uniform(modes)

@@ -59,7 +59,7 @@ def manifold_of(name: str) -> Manifold:
         if least <= int(number) <= most:
             return made(int(number))
     near = nearest(name, [*MANIFOLDS, *_BY_DIMENSION])
-    meant = f"Did you mean {near}? " if near else ""
+    meant = f"Did you mean {near}? " if near and prefix not in _BY_DIMENSION else ""
     rest = ", ".join(
         f"{each}:D with D = {least} to {most:,}" for each, (least, most, _) in _BY_DIMENSION.items()
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked
+from meanfield.errors import short_list
 from meanfield.manifolds import mean_vectors
 from meanfield.manifolds.grid import Grid
 from meanfield.manifolds.manifold import wrong_points
@@ -93,7 +94,9 @@ class Space:
         wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
         if len(wrong):
             first = int(wrong[0])
-            raise ValueError(f"point {first} is {vectors[first].tolist()}, expected it finite.")
+            raise ValueError(
+                f"point {first} is {short_list(vectors[first].tolist())}, expected it finite."
+            )
         return vectors
 
     def vectors(self, points: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
+from meanfield.errors import short_list
 from meanfield.manifolds.grid import Grid
 
 _T = TypeVar("_T")
@@ -247,7 +248,8 @@ def check_vectors(vectors: FloatArray) -> FloatArray:
     if len(wrong):
         first = int(wrong[0])
         raise ValueError(
-            f"point {first} is {vectors[first].tolist()}, expected a finite vector, not zero."
+            f"point {first} is {short_list(vectors[first].tolist())}, expected a finite vector, "
+            "not zero."
         )
     return vectors
 

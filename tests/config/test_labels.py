@@ -105,3 +105,28 @@ def test_stability_knows_the_onset(path: Path, capsys: pytest.CaptureFixture[str
     path.write_text(FILE, encoding="utf-8")
     assert main(["stability", "--config", str(path), "--set", "problem.mask=causal"]) == 0
     assert "rates are those without it" in capsys.readouterr().out
+
+
+def test_frequencies_that_are_given_are_counted_against_the_tokens(path: Path) -> None:
+    """Five would be refused, as too many for the two tokens of a trial."""
+    path.write_text(
+        FILE.replace("labels = 6", 'name = "particles"\ntokens = 5')
+        + '[frequencies]\nlaw = "given"\nvalues = [0.1, 0.2, 0.3, 0.4, 0.5]\n',
+        encoding="utf-8",
+    )
+    assert len(mf.run(path, output=path.with_suffix(".h5")).measures[0].points) == 5
+    with pytest.raises(ConfigError, match="5 frequencies are given to 7 tokens"):
+        load_config(path, ("representation.tokens=7",))
+
+
+def test_profile_that_is_negative_is_refused_by_its_name(path: Path) -> None:
+    """The key is not `power`."""
+    with pytest.raises(ConfigError, match=r"\[initial\] profile must be at least 0, got -1"):
+        load_config(path, ("problem.mask=causal", "initial.profile=-1"))
+
+
+def test_modes_in_flat_space_are_refused_as_densities_are(path: Path) -> None:
+    """Not for their degree."""
+    wanted = ("problem.manifold=space:2", "initial.modes=[[2,0.1]]", "representation=")
+    with pytest.raises(ConfigError, match="Start from tokens"):
+        load_config(path, wanted)

@@ -109,7 +109,7 @@ def test_run_in_many_dimensions_is_kept_and_read(path: Path, space: mf.Sphere | 
 
 
 MISTAKES = [
-    (["problem.manifold=sphere:1"], '[problem] manifold = "sphere:1" is not known. Did you mean '),
+    (["problem.manifold=sphere:1"], '[problem] manifold = "sphere:1" is not known. Known: '),
     (["problem.manifold=space:0"], "space:D with D = 1 to 1,000,000"),
     (["problem.manifold=sphere:5"], "[feed_forward] feed_forward input has shape (7, 4), expected"),
     (["problem.mask=causl"], '[problem] mask = "causl" is not known. Did you mean causal? Known: '),
