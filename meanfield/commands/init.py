@@ -13,12 +13,12 @@ TEMPLATE = """\
 title = "Clusters on the circle"
 
 [problem]
-manifold = "circle"           # "circle" | "sphere" | tokens: "sphere:128" | "space:2" (R^2)
+manifold = "circle"           # "circle" | "sphere" | "sphere:128" | "space:2" (R^2, tokens)
 kernel = "exponential"        # "exponential" | "linear" (Kuramoto) | "zonal" (your own)
 beta = 9.0                    # inverse temperature
 normalization = "none"        # "none" (USA) | "softmax" (SA) | "sinkhorn" (doubly stochastic)
 strength = 1.0                # -1.0 repels
-# mask = "causal"             # tokens see those before them (particles)
+# mask = "causal"             # tokens see those before them; or "alibi", with alibi_rate
 
 # [[heads]]                   # one a head, as many as there are; without any Q = K = V = 1
 # query = 1.0                 # a number, a diagonal [a, b], rows, "w.npy" or "w.npz:name"
@@ -46,6 +46,10 @@ strength = 1.0                # -1.0 repels
 # step = 0.1
 # placement = "pre"           # "post" | "pre" | "peri" | "sandwich" | "mix" | "ngpt" | ...
 
+# [frequencies]               # on the circle: tokens also turn, each at its own
+# law = "gaussian"            # "lorentzian" | "gaussian" | "uniform" | "given" (values)
+# width = 0.1
+
 [initial]
 name = "perturbed_uniform"    # "uniform" | "von_mises_fisher" | "mixture" | "sampled" |
                               # "normal_tokens" | "tokens" | "atoms" | "file"
@@ -53,7 +57,9 @@ modes = [[1, 0.01, 0.0], [3, 0.02, -0.01], [4, 0.0, 0.02]]   # [k, cosine, sine]
                               # on the sphere: [l, m, amplitude]
 
 [representation]
-name = "auto"                 # "auto" | "density" | "characteristics" | "atoms" | "particles"
+name = "auto"                 # "auto" | "density" | "characteristics" | "atoms" | "particles" |
+                              # "labelled": densities by position or frequency
+# labels = 64                 # labelled: how many positions or frequencies
 # tolerance = 1e-10           # default; characteristics on the sphere: 1e-4
 # max_degree = 4096           # density: largest degree (default on the sphere: 512)
 # max_nodes = 100000          # characteristics: most nodes (default: 2000000)
