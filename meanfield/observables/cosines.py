@@ -151,7 +151,9 @@ def _law(space: Geometry, coefficients: ModalArray) -> FloatArray:
     d = space.ambient
     # (1 - s^2) P_l' = l (l + d - 2) (P_{l-1} - P_{l+1}) / (2 l + d - 2).
     constant = math.exp(gammaln(0.5 * d) - gammaln(0.5 * (d - 1))) / math.sqrt(math.pi)
-    weight = constant * np.maximum(1.0 - EDGES**2, 0.0) ** (0.5 * (d - 3))
+    # At the ends (1 - s^2) w P_l' is 0, though for d = 2 w is not finite there.
+    weight = np.zeros(len(EDGES))
+    weight[1:-1] = constant * (1.0 - EDGES[1:-1] ** 2) ** (0.5 * (d - 3))
     below = 0.5 * (1.0 + np.sign(EDGES) * betainc(0.5, 0.5 * (d - 1), EDGES**2))
     before, here = np.ones(len(EDGES)), EDGES.copy()
     for k in range(1, len(powers)):

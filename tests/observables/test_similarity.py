@@ -81,6 +81,13 @@ def test_axial_densities_have_the_law_of_their_tokens() -> None:
         mf.attention_matrix(problem, rings)
 
 
+def test_even_densities_of_the_circle_have_the_law_of_the_circle() -> None:
+    """For d = 2 the weight of sigma is not finite at s = 1, where the law is."""
+    law = mf.von_mises_fisher(2.0)
+    circle, axial = (law.build(space) for space in (mf.Circle(), mf.Axial(2)))
+    np.testing.assert_allclose(similarity(axial), similarity(circle), atol=1e-13)
+
+
 def test_tokens_of_a_density_have_its_law_of_cosines() -> None:
     """Of degrees up to 20, against a quadrature of the same density."""
     density = mf.von_mises_fisher(4.0).build(mf.Sphere())
