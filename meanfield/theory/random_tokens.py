@@ -214,7 +214,9 @@ def log_pair_tail(manifold: Geometry, cosine: float) -> float:
         return -math.inf
     a, inside = 0.5 * (_ambient(manifold) - 1), (1.0 - cosine) * (1.0 + cosine)
     if a * cosine**2 < _FAR:
-        return math.log(float(betainc(a, 0.5, inside)))
+        # 1 - c^2 does not know a small c: then by what is missing to 1.
+        missing = float(betainc(0.5, a, cosine**2))
+        return math.log1p(-missing) if missing < 0.5 else math.log(float(betainc(a, 0.5, inside)))
     # s^2 = 1 - x e^{-w/a}: int_c^1 (1 - s^2)^{a-1} ds = x^a / 2a int_0^inf e^{-w} / s dw.
     nodes, weights = roots_laguerre(_NODES)
     heights = np.sqrt(cosine**2 - inside * np.expm1(-nodes / a))

@@ -56,6 +56,13 @@ def test_pair_tail_is_the_incomplete_beta_function(d: int, c: float) -> None:
     assert log_pair_tail(mf.Sphere(d), c) == pytest.approx(exact, rel=2e-14, abs=2e-14)
 
 
+def test_small_cosines_have_a_tail() -> None:
+    """1 - c^2 rounds to 1, of which half of the digits of c would be left, or none."""
+    d, c = 8, 1e-9
+    height = math.gamma(d / 2) / (math.gamma((d - 1) / 2) * math.sqrt(math.pi))
+    assert log_pair_tail(mf.Sphere(d), c) == pytest.approx(-2.0 * height * c, rel=1e-8)
+
+
 def test_bounds_of_almost_orthogonal_tokens_hold() -> None:
     """Five tokens in R^6, 20,000 draws; the bounds differ by some (N p)^2."""
     rng = np.random.default_rng(5)
