@@ -28,6 +28,7 @@ from meanfield.arrays import FloatArray
 from meanfield.checks import checked
 from meanfield.compute.threads import one_blas_thread
 from meanfield.fields.lost_digits import sees_far
+from meanfield.manifolds import MANIFOLDS
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import Clusters, clusters
 from meanfield.problem import Problem
@@ -311,7 +312,8 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
     onset = np.array([onset_time(problem, n) for n in options.tokens])
     if not np.all(np.isfinite(onset)):
         raise ValueError("nothing grows: uniform is stable, there is no onset time.")
-    known = law.max_degree == 0 and problem.attention is None
+    # The closed form counts maxima on the circle and S^2.
+    known = law.max_degree == 0 and problem.attention is None and problem.manifold.name in MANIFOLDS
     predicted = [mean_clusters(problem, n) if known else np.nan for n in options.tokens]
     return EnsemblePlan(problem, options, tolerance, onset, np.array(predicted))
 
