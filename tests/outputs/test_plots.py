@@ -418,7 +418,7 @@ def test_limits_are_those_of_what_is_drawn():
 @pytest.mark.parametrize(
     ("kind", "options", "error", "message"),
     [
-        ("enrgy", {}, ValueError, "'enrgy' is not known. Did you mean energy? Known: attention"),
+        ("enrgy", {}, ValueError, "'enrgy' is not known. Did you mean energy? Known: clusters"),
         ("energy", {"axs": 1}, TypeError, "plot: axs is not known; did you mean ax"),
         (
             "energy",
