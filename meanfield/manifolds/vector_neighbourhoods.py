@@ -15,6 +15,8 @@ from meanfield.manifolds.manifold import Geometry
 
 # Pairs whose distances are in memory at once: 32 MB.
 _PAIRS = 2**22
+# Near points of a point up to which groups are those of a sparse graph.
+_FEW_LINKS = 64
 
 
 def dense(
@@ -39,8 +41,15 @@ def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np
     >>> linked(mf.Sphere(5), np.eye(5)[[0, 0, 3, 0]], 0.1)
     array([0, 0, 1, 0])
     """
-    group = np.full(len(points), -1, dtype=np.int64)
     largest, rows = _square(space, radius), max(1, _PAIRS // max(len(points), 1))
+    links = _links(space, points, largest, rows)
+    if links is not None:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        graph = coo_array((np.ones(len(links[0]), bool), links), shape=2 * (len(points),))
+        return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+    group = np.full(len(points), -1, dtype=np.int64)
     left, count = np.arange(len(points)), 0
     while len(left):
         # All that is reached from the first point that is left.
@@ -49,12 +58,26 @@ def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np
         while len(front) and len(left):
             near = np.zeros(len(left), dtype=bool)
             for i in range(0, len(front), rows):
-                squares = _squares(space, points[front[i : i + rows]], points[left])
-                near |= (squares < largest).any(axis=0)
+                some = points[front[i : i + rows]]
+                near |= (_squares(space, some, points[left]) < largest).any(axis=0)
             front, left = left[near], left[~near]
             group[front] = count
         count += 1
     return group
+
+
+def _links(
+    space: Geometry, points: FloatArray, largest: float, rows: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+    """Pairs that are near, where points have few of them; None where groups are large."""
+    found: list[npt.NDArray[np.int64]] = []
+    for i in range(0, len(points), rows):
+        near = np.argwhere(_squares(space, points[i : i + rows], points) < largest)
+        if len(near) > _FEW_LINKS * rows:
+            return None
+        found.append(near + np.array([i, 0]))
+    each = np.concatenate(found) if found else np.zeros((0, 2), dtype=np.int64)
+    return each[:, 0], each[:, 1]
 
 
 def _square(space: Geometry, radius: float) -> float:
