@@ -397,6 +397,11 @@ class _Evolution:
         except NotBalanced as error:
             return str(error)
         if np.all(np.isfinite(carrier.rhs(time, stepper.state))):
+            if not self._problem.manifold.is_sphere:
+                return (
+                    "the step became too small: tokens of R^d may run off to infinity in finite "
+                    "time, as without softmax; end before, or take a larger tolerance"
+                )
             return "the step became too small: the tolerance cannot be reached, raise it"
         tail = carrier.diagnostics(time, stepper.state).get("tail")
         if tail is None:
