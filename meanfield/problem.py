@@ -264,6 +264,29 @@ class Problem:
                 "their runs."
             )
 
+    def check_own_clock(self, what: str) -> None:
+        """Refuse layers whose times are not those of the flow of attention.
+
+        Raises
+        ------
+        ValueError
+            But for the flow of layers that normalise after each.
+
+        Examples
+        --------
+        >>> import meanfield as mf
+        >>> late = mf.Problem(mf.Circle(), mf.linear(), layers=mf.Layers(0.0, placement="pre"))
+        >>> late.check_own_clock("merges")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ValueError: merges rest on the flow of attention, and the problem has layers: ...
+        """
+        layers = self.layers
+        if layers is not None and not layers.keeps_time:
+            raise ValueError(
+                f"{what} rest on the flow of attention, and the problem has layers: use "
+                "mf.simulate, or leave the layers out."
+            )
+
     def _check_layers(self) -> None:
         layers, of = self.layers, self.kernel
         if layers is None:

@@ -186,3 +186,19 @@ def test_a_run_knows_the_problem_of_each_saved_time(tmp_path: Path) -> None:
     assert [again.problem_at(i).beta for i in range(3)] == [2.0, 2.0, 6.0]
     assert again.problem_at(0).flow.strength == pytest.approx(np.exp(-4.0))
     assert again.problem_at(2).flow.strength == 1.0
+
+
+@pytest.mark.parametrize("placement", ["post", "ngpt", "peri"])
+@pytest.mark.parametrize("step", [0.3, 0.0])
+def test_layers_go_on_where_weights_are_small(placement: Any, step: float) -> None:
+    """Layers would end at a stage whose weights are e^-59 beside those of another stage."""
+
+    def heads(beta: float) -> mf.Attention:
+        score = np.diag([1.0, 1.0, 1.0, 0.9])
+        return mf.Attention([mf.Head(score=score)], beta=beta, normalization="none")
+
+    law = mf.from_points(np.random.default_rng(0).standard_normal((6, 4)))
+    stages = [mf.Stage(end=3), mf.Stage(end=5, kernel=heads(1.0)), mf.Stage(kernel=heads(60.0))]
+    layers = mf.Layers(step, None, placement)
+    problem = mf.Problem(mf.Sphere(4), heads(60.0), initial=law, layers=layers, stages=stages)
+    assert mf.simulate(problem, until=6, save=[6.0]).time[-1] == 6.0

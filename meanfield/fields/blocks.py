@@ -351,6 +351,9 @@ class _Plan:
             shifts[unsafe] = np.nan
             block_kernels.largest(block, masses, first, self.rate, self.masked, shifts)
         block_kernels.exponentials(block, shifts, masses, first, self.rate, self.masked)
+        if unsafe.any() and not masses.all():
+            # Exponents of tokens without mass are of any size, and infinity times 0 no number.
+            np.copyto(block, 0.0, where=masses[:, None] == 0.0)
         return shifts
 
     def _weights(self, rows: slice, columns: int) -> FloatArray:

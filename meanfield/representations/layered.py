@@ -75,6 +75,18 @@ def slowness(outputs: LayerOutputs, x: FloatArray) -> float:
     return 1.0
 
 
+def shrinking(outputs: LayerOutputs, x: FloatArray, time: float, late: bool) -> float:
+    """Longest step in which no length falls to less than half, once one is below half of the first.
+
+    Longer ones lead beyond 0, where directions have turned round, and back again for ever.
+    """
+    layers, r = outputs.layers, lengths(x)
+    if not (layers.has_radius and r.min() < 0.5 * layers.radius):
+        return np.inf
+    falling = -(unit(x) * outputs.rate(time, x, late=late)).sum(axis=1) / r[:, 0]
+    return longest(0.5, float(falling.max()))
+
+
 def radii(layers: Layers, x: FloatArray, weights: FloatArray | None) -> dict[str, float]:
     """Mean, least and largest length of tokens, where lengths matter."""
     if not layers.has_radius:
@@ -122,8 +134,9 @@ class LayeredTokens(ParticleRepresentation):
 
     def largest_step(self, time: float, state: State) -> float:
         """As that of tokens, in the clock of the placement; to where "mix" turns."""
-        faster = slowness(self.outputs, self._vectors(state))
-        limit = longest(STABLE, self.contraction * faster)
+        x = self._vectors(state)
+        faster, falls = slowness(self.outputs, x), shrinking(self.outputs, x, time, self.late)
+        limit = min(longest(STABLE, self.contraction * faster), falls)
         return limited(limit, self.outputs.layers, time, self.late)
 
     def adapt(self, time: float, state: State) -> LayeredTokens | None:  # type: ignore[override]
@@ -206,9 +219,10 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 
     def largest_step(self, time: float, state: State) -> float:
         """As that of characteristics, in the clock of the placement; to where "mix" turns."""
-        faster = slowness(self.outputs, self._vectors(state)[1])
+        _, x = self._vectors(state)
+        faster, falls = slowness(self.outputs, x), shrinking(self.outputs, x, time, self.late)
         limit = min(longest(STABLE, self.contraction), longest(LINEAR, self.linear_rate))
-        return limited(limit / faster, self.outputs.layers, time, self.late)
+        return limited(min(limit / faster, falls), self.outputs.layers, time, self.late)
 
     def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
         """Finer cells; the same after "mix" has turned."""

@@ -176,6 +176,7 @@ def phase_point(problem: Problem) -> PhasePoint:
     >>> point.order, round(point.critical_diffusivity / point.transition_diffusivity, 8)
     ('discontinuous', 0.99122557)
     """
+    problem.check_own_clock("phases")
     return onset(primary_branch(problem))
 
 

@@ -214,6 +214,7 @@ def check_clusters(problem: Problem, measure: Measure) -> None:
             f"the clusters live on the {measure.manifold.name}, the problem on the "
             f"{problem.manifold.name}: rates need one manifold."
         )
+    problem.check_own_clock("rates of clusters")
     check_no_diffusion(problem)
 
 

@@ -67,6 +67,7 @@ def ring_height(problem: Problem, times: FloatArray, start: float) -> FloatArray
     [0.46432392 0.68706863 0.99736238]
     [0.64837024 0.91776597 0.99976783]
     """
+    problem.check_own_clock("rings")
     check_no_diffusion(problem)
     zonal = problem.zonal
     beta, d = zonal.kernel.log_slope, zonal.dimension + 1

@@ -207,12 +207,13 @@ def critical_degree(problem: Problem) -> int:
 def onset_time(problem: Problem, tokens: int) -> float:
     """Time ln N / (2 lambda_max) at which N iid uniform tokens leave the linear phase.
 
-    Infinite if no degree grows. In scaled time.
+    Infinite if no degree grows. In scaled time. Under a mask it is that of attention without it, a
+    unit of time and no prediction: tokens that see few others are earlier.
 
     Raises
     ------
     ValueError
-        If tokens < 2.
+        If tokens < 2, or layers have another clock.
 
     Examples
     --------
@@ -222,6 +223,7 @@ def onset_time(problem: Problem, tokens: int) -> float:
     0.2663
     """
     at_least(2, tokens=tokens)
+    problem.check_own_clock("onset times")
     rate = growth_rate_max(problem)
     return math.log(tokens) / (2.0 * rate) if rate > 0 else math.inf
 

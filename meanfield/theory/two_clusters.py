@@ -89,6 +89,7 @@ def two_cluster_time(
     >>> print(f"{two_cluster_time(circle, 2.0, 0.1, masses=(0.1, 0.4)):.12e}")
     2.278088268928e+47
     """
+    problem.check_own_clock("times of clusters")
     check_no_diffusion(problem)
     _check_masses(masses)
     for name, value in (("angle", angle), ("until", until)):

@@ -205,3 +205,13 @@ def test_loose_tolerances_ask_for_single_precision() -> None:
     np.testing.assert_array_equal(fine.rhs(0.0, fine.state), expected)
     difference = np.abs(single.rhs(0.0, single.state) - expected).max()
     assert 1e-10 < difference < 1e-6 * np.abs(expected).max() * np.sqrt(40)
+
+
+@pytest.mark.parametrize("length", [711.0, 2131.0, 3550.0])
+def test_tokens_without_mass_have_any_score(length: float) -> None:
+    """A token without mass would turn its row into what is no number, at some large scores."""
+    x, masses = np.array([[length, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([0.0, 0.5, 0.5])
+    found = attention_output(x, [HeadMatrices(np.eye(2), np.eye(2))], masses)
+    share = 1.0 / (1.0 + np.exp(-1.0))
+    expected = [[1.0, 0.0], [share, 1.0 - share], [1.0 - share, share]]
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-300)

@@ -402,3 +402,23 @@ def test_rates_of_heads_know_what_else_moves_tokens() -> None:
     for rate in (growth_rate_max, mf.linear_operator):
         with pytest.raises(ValueError, match="the problem has 2 stages"):
             rate(staged)
+
+
+@pytest.mark.parametrize(
+    "layers", [mf.Layers(0.1, 20), mf.Layers(0.0, placement="pre")], ids=["steps", "pre"]
+)
+def test_times_of_the_flow_are_not_those_of_layers(layers: mf.Layers) -> None:
+    """Times and rates of attention alone would stand for those of layers with another clock."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, layers=layers)
+    pair = mf.Measure(mf.Circle(), [0.0, 1.0])
+    for ask in (
+        lambda: mf.onset_time(problem, 1000),
+        lambda: mf.two_cluster_time(problem, 2.0, 1.0),
+        lambda: mf.next_merge_estimate(problem, pair),
+        lambda: mf.cluster_rates(problem, pair),
+        lambda: mf.phase_point(problem),
+    ):
+        with pytest.raises(ValueError, match="rest on the flow of attention"):
+            ask()
+    thin = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, layers=mf.Layers(0.0))
+    assert mf.onset_time(thin, 1000) == mf.onset_time(replace(thin, layers=None), 1000)

@@ -287,3 +287,14 @@ def test_what_layers_cannot_do_says_so() -> None:
         mf.simulate(axial, until=1)
     with pytest.raises(mf.SimulationError, match="folds the nodes"):
         mf.simulate(replace(repelled, layers=Layers(step=2.0, placement="pre")), until=3)
+
+
+@pytest.mark.parametrize("placement", ["pre", "peri"])
+def test_a_length_that_vanishes_ends_the_flow(placement: Placement) -> None:
+    """Steps beyond a length of 0 would lead back, and beyond again, for ever."""
+    repelled = mf.Attention([mf.Head(value=-1.0)], beta=4.0)
+    layers, law = mf.Layers(0.0, placement=placement), mf.from_points(np.eye(5))
+    problem = mf.Problem(mf.Sphere(5), repelled, initial=law, layers=layers)
+    with pytest.raises(mf.SimulationError, match="the length of token") as caught:
+        mf.simulate(problem, until=1.2, save=2)
+    assert 1.0 < caught.value.time < 1.1
