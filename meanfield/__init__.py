@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from meanfield.attention import Attention, Head
     from meanfield.errors import SimulationError
     from meanfield.events import Event
+    from meanfield.finite.fluctuations import fluctuations
+    from meanfield.finite.influence import influence
     from meanfield.flows import SA, USA, Flow
     from meanfield.frequencies import Gaussian, GivenFrequencies, Lorentzian, UniformSpread
     from meanfield.front import run, simulate
@@ -158,11 +160,13 @@ __all__ = [
     "equiangular_layers",
     "equiangular_time",
     "exponential",
+    "fluctuations",
     "from_density",
     "from_function",
     "from_labels",
     "from_points",
     "from_values",
+    "influence",
     "normal_tokens",
     "growth_rate_max",
     "growth_rates",
@@ -207,6 +211,8 @@ _MODULES = {
     "attention": "Attention Head",
     "errors": "SimulationError",
     "events": "Event",
+    "finite.fluctuations": "fluctuations",
+    "finite.influence": "influence",
     "flows": "SA USA Flow",
     "frequencies": "Gaussian GivenFrequencies Lorentzian UniformSpread",
     "front": "run simulate",

@@ -51,6 +51,7 @@ FLOORS = [
     ["snapshot", "schemes"],
     ["runs", "trajectory"],
     ["simulation"],
+    ["finite"],
     ["studies"],
     ["pictures"],
     ["outputs"],

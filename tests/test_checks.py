@@ -152,12 +152,12 @@ PARAMETERS = [
 # Values that hardly any parameter takes, and the words of annotations that do.
 ODD = [
     (object(), ""),
-    ("1", "str"),
+    ("1", "str Functional"),
     (1j, ""),
     ([None], "Iterable"),
     ({"a": 1}, "Mapping"),
     (mf.Circle, ""),
-    (len, "Call Progress ProblemAt Own"),
+    (len, "Call Progress ProblemAt Own Functional"),
     (np.True_, "bool"),
     (10.5, "float"),
     (np.array([["a"], ["b"]]), "Iterable"),

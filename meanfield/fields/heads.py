@@ -70,11 +70,7 @@ class HeadsField:
         """
         total: FloatArray | float = 0.0
         for head in self.heads:
-            part = np.array([grid.to_nodal(field) for field in head.numerators])
-            if head.partition is not None:
-                part /= floored(grid.to_nodal(head.partition))
-                np.clip(part, -head.largest, head.largest, out=part)
-            total = total + part
+            total = total + head_on_nodes(head, grid)[0]
         return grid.project(np.asarray(total)), None
 
     def velocity_and_divergence(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -105,6 +101,19 @@ class HeadsField:
             velocity = velocity + own
             divergence += spread
         return np.asarray(velocity), divergence
+
+
+def head_on_nodes(head: HeadField, grid: Grid) -> tuple[FloatArray, FloatArray | None]:
+    """What a head finds at the nodes, before it is projected, and Z there, floored.
+
+    Quotients are bounded by what values allow; see `HeadsField.on_nodes`.
+    """
+    found = np.array([grid.to_nodal(field) for field in head.numerators])
+    if head.partition is None:
+        return found, None
+    below = floored(grid.to_nodal(head.partition))
+    found /= below
+    return np.clip(found, -head.largest, head.largest, out=found), below
 
 
 @lru_cache

@@ -65,16 +65,18 @@ class Coordinates:
         return np.concatenate([self.real, self.imaginary])
 
     def to_vector(self, coefficients: ModalArray) -> FloatArray:
-        """Real numbers of coefficients, shape (size,)."""
+        """Real numbers of coefficients, shape (..., size)."""
         scaled = self._scale * coefficients
-        return np.concatenate([scaled.real[self.real], scaled.imag[self.imaginary]])
+        parts = [scaled.real[..., self.real], scaled.imag[..., self.imaginary]]
+        return np.concatenate(parts, axis=-1)
 
     def to_coefficients(self, vector: npt.ArrayLike) -> ComplexArray:
-        """Coefficients of real numbers; that of degree 0 is 0."""
+        """Coefficients of real numbers (..., size); that of degree 0 is 0."""
         numbers = np.asarray(vector, dtype=np.float64)
-        coefficients = np.zeros(len(self.degrees), dtype=np.complex128)
-        coefficients.real[self.real] = numbers[: len(self.real)]
-        coefficients.imag[self.imaginary] = numbers[len(self.real) :]
+        shape = (*numbers.shape[:-1], len(self.degrees))
+        coefficients = np.zeros(shape, dtype=np.complex128)
+        coefficients.real[..., self.real] = numbers[..., : len(self.real)]
+        coefficients.imag[..., self.imaginary] = numbers[..., len(self.real) :]
         return np.asarray(coefficients / self._scale)
 
 

@@ -1,0 +1,336 @@
+"""The flow linearised about a density: its derivative, the adjoint of that, and its second order.
+
+With v_h = N_h / Z_h the velocity that each head gives, N_h and Z_h linear in the measure (Z = 1
+without normalisation), a perturbation g of a density f changes it by
+
+    v_h'[g] = (N_h[g] - v_h Z_h[g]) / Z_h,    v_h''[g, g] / 2 = -Z_h[g] v_h'[g] / Z_h,
+
+and with the velocity v of f, that of fixed fields included,
+
+    F(f)             = -div(f v) + diffusivity Laplacian f
+    F'(f) g          = -div(g v + f v'[g]) + diffusivity Laplacian g
+    F'(f)* psi       = <v, grad psi> + v'*[f grad psi] + diffusivity Laplacian psi
+    F''(f)[g, g] / 2 = -div(g v'[g] + f v''[g, g] / 2)
+
+Products are taken at the nodes of a grid, and the adjoint is the transpose of the derivative there:
+both agree to rounding, whatever truncation leaves out. Perturbations have no degree 0 and come in
+any number, one a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields.driven import DrivenInteraction
+from meanfield.fields.felt import Felt, attention_of
+from meanfield.fields.head_series import HeadField, HeadTable
+from meanfield.fields.heads import HeadsInteraction, head_on_nodes
+from meanfield.fields.mean_field import Interaction
+from meanfield.manifolds.coordinates import Coordinates, coordinates
+from meanfield.manifolds.grid import Grid
+from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
+
+# Bytes of the tables of all heads at the nodes.
+_MEMORY = 2e9
+
+
+class Response(Protocol):
+    """N and Z of one head at the nodes of a grid, linear in perturbations."""
+
+    def numerator(self, perturbations: ModalArray) -> FloatArray:
+        """Nodal vectors N[g], one row for each."""
+
+    def partition(self, perturbations: ModalArray) -> FloatArray | None:
+        """Nodal values Z[g]; None where nothing is divided."""
+
+    def adjoint(self, vectors: FloatArray, values: FloatArray | None) -> ModalArray:
+        """Coefficients of the field r with int r g = int <vectors, N[g]> + int values Z[g]."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelResponse:
+    """A kernel: N = grad Phi and Z = a * g, degree by degree.
+
+    Attributes
+    ----------
+    felt : Interaction
+        Derived.
+    grid : Grid
+        Derived.
+    """
+
+    felt: Interaction
+    grid: Grid
+
+    def numerator(self, perturbations: ModalArray) -> FloatArray:
+        """Nodal vectors N[g], one row for each."""
+        potential = self.felt.manifold.convolve(self.felt.potential_multipliers, perturbations)
+        return self.grid.gradient(potential)
+
+    def partition(self, perturbations: ModalArray) -> FloatArray | None:
+        """Nodal values Z[g]; None where nothing is divided."""
+        multipliers = self.felt.attention_multipliers
+        if multipliers is None:
+            return None
+        return self.grid.to_nodal(self.felt.manifold.convolve(multipliers, perturbations))
+
+    def adjoint(self, vectors: FloatArray, values: FloatArray | None) -> ModalArray:
+        """Coefficients of the field r with int r g = int <vectors, N[g]> + int values Z[g]."""
+        space, multipliers = self.felt.manifold, self.felt.attention_multipliers
+        found = -space.convolve(self.felt.potential_multipliers, self.grid.divergence(vectors))
+        if values is not None and multipliers is not None:
+            found += space.convolve(multipliers, self.grid.to_modal(values))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class HeadResponse:
+    """A head with matrices: its series of every real coordinate that is felt, at the nodes.
+
+    Attributes
+    ----------
+    grid : Grid
+        Derived.
+    felt : Coordinates
+        Derived. Of the perturbations that are felt.
+    vectors : ndarray, shape (felt.size, dimension, n)
+        Derived. Components of N; on the circle there is one.
+    values : ndarray, shape (felt.size, n), or None
+        Derived. Z.
+    """
+
+    manifold: Manifold
+    grid: Grid
+    felt: Coordinates
+    vectors: FloatArray
+    values: FloatArray | None
+
+    def numerator(self, perturbations: ModalArray) -> FloatArray:
+        """Nodal vectors N[g], one row for each."""
+        found = np.tensordot(self._felt_of(perturbations), self.vectors, axes=(-1, 0))
+        return found[..., 0, :] if self.vectors.shape[1] == 1 else found
+
+    def partition(self, perturbations: ModalArray) -> FloatArray | None:
+        """Nodal values Z[g]; None where nothing is divided."""
+        if self.values is None:
+            return None
+        return np.asarray(self._felt_of(perturbations) @ self.values)
+
+    def adjoint(self, vectors: FloatArray, values: FloatArray | None) -> ModalArray:
+        """Coefficients of the field r with int r g = int <vectors, N[g]> + int values Z[g]."""
+        rows = self.vectors.reshape(len(self.vectors), -1)
+        weighted = self.grid.weights * vectors
+        found = weighted.reshape(*weighted.shape[: -2 if self._on_surface else -1], -1) @ rows.T
+        if values is not None and self.values is not None:
+            found += (self.grid.weights * values) @ self.values.T
+        return self.felt.to_coefficients(found)
+
+    @property
+    def _on_surface(self) -> bool:
+        return len(self.vectors[0]) == 2
+
+    def _felt_of(self, perturbations: ModalArray) -> FloatArray:
+        degree = int(self.felt.degrees.max())
+        return self.felt.to_vector(self.manifold.resize(perturbations, degree))
+
+
+def responses(felt: Felt, grid: Grid) -> tuple[Response, ...]:
+    """Responses of all heads at the nodes of a grid.
+
+    Raises
+    ------
+    ValueError
+        Of doubly stochastic attention, or if tables of heads would not fit in memory.
+    """
+    own = attention_of(felt)
+    if isinstance(own, Interaction):
+        return (KernelResponse(own, grid),)
+    if own.normalization == "sinkhorn":
+        raise ValueError(
+            "the linearised flow of doubly stochastic attention is known about one density alone, "
+            "as mf.linear_operator: take softmax or none."
+        )
+    return _head_responses(own, grid.max_degree)
+
+
+@lru_cache(maxsize=4)
+def _head_responses(own: HeadsInteraction, max_degree: int) -> tuple[HeadResponse, ...]:
+    space = own.manifold
+    grid = space.grid(max_degree)
+    sizes = [coordinates(space.dimension, table.degree).size for table in own.tables]
+    memory = 8.0 * sum(sizes) * (1 + space.dimension) * len(grid.weights)
+    if memory > _MEMORY:
+        raise ValueError(
+            f"{len(sizes)} heads linearised at {len(grid.weights)} nodes take {memory / 1e9:.1f} "
+            f"GB, at most {_MEMORY / 1e9:g}: lower beta, the heads or max_degree."
+        )
+    return tuple(_head_response(space, table, grid) for table in own.tables)
+
+
+def _head_response(space: Manifold, table: HeadTable, grid: Grid) -> HeadResponse:
+    of = coordinates(space.dimension, table.degree)
+    vectors = np.empty((of.size, space.dimension, len(grid.weights)))
+    values = np.empty((of.size, len(grid.weights)))
+    divided = True
+    for j, unit in enumerate(np.eye(of.size)):
+        numerators, partition = table.fields(of.to_coefficients(unit))
+        vectors[j] = grid.project(np.array([grid.to_nodal(each) for each in numerators]))
+        divided = partition is not None
+        if partition is not None:
+            values[j] = grid.to_nodal(partition)
+    return HeadResponse(space, grid, of, vectors, values if divided else None)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearisedFlow:
+    """F, F', its adjoint and F'' at one density; see the module.
+
+    Attributes
+    ----------
+    felt : Felt
+        Given. What measures feel.
+    grid : Grid
+        Given. Of the degree of perturbations.
+    density : ndarray
+        Given. Coefficients of f, of any degree up to the grid's.
+    diffusivity : float
+        Given.
+
+    Examples
+    --------
+    About uniform modes grow at their own rates:
+
+    >>> import meanfield as mf
+    >>> from meanfield.fields.felt import felt_by
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA)
+    >>> flow = LinearisedFlow(felt_by(problem), problem.space.grid(8), np.array([1.0]))
+    >>> modes = np.eye(9, dtype=complex)[1:4]
+    >>> np.diag(flow.derivative(modes)[:, 1:4]).real.round(6)
+    array([0.178677, 0.514117, 0.682678])
+    >>> mf.growth_rates(problem, 3).round(6)
+    array([0.      , 0.178677, 0.514117, 0.682678])
+    """
+
+    felt: Felt
+    grid: Grid
+    density: ModalArray
+    diffusivity: float = 0.0
+
+    @cached_property
+    def _responses(self) -> tuple[Response, ...]:
+        return responses(self.felt, self.grid)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The density at the nodes."""
+        return self.grid.to_nodal(self.density)
+
+    @cached_property
+    def _each(self) -> list[tuple[FloatArray, FloatArray | None]]:
+        """Velocity that each head gives, and its Z, at the nodes."""
+        own, grid = attention_of(self.felt), self.grid
+        if isinstance(own, Interaction):
+            return [own.field(self.density).on_nodes(grid)]
+        found = []
+        for table, largest in zip(own.tables, own.largest, strict=True):
+            output, below = head_on_nodes(HeadField(*table.fields(self.density), largest), grid)
+            found.append((grid.project(output), below))
+        return found
+
+    @cached_property
+    def velocity(self) -> FloatArray:
+        """V at the nodes, with that of fixed fields."""
+        total = sum((v for v, _ in self._each[1:]), start=self._each[0][0])
+        if isinstance(self.felt, DrivenInteraction):
+            total = total + self.felt.fixed.on_nodes(self.grid)
+        return np.asarray(total)
+
+    @cached_property
+    def transport(self) -> ModalArray:
+        """F(f)."""
+        return self._minus_divergence(self._times(self.values, self.velocity)) - self._damped(
+            self._space.resize(self.density, self.grid.max_degree)
+        )
+
+    def derivative(self, perturbations: ModalArray) -> ModalArray:
+        """F'(f) g for perturbations of the grid's degree, (..., coefficients)."""
+        flux = self._times(self.grid.to_nodal(perturbations), self.velocity)
+        for change in self._changes(perturbations):
+            flux += self._times(self.values, change.of_velocity)
+        return self._minus_divergence(flux) - self._damped(perturbations)
+
+    def adjoint(self, fields: ModalArray) -> ModalArray:
+        """F'(f)* psi, without degree 0: int (F'* psi) g = int psi (F' g) for all g."""
+        slopes = self.grid.gradient(fields)
+        found = self.grid.to_modal(self._dot(self.velocity, slopes))
+        for response, (velocity, below) in zip(self._responses, self._each, strict=True):
+            pull = self._times(self.values if below is None else self.values / below, slopes)
+            back = None if below is None else -self._dot(velocity, pull)
+            felt = response.adjoint(pull, back)
+            found += self._space.resize(felt, self.grid.max_degree)
+        found[..., 0] = 0.0
+        return np.asarray(found - self._damped(fields))
+
+    def second(self, first: ModalArray, second: ModalArray) -> ModalArray:
+        """sum_j F''(f)[g_j, h_j] / 2 over rows g_j and h_j.
+
+        As it stands it is not symmetric: sums over pairs (g_j, h_j) that come from a covariance
+        sum_j g_j(x) h_j(y) are.
+        """
+        values = self.grid.to_nodal(first)
+        flux: FloatArray | float = 0.0
+        changes = zip(self._changes(first), self._changes(second), strict=True)
+        for of_first, of_second in changes:
+            moved = values
+            if of_first.of_partition is not None:
+                moved = values - self.values * of_first.of_partition
+            flux = flux + self._times(moved, of_second.of_velocity).sum(axis=0)
+        return self._minus_divergence(np.asarray(flux))
+
+    def spread(self, fields: ModalArray) -> ModalArray:
+        """-div(f grad psi), the adjoint of which is itself: int f <grad phi, grad psi>."""
+        return self._minus_divergence(self._times(self.values, self.grid.gradient(fields)))
+
+    def _changes(self, perturbations: ModalArray) -> list[_Change]:
+        found = []
+        for response, (velocity, below) in zip(self._responses, self._each, strict=True):
+            change = response.numerator(perturbations)
+            partition = response.partition(perturbations)
+            if partition is not None and below is not None:
+                partition = partition / below
+                change = self._times(1.0 / below, change) - self._times(partition, velocity)
+            found.append(_Change(change, partition))
+        return found
+
+    @property
+    def _space(self) -> Manifold:
+        return self.felt.manifold
+
+    def _times(self, values: FloatArray, vectors: FloatArray) -> FloatArray:
+        # On the sphere nodal vectors are (..., 2, n).
+        values = values[..., None, :] if self._space.dimension == 2 else values
+        return np.asarray(values * vectors)
+
+    def _dot(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        products = first * second
+        return np.asarray(products.sum(axis=-2) if self._space.dimension == 2 else products)
+
+    def _minus_divergence(self, flux: FloatArray) -> ModalArray:
+        return np.negative(self.grid.divergence(flux))
+
+    def _damped(self, fields: ModalArray) -> ModalArray:
+        eigenvalues = laplacian_eigenvalues(self._space.dimension, self.grid.max_degree)
+        return self.diffusivity * self._space.convolve(eigenvalues, fields)
+
+
+@dataclass(frozen=True, eq=False)
+class _Change:
+    """What perturbations do to one head: v_h'[g], and Z_h[g] / Z_h where it divides."""
+
+    of_velocity: FloatArray
+    of_partition: FloatArray | None

@@ -1,0 +1,1 @@
+"""What finitely many tokens do: a run linearised, forwards, backwards, and to second order."""

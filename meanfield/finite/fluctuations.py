@@ -1,0 +1,265 @@
+"""`mf.fluctuations`: how far N tokens are from a run, with which covariance and which shift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray, ModalArray
+from meanfield.checks import at_least, checked
+from meanfield.compute.threads import one_blas_thread
+from meanfield.finite.covariance import moments_along
+from meanfield.finite.functionals import Functional, variation
+from meanfield.finite.influence import swept
+from meanfield.finite.path import Path
+from meanfield.finite.resolved import Settings, resolved
+from meanfield.manifolds.coordinates import Coordinates, coordinates
+from meanfield.manifolds.manifold import Manifold
+from meanfield.problem import Problem
+from meanfield.simulation import timing
+
+MOMENTS_DEGREE = 4
+"""Degree of the moments whose fluctuations are told, unless said otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fluctuations:
+    """Moments of N tokens along a run, to first order in 1/N.
+
+        E m = limit + shift / N,    Cov m = covariance / N
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    times : ndarray, shape (n_times,)
+        Given. Scaled.
+    degree : int
+        Given. K, the largest degree of the moments.
+    tokens : int, optional
+        Given. N, for what is drawn and printed.
+    limit : ndarray, shape (n_times, coefficients)
+        Derived. Moments of the limit, packed.
+    real_covariance : ndarray, shape (n_times, size, size)
+        Derived. C = lim N Cov in the real coordinates of `manifolds.coordinates`, degrees 1 to K.
+    real_shift : ndarray, shape (n_times, size)
+        Derived. eta = lim N (E m - limit) there.
+    resolved_degree : int
+        Derived. Of the density and its perturbations.
+    agreement : float
+        Derived. Largest difference of the last C from that by adjoint sweeps, a share of its
+        largest entry: what both, which share nothing but F', leave in doubt.
+    tail : float
+        Derived. What truncation leaves out of influence functions, as a share.
+    """
+
+    problem: Problem
+    times: FloatArray
+    degree: int
+    tokens: int | None
+    limit: ModalArray
+    real_covariance: FloatArray
+    real_shift: FloatArray
+    resolved_degree: int
+    agreement: float
+    tail: float
+
+    @property
+    def _space(self) -> Manifold:
+        return self.problem.space
+
+    @cached_property
+    def _coordinates(self) -> Coordinates:
+        return coordinates(self._space.dimension, self.degree)
+
+    @cached_property
+    def _basis(self) -> ModalArray:
+        """Moments as files have them, flat, of each real coordinate: (size, moments)."""
+        units = self._coordinates.to_coefficients(np.eye(self._coordinates.size))
+        return np.array([np.ravel(self._space.spread(unit)) for unit in units])
+
+    @cached_property
+    def covariance(self) -> ModalArray:
+        """Lim N Cov(m_a, conj m_b), shape (n_times, moments, moments).
+
+        On the circle of c_k = int e^{-ik theta}, k = 0 ... K, complex; on the sphere of pyshtools'
+        array (2, K + 1, K + 1), flat, real.
+        """
+        return np.asarray(self._basis.T @ self.real_covariance @ self._basis.conj())
+
+    @cached_property
+    def relation(self) -> ModalArray:
+        """Lim N E[zeta_a zeta_b], zeta = m - E m; on the sphere the covariance itself."""
+        return np.asarray(self._basis.T @ self.real_covariance @ self._basis)
+
+    @cached_property
+    def shift(self) -> ModalArray:
+        """Eta = lim N (E m - limit), shape (n_times, moments), as `covariance` has them."""
+        return np.asarray(self.real_shift @ self._basis)
+
+    @checked
+    def of(self, observable: Functional) -> ObservableFluctuations:
+        """Mean shift and variance of an observable, a function of the moments up to K.
+
+            N Var J = J' C J',    N (E J - J(limit)) = J' eta + tr(J'' C) / 2
+
+        Raises
+        ------
+        ValueError
+            If "energy" is asked for and K is below what is felt.
+
+        Examples
+        --------
+        Squared moments of independent tokens: N E |c_k|^2 = 1 + (N - 1) |c_k|^2.
+
+        >>> import meanfield as mf
+        >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+        >>> found = mf.fluctuations(problem, until=1.0, save=2)
+        >>> found.of(lambda m: abs(m[1]) ** 2).shift[0].round(12)
+        np.float64(1.0)
+        """
+        felt = self.problem.kernel_degree
+        if observable == "energy" and self.degree < felt:
+            raise ValueError(
+                f"the energy is a function of moments up to degree {felt}, and these are known up "
+                f"to {self.degree}: give degree = {felt}."
+            )
+        rows = [self._observable(observable, n) for n in range(len(self.times))]
+        return ObservableFluctuations(self.times, *np.array(rows).T)
+
+    def _observable(self, observable: Functional, n: int) -> tuple[float, float, float]:
+        of, at = self._coordinates, self.limit[n]
+        covariance = self.real_covariance[n]
+        here = variation(self.problem, observable, at)
+        slope = of.to_vector(here.field)
+        # Along its own directions a covariance is a sum of squares.
+        sizes, directions = np.linalg.eigh(covariance)
+        scaled = of.to_coefficients((directions * np.sqrt(np.maximum(sizes, 0.0))).T)
+        bent = 0.0
+        for each in scaled:
+            step = 1e-2 / max(1.0, float(np.abs(each).max()))
+            ahead, behind = (
+                of.to_vector(variation(self.problem, observable, at + s * step * each).field)
+                for s in (1, -1)
+            )
+            bent += float((ahead - behind) @ of.to_vector(each)) / (2.0 * step)
+        shift = float(slope @ self.real_shift[n]) + 0.5 * bent
+        return here.value, shift, float(slope @ covariance @ slope)
+
+    def __repr__(self) -> str:
+        """One line, without the arrays."""
+        tokens = "" if self.tokens is None else f", {self.tokens} tokens"
+        return (
+            f"Fluctuations({len(self.times)} times up to t = {self.times[-1]:.6g}, degree "
+            f"{self.degree}{tokens})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ObservableFluctuations:
+    """An observable of N tokens along a run: E J = limit + shift / N, Var J = variance / N.
+
+    Attributes
+    ----------
+    times, limit, shift, variance : ndarray, shape (n_times,)
+        Derived.
+    """
+
+    times: FloatArray
+    limit: FloatArray
+    shift: FloatArray
+    variance: FloatArray
+
+
+@checked
+def fluctuations(
+    problem: Problem,
+    *,
+    until: float,
+    tokens: int | None = None,
+    save: int | Sequence[float] = 61,
+    degree: int = MOMENTS_DEGREE,
+    unit: str = "scaled",
+    max_degree: int | None = None,
+    tolerance: float = 1e-10,
+) -> Fluctuations:
+    """How far N tokens, drawn from the initial law, are from the limit: covariance and mean shift.
+
+    To first order in 1/N, for every run of a density, through onset too as long as N is large
+    beside the covariance. Any heads and fixed fields, diffusion and stages.
+
+    Parameters
+    ----------
+    problem : Problem
+        On the circle or the sphere, with a density as its initial law.
+    until : float
+        End time.
+    tokens : int, optional
+        N, for figures and tables.
+    save : int or sequence of float
+        How many times, or the times themselves.
+    degree : int
+        Largest degree of the moments whose fluctuations are told.
+    unit : str
+        Of times, "scaled", "paper" or "growth".
+    max_degree : int, optional
+        Largest degree of the density and its perturbations; by default it rises as needed.
+    tolerance : float
+        Of steps, and of what truncation may leave out.
+
+    Raises
+    ------
+    TypeError
+        If the initial law gives points.
+    ValueError
+        If the flow has no linearisation here, see `mf.influence`.
+    SimulationError
+        If the run, or its influence functions, are not resolved up to the end.
+
+    Examples
+    --------
+    About uniform every mode grows, and fluctuates, at its own rate:
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA)
+    >>> found = mf.fluctuations(problem, until=1.0, save=2, degree=2)
+    >>> np.diag(found.covariance[-1]).real.round(6)
+    array([0.      , 1.429541, 2.796126])
+    >>> np.exp(2 * mf.growth_rates(problem, 2)).round(6)
+    array([1.      , 1.429541, 2.796126])
+    """
+    at_least(1, tokens=1 if tokens is None else tokens, degree=degree)
+    times, _ = timing(problem, until, save, unit=unit)
+    settings = Settings(problem, times, max_degree, tolerance)
+
+    def made(path: Path) -> Fluctuations:
+        of = coordinates(path.space.dimension, degree)
+        adjoint = swept(path, of.to_coefficients(np.eye(of.size)), settings.allowed)
+        along = list(moments_along(path, tolerance))
+        told = _kept(path.coordinates, of)
+        covariance = np.array([each.covariance[np.ix_(told, told)] for each in along])
+        difference = np.abs(covariance[-1] - adjoint.covariance).max()
+        return Fluctuations(
+            problem,
+            times,
+            degree,
+            tokens,
+            limit=np.array([path.space.resize(each.density, degree) for each in along]),
+            real_covariance=covariance,
+            real_shift=np.array([each.shift[told] for each in along]),
+            resolved_degree=path.degree,
+            agreement=float(difference / np.abs(adjoint.covariance).max()),
+            tail=adjoint.tail,
+        )
+
+    with one_blas_thread():
+        return resolved(settings, made)
+
+
+def _kept(all_of: Coordinates, some: Coordinates) -> IntArray:
+    """Where coordinates up to one degree are among those up to a larger one."""
+    largest = int(some.degrees.max())
+    return np.flatnonzero(all_of.vector_degrees <= largest)

@@ -1,0 +1,231 @@
+"""Influence functions: what one token more at x does to an observable of a run at a later time.
+
+For J at time t, and mu_0 the initial measure,
+
+    psi(x) = d/de J(t)[(1 - e) mu_0 + e delta_x] at e = 0,    int psi dmu_0 = 0,
+
+is found by one backward sweep: psi = grad J at t, and -d_s psi = F'(f_s)* psi. N tokens that are
+drawn from mu_0 have J = J(mu_t) + (1/N) sum_i psi(x_i) + O(1/N) without noise, and
+
+    N Var J -> int psi^2 dmu_0 + 2 diffusivity int_0^t int |grad psi_s|^2 dmu_s ds.
+
+References
+----------
+Hampel, The influence curve and its role in robust estimation, J. Amer. Statist. Assoc. 69 (1974).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.checks import checked
+from meanfield.compute.threads import one_blas_thread
+from meanfield.finite.functionals import Functional, variation
+from meanfield.finite.path import Path, adjoint
+from meanfield.finite.resolved import Settings, Unresolved, resolved
+from meanfield.manifolds.manifold import Manifold
+from meanfield.observables.resolution import spectral_tail
+from meanfield.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Influence functions of observables of a run.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    time : float
+        Given. Scaled time t at which the observables are looked at.
+    values : ndarray, shape (k,)
+        Derived. J in the limit.
+    coefficients : ndarray, shape (k, coefficients)
+        Derived. psi at time 0, with int psi dmu_0 = 0.
+    variances : ndarray, shape (k,)
+        Derived. lim N Var J over tokens that are drawn from the initial law.
+    covariance : ndarray, shape (k, k)
+        Derived. lim N Cov of the observables.
+    tail : float
+        Derived. Largest coefficient among the top tenth of degrees, a share of the largest.
+    """
+
+    problem: Problem
+    time: float
+    values: FloatArray
+    coefficients: ModalArray
+    covariance: FloatArray
+    tail: float
+
+    @property
+    def variances(self) -> FloatArray:
+        """Lim N Var J of each, shape (k,)."""
+        return np.asarray(np.diag(self.covariance))
+
+    @cached_property
+    def _space(self) -> Manifold:
+        return self.problem.space
+
+    @checked
+    def __call__(self, points: npt.ArrayLike) -> FloatArray:
+        """Psi at points (angles, or unit vectors), shape (k, n)."""
+        at = self._space.check_points(np.asarray(points, dtype=np.float64))
+        return np.array([self._space.evaluate(each, at) for each in self.coefficients])
+
+    @checked
+    def predicted(self, points: npt.ArrayLike) -> FloatArray:
+        """J(mu_t) + mean of psi over N tokens at time 0, shape (k,): right to O(1/N).
+
+        What a run from these tokens will have, but for noise: a control variate whose expectation
+        is known, that of J(mu_t).
+        """
+        return np.asarray(self.values + self(points).mean(axis=1))
+
+
+@checked
+def influence(
+    problem: Problem,
+    observables: Functional | Sequence[Functional],
+    *,
+    until: float,
+    degree: int | None = None,
+    tolerance: float = 1e-10,
+) -> Influence:
+    """Influence functions of observables at a time, on the initial measure.
+
+    Parameters
+    ----------
+    problem : Problem
+        On the circle or the sphere, with a density as its initial law: softmax or none, any heads,
+        fixed fields, diffusion and stages.
+    observables : str, callable (moments) -> float, or sequence of such
+        "energy", or functions of packed moments up to `degree`, such as `lambda m: m[1].real`.
+    until : float
+        Scaled time t.
+    degree : int, optional
+        Of the density and of psi; by default it rises until both are resolved.
+    tolerance : float
+        Of steps, and of what truncation may leave out.
+
+    Returns
+    -------
+    Influence
+
+    Raises
+    ------
+    TypeError
+        If the initial law gives points, or an observable no number.
+    ValueError
+        If the flow has no linearisation here: layers, masks, frequencies, doubly stochastic
+        attention.
+    SimulationError
+        If the largest degree does not resolve the run or psi up to then.
+
+    Examples
+    --------
+    About uniform psi of a moment is its mode, grown:
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA)
+    >>> found = mf.influence(problem, lambda m: m[2].real, until=1.0)
+    >>> found.variances.round(6), (np.exp(2 * mf.growth_rates(problem, 2)[2]) / 2).round(6)
+    (array([1.398063]), np.float64(1.398063))
+    """
+    asked = [observables] if isinstance(observables, str) or callable(observables) else observables
+    settings = Settings(problem, (0.0, until), degree, tolerance)
+
+    def made(path: Path) -> Influence:
+        seen = [variation(path.problems[-1], each, path.last) for each in asked]
+        fields = np.array([each.field for each in seen])
+        found = swept(path, fields, settings.allowed)
+        values = np.array([each.value for each in seen])
+        return Influence(problem, until, values, found.coefficients, found.covariance, found.tail)
+
+    with one_blas_thread():
+        return resolved(settings, made)
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Influence functions at time 0, lim N Cov of what they belong to, and their tail."""
+
+    coefficients: ModalArray
+    covariance: FloatArray
+    tail: float
+
+
+def swept(path: Path, fields: ModalArray, allowed: float) -> Sweep:
+    """Influence functions of what has first variations `fields` at the end, (k, coefficients).
+
+    Raises
+    ------
+    Unresolved
+        If their tail is above the one that is allowed.
+    """
+    space, initial = path.space, path.states[0]
+    fields = space.resize(fields, path.degree)
+    tail, later = 0.0, path.last
+    noise = _Noise(path)
+    for step, flows, start in path.backward():
+        noise.see(step.leg, step.end, later, fields)
+        fields = adjoint(step, flows, fields)
+        noise.see(step.leg, step.time, start, fields)
+        tail, later = max(tail, *(_tail(space, each) for each in fields)), start
+        if not tail <= allowed:
+            raise Unresolved(
+                f"influence functions of degree {path.degree} have a tail of {tail:.1e}, above "
+                f"{allowed:.0e}: they steepen as clusters form; end earlier, or raise tolerance"
+            )
+    fields[:, 0] -= [space.inner(each, initial) for each in fields]
+    of = path.grid.to_nodal(fields)
+    covariance = (path.grid.weights * path.grid.to_nodal(initial) * of) @ of.T
+    return Sweep(fields, covariance + noise.integral, tail)
+
+
+def _tail(space: Manifold, field: ModalArray) -> float:
+    sizes = space.sizes_by_degree(field)
+    largest = float(sizes.max())
+    return spectral_tail(sizes) / largest if largest else 0.0
+
+
+class _Noise:
+    """2 diffusivity int int <grad psi_a, grad psi_b> dmu_s ds, from the ends of steps.
+
+    Splines of order eight through them, one for each leg, as the steps of the sweep are.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: dict[int, dict[float, FloatArray]] = {}
+
+    def see(self, leg: int, time: float, density: ModalArray, fields: ModalArray) -> None:
+        """Look at the end of a step."""
+        diffusivity = self._path.problems[leg].flow.diffusivity
+        at = self._seen.setdefault(leg, {})
+        if not diffusivity or time in at:
+            return
+        flow = self._path.flow(leg, density)
+        spread = flow.spread(fields)
+        rates = [[flow.felt.manifold.inner(one, other) for other in spread] for one in fields]
+        at[time] = 2.0 * diffusivity * np.array(rates)
+
+    @property
+    def integral(self) -> FloatArray | float:
+        """Over the whole run."""
+        from scipy.interpolate import make_interp_spline
+
+        total: FloatArray | float = 0.0
+        for at in self._seen.values():
+            if at:
+                times = np.array(sorted(at))
+                order = min(7, (len(times) - 1) // 2 * 2 - 1)
+                rates = np.array([at[time] for time in times])
+                spline = make_interp_spline(times, rates, k=max(order, 1))
+                total = total + spline.integrate(times[0], times[-1])
+        return total

@@ -1,0 +1,293 @@
+"""A density run as steps that can be taken again: what tangents and adjoints go along.
+
+The run is made once at a fixed degree. Its states are kept at some of its steps, at most
+`MOST_STATES` of them; what lies between is computed again from there, so that memory does not grow
+with the run. Every step is one of DOP853,
+
+    Y_i = y + h sum_j a_ij F(Y_j),    y_next = y + h sum_i b_i F(Y_i),
+
+and so is its derivative along a perturbation g, with F'(Y_i) in the place of F, and the transpose
+of that for a field psi,
+
+    G_i = g + h sum_j a_ij F'(Y_j) G_j,        g_next = g + h sum_i b_i F'(Y_i) G_i
+    P_i = F'(Y_i)* (h b_i psi_next + h sum_j a_ji P_j),    psi = psi_next + sum_i P_i.
+
+So int psi g is the same before and after a step, to rounding: the backward sweep gives the exact
+derivative of what the forward one computes.
+
+References
+----------
+Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, II.5 (DOP853).
+Sanz-Serna, Symplectic Runge-Kutta schemes for adjoint equations, SIAM Review 58 (2016), 3-33.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.errors import SimulationError
+from meanfield.fields.felt import felt_by
+from meanfield.fields.linearised import LinearisedFlow
+from meanfield.integrators import Start, dop853
+from meanfield.manifolds.coordinates import Coordinates, coordinates
+from meanfield.manifolds.grid import Grid
+from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
+from meanfield.measures import Density
+from meanfield.problem import Problem
+from meanfield.representations.density import DensityRepresentation
+from meanfield.trajectory import Leg
+
+MOST_STATES = 512
+"""States of a run that are kept; as many more are made while it is gone through again."""
+
+# DOP853 is stable on the negative axis up to 6.4, where diffusion damps the highest degree.
+_DAMPED = 4.5
+# Steps of a run with noise: what it adds is integrated over them.
+_LEAST_NOISY_STEPS = 64
+# Rounding of times that are to be met exactly.
+_SAME_TIME = 1e-12
+
+
+@lru_cache
+def _tableau() -> tuple[FloatArray, FloatArray]:
+    from scipy.integrate import DOP853
+
+    return np.asarray(DOP853.A), np.asarray(DOP853.B)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a run: from `time` on, of a `length`, of the problem of a leg."""
+
+    time: float
+    length: float
+    leg: int
+
+    @property
+    def end(self) -> float:
+        """Time at which it ends."""
+        return self.time + self.length
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """A density run, step by step.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        Given. Of each leg.
+    degree : int
+        Given. Of the density and of perturbations.
+    steps : tuple of Step
+        Derived.
+    saves : tuple of int
+        Derived. For each saved time how many steps lead there.
+    stride : int
+        Derived. States are kept before every `stride`-th step.
+    states : tuple of ndarray
+        Derived. Those states.
+    last : ndarray
+        Derived. The final state.
+    """
+
+    problems: tuple[Problem, ...]
+    degree: int
+    steps: tuple[Step, ...]
+    saves: tuple[int, ...]
+    stride: int
+    states: tuple[ModalArray, ...]
+    last: ModalArray
+
+    @property
+    def space(self) -> Manifold:
+        """Where it lives."""
+        return self.problems[0].space
+
+    @property
+    def grid(self) -> Grid:
+        """Nodes at which products are taken."""
+        return self.space.grid(self.degree)
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Real coordinates of perturbations."""
+        return coordinates(self.space.dimension, self.degree)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the states that are kept, and of those made again."""
+        return (len(self.states) + self.stride) * self.last.nbytes
+
+    def flow(self, leg: int, state: ModalArray) -> LinearisedFlow:
+        """The linearised flow at a state."""
+        problem = self.problems[leg]
+        return LinearisedFlow(felt_by(problem), self.grid, state, problem.flow.diffusivity)
+
+    def stages(self, step: Step, state: ModalArray) -> tuple[list[LinearisedFlow], ModalArray]:
+        """Linearised flows at the stages of a step, and the state at its end."""
+        a, b = _tableau()
+        flows: list[LinearisedFlow] = []
+        slopes = np.zeros((len(b), len(state)), dtype=np.complex128)
+        for i in range(len(b)):
+            at = state + step.length * (a[i, :i] @ slopes[:i])
+            flows.append(self.flow(step.leg, at))
+            slopes[i] = flows[-1].transport
+        return flows, state + step.length * (b @ slopes)
+
+    def forward(self) -> Iterator[tuple[Step, list[LinearisedFlow], ModalArray]]:
+        """Steps in order, with their stages and the state at the end of each."""
+        state = self.states[0]
+        for step in self.steps:
+            flows, state = self.stages(step, state)
+            yield step, flows, state
+
+    def backward(self) -> Iterator[tuple[Step, list[LinearisedFlow], ModalArray]]:
+        """Steps from the last to the first, with their stages and the state at the start."""
+        for first in reversed(range(0, len(self.steps), self.stride)):
+            part = self.steps[first : first + self.stride]
+            starts = [self.states[first // self.stride]]
+            for step in part[:-1]:
+                starts.append(self.stages(step, starts[-1])[1])
+            for step, start in zip(reversed(part), reversed(starts), strict=True):
+                yield step, self.stages(step, start)[0], start
+
+
+def tangent(step: Step, flows: Sequence[LinearisedFlow], perturbations: ModalArray) -> ModalArray:
+    """Perturbations (..., coefficients) after a step."""
+    a, b = _tableau()
+    slopes: list[ModalArray] = []
+    for i, flow in enumerate(flows):
+        at = perturbations + step.length * _combined(a[i, :i], slopes)
+        slopes.append(flow.derivative(at))
+    return np.asarray(perturbations + step.length * _combined(b, slopes))
+
+
+def adjoint(
+    step: Step,
+    flows: Sequence[LinearisedFlow],
+    fields: ModalArray,
+    seen: Callable[[LinearisedFlow, ModalArray], None] | None = None,
+) -> ModalArray:
+    """Fields psi (..., coefficients) before a step, from those after it.
+
+    `seen(flow, weight)` is called with each stage and the field by which a small change of F there
+    changes int psi f at the end.
+    """
+    a, b = _tableau()
+    pulled: list[ModalArray] = [np.zeros(0)] * len(b)
+    for i in reversed(range(len(b))):
+        later = _combined(a[i + 1 :, i], pulled[i + 1 :])
+        weight = step.length * (b[i] * fields + later)
+        if seen is not None:
+            seen(flows[i], weight)
+        pulled[i] = flows[i].adjoint(weight)
+    return np.asarray(fields + sum(pulled))
+
+
+def _combined(weights: FloatArray, rows: Sequence[ModalArray]) -> ModalArray | float:
+    total: ModalArray | float = 0.0
+    for weight, row in zip(weights, rows, strict=True):
+        if weight:
+            total = total + weight * row
+    return total
+
+
+def path(
+    legs: Sequence[Leg],
+    initial: ModalArray,
+    times: Sequence[float] | FloatArray,
+    degree: int,
+    tolerance: float,
+    allowed: float,
+) -> Path:
+    """Run a density at a fixed degree to the last of some times.
+
+    Parameters
+    ----------
+    legs : sequence of Leg
+        Problems one after another.
+    initial : ndarray
+        Coefficients at time 0.
+    times : sequence of float
+        Scaled times that steps are to meet, increasing.
+    degree : int
+        Of the density all the way.
+    tolerance : float
+        Of a step.
+    allowed : float
+        Tail of the density that may be.
+
+    Raises
+    ------
+    SimulationError
+        If the degree does not resolve the density up to the last time, or steps become too small.
+    """
+    problems = tuple(leg.problem for leg in legs)
+    space = problems[0].space
+    state = space.resize(initial, degree)
+    ends = sorted({*(float(t) for t in times), *(leg.end for leg in legs if leg.end < times[-1])})
+    kept, stride = [state], 1
+    steps: list[Step] = []
+    now, step = 0.0, None
+    for end in ends:
+        leg = next(n for n, each in enumerate(legs) if end <= each.end)
+        carrier = DensityRepresentation(problems[leg], state, allowed, degree)
+        longest = _longest(problems[leg], degree, times[-1])
+        begin = Start(now, state, step)
+        stepper = None
+        while now < end:
+            if (reason := carrier.failure(now, state)) is not None:
+                raise SimulationError(now, len(steps), reason)
+            if stepper is None:
+                stepper = dop853(carrier.rhs, begin, tolerance)
+            largest = min(carrier.largest_step(now, state), longest, end - now)
+            if not stepper.step(largest) or not np.all(np.isfinite(stepper.state)):
+                raise SimulationError(now, len(steps), "the step became too small")
+            reached = stepper.time
+            if end - reached < _SAME_TIME * end:
+                reached = end
+            steps.append(Step(now, reached - now, leg))
+            now, state = reached, stepper.state
+            if len(steps) % stride == 0:
+                kept.append(state)
+            if len(kept) > MOST_STATES:
+                kept, stride = kept[::2], 2 * stride
+        step = None if stepper is None else stepper.step_size
+    if (reason := carrier.failure(now, state)) is not None:
+        raise SimulationError(now, len(steps), reason)
+    at = np.array([0.0, *(each.end for each in steps)])
+    saves = tuple(int(np.abs(at - t).argmin()) for t in times)
+    wanted = -(-len(steps) // stride) if steps else 1
+    return Path(problems, degree, tuple(steps), saves, stride, tuple(kept[:wanted]), state)
+
+
+def _longest(problem: Problem, degree: int, end: float) -> float:
+    """Longest step that damps what diffusion damps, and resolves what noise adds."""
+    diffusivity = problem.flow.diffusivity
+    if not diffusivity:
+        return np.inf
+    damping = diffusivity * laplacian_eigenvalues(problem.space.dimension, degree)[-1]
+    return float(min(_DAMPED / damping, end / _LEAST_NOISY_STEPS))
+
+
+def density_of(problem: Problem) -> Density:
+    """The initial density of a problem.
+
+    Raises
+    ------
+    TypeError
+        If its law gives points.
+    """
+    measure = problem.initial_measure()
+    if not isinstance(measure, Density):
+        raise TypeError(
+            "fluctuations are those of tokens drawn from a density, and the initial law gives "
+            "points: take the density that they are drawn from."
+        )
+    return measure

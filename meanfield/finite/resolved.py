@@ -1,0 +1,142 @@
+"""How fine a linearised run is: the degree rises until the run and its fields are resolved.
+
+What truncation leaves out of the run is its tail, as everywhere. What it leaves out of tangents
+and adjoints reaches an observable through the influence functions alone: a change of degree l at
+any time changes it by the coefficient of degree l of its influence function there. So the largest
+coefficients next to the last degree bound what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.errors import SimulationError
+from meanfield.fields.felt import attended
+from meanfield.finite.path import Path, density_of, path
+from meanfield.problem import Problem
+from meanfield.representations.options import Options
+from meanfield.simulation import Evolution
+
+# First degree and largest one, by the dimension.
+_FIRST = {1: 48, 2: 16}
+_LARGEST = {1: 768, 2: 96}
+# What is left out next to the last degree, in units of the tolerance, as a share of the largest.
+_ALLOWED = 100.0
+
+
+R = TypeVar("R")
+
+
+class Unresolved(ValueError):
+    """Fields along a run whose coefficients next to the last degree are no rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """A run to linearise.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    times : sequence of float
+        Given. Scaled times, increasing.
+    degree : int, optional
+        Given. The only one to try.
+    tolerance : float
+        Given. Of steps, and of what truncation may leave out.
+    """
+
+    problem: Problem
+    times: tuple[float, ...] | FloatArray
+    degree: int | None
+    tolerance: float
+    largest: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        check_linearised(self.problem)
+        Options(tolerance=self.tolerance)
+        if not 0.0 < self.times[-1] < np.inf:
+            raise ValueError(f"until must be positive and finite, got {self.times[-1]:g}.")
+        if self.degree is not None and self.degree < self.least:
+            raise ValueError(f"degree = {self.degree} must be at least {self.least}, what is felt.")
+
+    @property
+    def least(self) -> int:
+        """Degree of what is felt, and of the initial density."""
+        carried = density_of(self.problem).max_degree
+        return max(carried, *(attended(each).degree for each in self.problem.staged))
+
+    @property
+    def allowed(self) -> float:
+        """Largest tail of the density and of influence functions."""
+        return _ALLOWED * self.tolerance
+
+    def degrees(self) -> Iterator[int]:
+        """Degrees to try, each half as large again as the one before."""
+        if self.degree is not None:
+            yield self.degree
+            return
+        dimension = self.problem.space.dimension
+        degree = max(_FIRST[dimension], self.least)
+        largest = _LARGEST[dimension] if self.largest is None else self.largest
+        while degree < largest:
+            yield degree
+            degree += degree // 2
+        yield max(largest, self.least)
+
+
+def resolved(settings: Settings, made: Callable[[Path], R]) -> R:
+    """What `made` finds along a run, at the first degree at which it is not `Unresolved`.
+
+    Raises
+    ------
+    SimulationError
+        If none does.
+    """
+    problem = settings.problem
+    legs = Evolution(problem, Options(), np.asarray(settings.times)).legs
+    initial = density_of(problem).coefficients
+    for degree in settings.degrees():
+        try:
+            along = path(
+                legs, initial, settings.times, degree, settings.tolerance, settings.allowed
+            )
+        except SimulationError as error:
+            last: SimulationError = error
+            continue
+        try:
+            return made(along)
+        except Unresolved as error:
+            last = SimulationError(float(settings.times[-1]), len(along.steps), str(error))
+    raise last
+
+
+def check_linearised(problem: Problem) -> None:
+    """Refuse flows that are not linearised here.
+
+    Raises
+    ------
+    ValueError
+        For discrete layers and placements, labels, other spaces, doubly stochastic attention.
+    """
+    family, what = problem.manifold.family, None
+    if family not in ("circle", "sphere"):
+        what = f"densities on {problem.manifold.name}"
+    elif problem.layers is not None:
+        what = "layers"
+    elif problem.has_labels:
+        what = "masks and frequencies"
+    elif any(each.normalization == "sinkhorn" for each in problem.staged):
+        what = "doubly stochastic attention"
+    if what is not None:
+        raise ValueError(
+            f"fluctuations are known for flows of densities on the circle and the sphere, with "
+            f'normalization "none" or "softmax": not for {what}. Ensembles of tokens have them.'
+        )

@@ -1,0 +1,101 @@
+"""The linearised flow: derivative, adjoint and second order against the flow itself."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.arrays import ModalArray
+from meanfield.fields.felt import felt_by, transport
+from meanfield.fields.linearised import LinearisedFlow
+from meanfield.manifolds.coordinates import coordinates
+from meanfield.manifolds.manifold import laplacian_eigenvalues
+
+RNG = np.random.default_rng(7)
+PLANE = mf.Attention(
+    [mf.Head(score=[[0.9, 0.7], [-0.4, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]]), mf.Head(query=0.5)],
+    beta=3.0,
+)
+MATRIX = RNG.standard_normal((2, 3, 3)) / 3.0
+SPACE = mf.Attention([mf.Head(score=MATRIX[0], value=MATRIX[1]), mf.Head()], "none", beta=2.0)
+PROBLEMS = {
+    "usa": (mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA), 32),
+    "noise": (mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.Flow(True, 2.0, 0.1)), 32),
+    "heads": (mf.Problem(mf.Circle(), PLANE, drift=mf.Drift([[0.0, -0.3], [0.3, 0.1]])), 32),
+    "sphere": (mf.Problem(mf.Sphere(), mf.exponential(beta=3.0), mf.SA), 16),
+    "heads of the sphere": (mf.Problem(mf.Sphere(), SPACE), 16),
+}  # fmt: skip
+
+
+@pytest.fixture(params=PROBLEMS)
+def case(request: pytest.FixtureRequest) -> tuple[mf.Problem, int]:
+    """A problem and a degree."""
+    return PROBLEMS[request.param]
+
+
+def smooth(problem: mf.Problem, degree: int, count: int) -> ModalArray:
+    """Random perturbations whose degrees fall off."""
+    of = coordinates(problem.space.dimension, degree)
+    sizes = np.exp(-0.8 * of.vector_degrees)
+    return of.to_coefficients(RNG.standard_normal((count, of.size)) * sizes)
+
+
+def flow_at(problem: mf.Problem, degree: int, density: ModalArray) -> LinearisedFlow:
+    """The linearised flow at a density."""
+    grid = problem.space.grid(degree)
+    return LinearisedFlow(felt_by(problem), grid, density, problem.flow.diffusivity)
+
+
+def density_of(problem: mf.Problem, degree: int) -> ModalArray:
+    """A random density."""
+    density = 0.5 * smooth(problem, degree, 1)[0]
+    density[0] = 1.0
+    return density
+
+
+def test_it_is_the_flow_that_runs_take(case: tuple[mf.Problem, int]) -> None:
+    """F of the linearised flow is that of density runs."""
+    problem, degree = case
+    density, space = density_of(problem, degree), problem.space
+    damping = problem.flow.diffusivity * laplacian_eigenvalues(space.dimension, degree)
+    run = transport(felt_by(problem), degree)(density, False) - space.convolve(damping, density)
+    found = flow_at(problem, degree, density).transport
+    # Another grid, another rounding.
+    np.testing.assert_allclose(found, run, atol=1e-13 * np.abs(run).max())
+
+
+def test_adjoint_is_the_transpose(case: tuple[mf.Problem, int]) -> None:
+    """Int psi F' g = int g F'* psi, to rounding."""
+    problem, degree = case
+    flow = flow_at(problem, degree, density_of(problem, degree))
+    tangents, fields = (smooth(problem, degree, 4) for _ in range(2))
+    of = coordinates(problem.space.dimension, degree)
+    forward = of.to_vector(fields) @ of.to_vector(flow.derivative(tangents)).T
+    backward = of.to_vector(flow.adjoint(fields)) @ of.to_vector(tangents).T
+    np.testing.assert_allclose(forward, backward, atol=1e-14 * np.abs(forward).max() * degree)
+
+
+def test_derivatives_are_those_of_the_flow(case: tuple[mf.Problem, int]) -> None:
+    """Central differences of order six: their error is h^6 and rounding / h, rounding / h^2."""
+    problem, degree = case
+    density, change = density_of(problem, degree), smooth(problem, degree, 1)
+
+    def at(step: float) -> ModalArray:
+        return flow_at(problem, degree, density + step * change[0]).transport
+
+    flow, h = flow_at(problem, degree, density), 4e-3
+    values = {n: at(n * h) for n in range(-3, 4)}
+    weights = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
+    slope = sum(w * (values[n] - values[-n]) for n, w in weights.items()) / h
+    found = flow.derivative(change)[0]
+    np.testing.assert_allclose(found, slope, atol=3e-11 * np.abs(slope).max())
+    curve = {1: 3 / 2, 2: -3 / 20, 3: 1 / 90}
+    bent = sum(w * (values[n] + values[-n] - 2 * values[0]) for n, w in curve.items()) / h**2
+    second = flow.second(change, change)
+    np.testing.assert_allclose(second, bent / 2, atol=3e-8 * np.abs(bent).max())
+
+
+def test_doubly_stochastic_attention_is_refused() -> None:
+    """It has no derivative here."""
+    problem = mf.Problem(mf.Circle(), mf.Attention([mf.Head()], "sinkhorn", beta=2.0))
+    with pytest.raises(ValueError, match="doubly stochastic"):
+        flow_at(problem, 16, np.array([1.0])).derivative(np.zeros((1, 17), complex))

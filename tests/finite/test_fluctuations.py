@@ -1,0 +1,140 @@
+"""Covariance and mean shift of moments: reference numbers, closed forms, two ways."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.errors import SimulationError
+from meanfield.finite.fluctuations import Fluctuations
+
+ASYMMETRIC = mf.from_density(np.array([1.0, 0.25, -0.1j]))
+RIPPLE = mf.from_density(np.array([1.0, 0.0, 0.0, 0.05]))
+
+
+def found(beta: float, flow: mf.Flow, law: Any, until: float) -> Fluctuations:
+    """Fluctuations up to degree 4 on the circle."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=beta), flow, law)
+    return mf.fluctuations(problem, until=until, save=2)
+
+
+def test_reference_numbers_of_an_asymmetric_density() -> None:
+    """Influence functions on quadrature nodes, a code of its own; 9 digits."""
+    of = found(2.0, mf.USA, ASYMMETRIC, 0.5 * np.exp(2.0))
+    variance = np.diag(of.covariance[-1]).real[1:]
+    np.testing.assert_allclose(
+        variance, [2.001344915, 4.560674803, 4.216151211, 2.856468269], rtol=1e-9
+    )
+    np.testing.assert_allclose(of.covariance[-1][1, 2], 1.70489570 - 0.19358097j, rtol=1e-8)
+    np.testing.assert_allclose(of.covariance[-1][1, 3], 0.86512009 + 0.61626475j, rtol=1e-8)
+    shift = [
+        -0.41171709 + 0.03472537j,
+        -0.63281107 + 0.59171672j,
+        -0.47583755 + 0.97412231j,
+        0.01234198 + 0.86083559j,
+    ]
+    np.testing.assert_allclose(of.shift[-1][1:], shift, atol=1e-8)
+    # Forward and backward sweeps share nothing but the derivative.
+    assert of.agreement < 1e-9
+
+
+def test_reference_numbers_with_softmax() -> None:
+    """The same code, softmax."""
+    of = found(2.0, mf.SA, ASYMMETRIC, 1.0)
+    variance = np.diag(of.covariance[-1]).real[1:]
+    np.testing.assert_allclose(
+        variance, [1.7436521013, 2.9715216826, 2.3689865606, 1.6324349068], rtol=1e-9
+    )
+    shift = [
+        -0.46380504 - 0.08567435j,
+        0.06397539 + 0.54869572j,
+        -0.04902911 + 0.20485396j,
+        0.14176900 - 0.06679926j,
+    ]
+    np.testing.assert_allclose(of.shift[-1][1:], shift, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("flow", "until", "variance", "shift"),
+    [
+        (mf.USA, 0.1 * np.exp(5.0), [2.5622765, 14.9396765, 34.8346276, 23.5637547], -19.789447),
+        (mf.SA, 1.0, [1.42595404, 2.77648860, 3.86791028, 3.29079417], -0.60659628),
+    ],
+)
+def test_a_threefold_density_shifts_no_other_moment(
+    flow: mf.Flow, until: float, variance: list[float], shift: float
+) -> None:
+    """By symmetry; quadrature on 80 nodes, 8 digits."""
+    of = found(5.0, flow, RIPPLE, until)
+    np.testing.assert_allclose(np.diag(of.covariance[-1]).real[1:], variance, rtol=3e-8)
+    np.testing.assert_allclose(of.shift[-1], [0.0, 0.0, 0.0, shift, 0.0], atol=1e-6)
+
+
+def test_the_sphere_two_ways() -> None:
+    """No reference knows its shift: about uniform there is none, and sweeps must agree."""
+    law = mf.perturbed_uniform([[2, 1, 0.1]])
+    problem = mf.Problem(mf.Sphere(), mf.exponential(beta=0.3), mf.SA, law)
+    of = mf.fluctuations(problem, until=1.0, save=2, degree=2, max_degree=problem.kernel_degree)
+    assert of.agreement < 1e-8
+    # Rotation by pi about the axis turns odd orders round: of degree 1 nothing shifts.
+    shift = of.shift[-1].reshape(2, 3, 3)
+    assert np.abs(shift[:, 1]).max() < 1e-12 < 1e-3 < np.abs(shift[:, 2]).max()
+
+
+def test_noise_about_uniform() -> None:
+    """C_kk = e^{2 lambda t} + D k^2 (e^{2 lambda t} - 1) / lambda, and nothing shifts."""
+    flow = mf.Flow(normalized=True, diffusivity=0.05)
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), flow)
+    of = mf.fluctuations(problem, until=1.0, save=3, degree=4)
+    rates, k, t = mf.growth_rates(problem, 4)[1:], np.arange(1, 5), of.times[:, None]
+    grown = np.exp(2.0 * rates * t)
+    exact = grown + 0.05 * k**2 * (grown - 1.0) / rates
+    variance = np.array([np.diag(each).real[1:] for each in of.covariance])
+    np.testing.assert_allclose(variance, exact, rtol=1e-8)
+    assert np.abs(of.shift).max() < 1e-12
+    assert of.agreement < 1e-8
+
+
+def test_heads_and_stages_two_ways() -> None:
+    """No closed form: forward and backward sweeps, through a stage, must agree."""
+    head = mf.Head(score=[[0.9, 0.7], [-0.4, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]])
+    stages = [mf.Stage(end=0.4), mf.Stage(kernel=mf.Attention([head], beta=3.0))]
+    kernel = mf.Attention([head], beta=1.0)
+    problem = mf.Problem(mf.Circle(), kernel, initial=ASYMMETRIC, stages=stages)
+    of = mf.fluctuations(problem, until=1.0, save=2)
+    assert of.agreement < 1e-9
+    single = mf.fluctuations(mf.Problem(mf.Circle(), kernel, initial=ASYMMETRIC), until=1.0, save=2)
+    assert np.abs(of.covariance[-1] - single.covariance[-1]).max() > 0.1
+
+
+def test_energy_of_independent_tokens_is_exact() -> None:
+    """E[E_N] = E + (1 - E) / N at time 0: pairs that are one token have energy 1."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.SA, ASYMMETRIC)
+    of = mf.fluctuations(problem, until=0.1, save=2, degree=problem.kernel_degree)
+    energy = of.of("energy")
+    np.testing.assert_allclose(energy.shift[0], 1.0 - energy.limit[0], rtol=1e-12)
+    with pytest.raises(ValueError, match="give degree = "):
+        mf.fluctuations(problem, until=0.1, save=2).of("energy")
+
+
+def test_what_is_not_linearised_is_refused() -> None:
+    """In one line that says what is."""
+    for problem in (
+        mf.Problem(mf.Circle(), mf.Attention([mf.Head()], beta=2.0, mask="causal")),
+        mf.Problem(mf.Circle(), mf.Attention([mf.Head()], "sinkhorn", beta=2.0)),
+        mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0)),
+        mf.Problem(mf.Circle(), mf.exponential(beta=2.0), layers=mf.Layers(0.1)),
+    ):
+        with pytest.raises(ValueError, match="fluctuations are known for flows of densities"):
+            mf.fluctuations(problem, until=1.0)
+    points = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), initial=mf.from_points([0.0, 1.0]))
+    with pytest.raises(TypeError, match="the initial law gives points"):
+        mf.fluctuations(points, until=1.0)
+
+
+def test_a_run_that_outgrows_its_degree_says_so() -> None:
+    """It ends with an error, not with numbers."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, RIPPLE)
+    with pytest.raises(SimulationError, match="end earlier|spectral tail"):
+        mf.fluctuations(problem, until=20.0, max_degree=48)
