@@ -36,7 +36,7 @@ def smooth(problem: mf.Problem, degree: int, count: int) -> ModalArray:
     """Random perturbations whose degrees fall off."""
     of = coordinates(problem.space.dimension, degree)
     sizes = np.exp(-0.8 * of.vector_degrees)
-    return of.to_coefficients(RNG.standard_normal((count, of.size)) * sizes)
+    return np.asarray(of.to_coefficients(RNG.standard_normal((count, of.size)) * sizes))
 
 
 def flow_at(problem: mf.Problem, degree: int, density: ModalArray) -> LinearisedFlow:
@@ -47,7 +47,7 @@ def flow_at(problem: mf.Problem, degree: int, density: ModalArray) -> Linearised
 
 def density_of(problem: mf.Problem, degree: int) -> ModalArray:
     """A random density."""
-    density = 0.5 * smooth(problem, degree, 1)[0]
+    density: ModalArray = 0.5 * smooth(problem, degree, 1)[0]
     density[0] = 1.0
     return density
 

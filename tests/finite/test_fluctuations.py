@@ -128,7 +128,9 @@ def test_what_is_not_linearised_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match="fluctuations are known for flows of densities"):
             mf.fluctuations(problem, until=1.0)
-    points = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), initial=mf.from_points([0.0, 1.0]))
+    points = mf.Problem(
+        mf.Circle(), mf.exponential(beta=2.0), initial=mf.from_points(np.array([0.0, 1.0]))
+    )
     with pytest.raises(TypeError, match="the initial law gives points"):
         mf.fluctuations(points, until=1.0)
 

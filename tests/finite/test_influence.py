@@ -64,7 +64,9 @@ def test_tokens_have_what_influence_predicts_to_order_one_over_n() -> None:
             run = mf.simulate(
                 problem, 1.0, save=2, representation="particles", tokens=tokens, seed=seed
             )
-            predicted.append(psi.predicted(run.measures[0].points)[0])
+            start = run.measures[0]
+            assert isinstance(start, mf.Measure)
+            predicted.append(psi.predicted(start.points)[0])
             ended.append(abs(run.moments[-1][1]) ** 2)
         left[tokens] = np.std(np.array(ended) - predicted)
         all_of_it[tokens] = np.std(ended)
