@@ -45,6 +45,7 @@ import_module("concurrent.futures.thread")
 
 if TYPE_CHECKING:
     from meanfield.attention import Attention, Head
+    from meanfield.certificates.action import action_bound
     from meanfield.errors import SimulationError
     from meanfield.events import Event
     from meanfield.finite.fluctuations import fluctuations
@@ -147,6 +148,7 @@ __all__ = [
     "Sphere",
     "Stage",
     "UniformSpread",
+    "action_bound",
     "attention_matrix",
     "cluster_rates",
     "cluster_tree",
@@ -209,6 +211,7 @@ __all__ = [
 # The module of each name, which the block for type checkers says again in their words.
 _MODULES = {
     "attention": "Attention Head",
+    "certificates.action": "action_bound",
     "errors": "SimulationError",
     "events": "Event",
     "finite.fluctuations": "fluctuations",

@@ -50,6 +50,7 @@ FLOORS = [
     ["representations"],
     ["snapshot", "schemes"],
     ["runs", "trajectory"],
+    ["certificates"],
     ["simulation"],
     ["finite"],
     ["studies"],

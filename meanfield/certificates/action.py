@@ -1,0 +1,267 @@
+"""How far a measure may go for the energy that it gains.
+
+Where the flow is that of a gradient, in scaled time and with E in its unit,
+
+    W_2(mu_s, mu_t)^2 <= (t - s) int_s^t int |v|^2 dmu dt
+                      <= (t - s) (E(t) - E(s)) / min Z,
+
+Z = 1 without normalisation and for doubly stochastic attention (with its own energy E_S), and with
+diffusion, E being minus the free energy. Two measures and the time between them are enough.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import EPS, FloatArray
+from meanfield.certificates.partition import lowest_between, smallest_partition, softmax_head
+from meanfield.checks import at_least, checked
+from meanfield.fields.mean_field import interaction
+from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.observables.energies import entropy, interaction_energy
+from meanfield.observables.head_energies import energy_told
+from meanfield.problem import Problem
+from meanfield.runs import KEEP_STATES, Run
+from meanfield.transport import Bracket, wasserstein
+
+# What saved times of a run at the default tolerance leave of positions.
+_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class ActionBound:
+    """What a run went, beside what its energy allows: consecutive saves, and first to last.
+
+    Attributes
+    ----------
+    starts, times : ndarray, shape (k,)
+        Derived. Scaled times s and t of each pair of saves.
+    squared_distance : ndarray, shape (k,)
+        Derived. W_2(mu_s, mu_t)^2, of a bracket the lower end; of tokens in other dimensions than
+        1 and 2 the mean squared angle between where each was and is, for which the bound holds too.
+    bound : ndarray, shape (k,)
+        Derived. (t - s) (E(t) - E(s)) / min Z.
+    allowance : ndarray, shape (k,)
+        Derived. What the tolerance and rounding may do to the two.
+    """
+
+    starts: FloatArray
+    times: FloatArray
+    squared_distance: FloatArray
+    bound: FloatArray
+    allowance: FloatArray
+
+    @property
+    def kept(self) -> npt.NDArray[np.bool_]:
+        """Which pairs keep it, shape (k,)."""
+        return np.asarray(self.squared_distance <= self.bound + self.allowance)
+
+    @property
+    def holds(self) -> bool:
+        """Whether all do."""
+        return bool(self.kept.all())
+
+    def __repr__(self) -> str:
+        """How many, and the nearest."""
+        share = np.max(self.squared_distance / (self.bound + self.allowance), initial=0.0)
+        held = "holds" if self.holds else f"broken by {int((~self.kept).sum())}"
+        return f"ActionBound({len(self.times)} pairs of saves, {held}, largest share {share:.4g})"
+
+
+@checked
+def action_bound(run: Run, *, tolerance: float = _TOLERANCE) -> ActionBound:
+    """Distance that a run went between saves, and its certified bound by the energy gained.
+
+        W_2(mu_s, mu_t)^2 <= (t - s) (E(t) - E(s)) / min Z    (scaled time)
+
+    of consecutive saves and of the first and the last. As saves get closer the two sides agree
+    where Z = 1: a run that breaks it has a velocity that is not the gradient of its energy.
+
+    Parameters
+    ----------
+    run : Run
+        With its states: attention without normalisation (also with diffusion, then E is minus the
+        free energy, and with fixed fields that have a potential), one head of softmax without
+        diffusion, or one of doubly stochastic attention.
+    tolerance : float
+        How far a mean position may be off, radians.
+
+    Returns
+    -------
+    ActionBound
+        Under softmax Z between saves is bounded by how fast it may change: saves further apart
+        than 1 / (beta strength) give it away. Of stages the pairs that lie in one.
+
+    Raises
+    ------
+    ValueError
+        If the flow has no energy, it is not the flow of attention, states were not kept or fewer
+        than two were, or a density on a sphere of many dimensions has none.
+
+    References
+    ----------
+    Ambrosio, Gigli, Savare, Gradient flows, 2nd ed., Birkhauser 2008, 8.3.1 (the length of a curve
+    of measures).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[2, 0.3, 0.0]])
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA, law)
+    >>> bound = action_bound(mf.simulate(problem, until=6.0, save=7))
+    >>> bound.holds, round(float(bound.squared_distance[0] / bound.bound[0]), 3)
+    (True, 0.998)
+    """
+    at_least(0.0, tolerance=tolerance)
+    problem = run.problem
+    check_climbs(problem)
+    measures = _states(run)
+    count = len(measures)
+    if count < 2:
+        raise ValueError(f"two saved times are needed, the run has {count}.")
+    pairs = [(i, i + 1) for i in range(count - 1)]
+    if count > 2:
+        pairs.append((0, count - 1))
+    rows = [
+        (run.scaled_time[i], run.scaled_time[j], *found)
+        for i, j in pairs
+        if (found := _pair(run, measures, i, j, tolerance)) is not None
+    ]
+    return ActionBound(*np.array(rows, dtype=np.float64).reshape(-1, 5).T)
+
+
+def check_climbs(problem: Problem) -> None:
+    """ValueError, with the reason, if no energy is known whose gradient moves the measure."""
+    if problem.stages:
+        for stage in problem.staged:
+            check_climbs(stage)
+        return
+    if not problem.manifold.is_sphere:
+        raise ValueError("no bound: in R^d there is no energy.")
+    if problem.has_labels:
+        raise ValueError("no bound: tokens with labels have no energy.")
+    problem.check_own_clock("bounds by the energy")
+    told = energy_told(problem)
+    if told is not None:
+        raise ValueError(told)
+    if problem.flow.diffusivity and (problem.terms or not problem.has_free_energy):
+        raise ValueError("no bound: with diffusion no free energy is known here.")
+    if problem.normalization == "softmax":
+        softmax_head(problem)
+
+
+def energy_gained(
+    problem: Problem, first: Density | Measure, second: Density | Measure
+) -> tuple[float, float]:
+    """Integral of int Z |v|^2 dmu over the time from one measure to another; its rounding.
+
+    Strength times the difference of energies in scaled time; with diffusion minus that of free
+    energies, which is NaN for points.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0))
+    >>> apart, merged = mf.Measure(mf.Circle(), [0.0, 2.0]), mf.Measure(mf.Circle(), [1.0, 1.0])
+    >>> gained, _ = energy_gained(problem, apart, merged)
+    >>> round(gained * 12.0 + np.exp(3.0 * (np.cos(2.0) - 1.0)), 12)
+    np.float64(1.0)
+    """
+    flow, space = problem.flow, problem.space
+    degree = max(problem.kernel_degree, 1)
+    if problem.attention is None and not problem.terms and space.family != "vectors":
+        felt = interaction(problem)
+        # By the difference of moments, not of energies: what hardly moves keeps its digits.
+        multipliers = felt.potential_multipliers / felt.scale
+        before, after = first.moments(felt.degree), second.moments(felt.degree)
+        moved, both = after - before, after + before
+        gained = 0.5 * space.inner(space.convolve(multipliers, moved), both)
+        size = space.inner(space.convolve(np.abs(multipliers), after), after)
+        error = 8 * EPS * abs(size)
+        if flow.diffusivity:
+            disorder = entropy(second) - entropy(first)
+            # As exactly as entropies are known.
+            error += 1e-11 * flow.diffusivity
+            gained += flow.diffusivity * disorder
+        return gained, error
+    values = [interaction_energy(problem, each.moments(degree), each) for each in (first, second)]
+    unit = _unit(problem)
+    error = 1e-13 if problem.normalization == "sinkhorn" else 64 * EPS
+    return unit * (values[1] - values[0]), unit * error * max(map(abs, values))
+
+
+def _unit(problem: Problem) -> float:
+    """What `interaction_energy` counts in: of `attention` E e^{-s}, of a kernel strength E."""
+    if problem.attention is not None:
+        return 0.5 if problem.normalization == "sinkhorn" else 0.5 / problem.beta
+    kernel, one = problem.own_kernel, np.ones(1)
+    of = kernel.attention if kernel.log_slope else kernel.potential
+    own = float(of(one)[0])
+    if kernel.beta < 0:
+        multipliers = kernel.attention_multipliers(problem.manifold.dimension, 0)
+        own = float(multipliers[0])
+    return 0.5 * problem.flow.strength * own / (kernel.beta if kernel.log_slope else 1.0)
+
+
+def _states(run: Run) -> list[Density | Measure]:
+    found: list[Density | Measure] = []
+    for time, measure in zip(run.time, run.measures, strict=True):
+        if measure is None:
+            raise ValueError(
+                f"the state at t = {time:g} was not kept or not loaded: {KEEP_STATES}."
+            )
+        if isinstance(measure, LabelledDensity):
+            raise ValueError("no bound: densities of labels have no energy.")
+        found.append(measure)
+    return found
+
+
+def _pair(
+    run: Run, measures: list[Density | Measure], i: int, j: int, tolerance: float
+) -> tuple[float, float, float] | None:
+    """Squared distance, bound and allowance of two saves; None if a stage ends between them."""
+    problem, length = run.problem_at(j), float(run.scaled_time[j] - run.scaled_time[i])
+    if run.problem.stages:
+        begins = run.problem.at(np.nextafter(run.scaled_time[i], math.inf), run.unit_length)
+        if begins is not problem:
+            return None
+    gained, error = energy_gained(problem, measures[i], measures[j])
+    lowest = 0.0
+    if problem.normalization == "softmax":
+        stretch = range(i, j)
+        known = [smallest_partition(problem, measures[k]) for k in range(i, j + 1)]
+        lowest = min(
+            lowest_between(
+                known[k - i],
+                known[k - i + 1],
+                float(run.scaled_time[k + 1] - run.scaled_time[k]),
+            )
+            for k in stretch
+        )
+    bound = length * gained * math.exp(-lowest)
+    allowance = 2.0 * tolerance * math.sqrt(max(bound, 0.0)) + tolerance**2
+    allowance += length * math.exp(-lowest) * error
+    return squared_distance(measures[i], measures[j]), bound, allowance
+
+
+def squared_distance(first: Density | Measure, second: Density | Measure) -> float:
+    """Lower bound of W_2^2; where no distance is known, that of each token to itself.
+
+    Raises
+    ------
+    ValueError
+        Of tokens that are not as many.
+    """
+    space = first.manifold
+    if space.family != "vectors":
+        found = wasserstein(first, second, 2)
+        return (found.lower if isinstance(found, Bracket) else found) ** 2
+    if not (isinstance(first, Measure) and isinstance(second, Measure)):
+        raise ValueError(f"densities on {space.name} have no distance here.")
+    if len(first.points) != len(second.points):
+        raise ValueError("tokens of two measures are paired, and they are not as many.")
+    return float(first.mass @ space.distance(first.points, second.points) ** 2)

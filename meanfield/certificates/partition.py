@@ -1,0 +1,185 @@
+"""How small the partition function is where the mass is: certified, also between saved times.
+
+In scaled time, with one head of softmax, S = beta B, s = |S| and velocities |v| <= |V|,
+
+    Z(x) = int e^{x^T S y - s} dmu(y),    e^{-2 s} <= Z <= 1,
+    |d log Z(x_i) / dt| <= 2 |S| |V|    along the flow,        |S| |V|    at a place that rests,
+    Hess log Z <= |S|^2 + |S|           along geodesics.
+
+So the smallest Z over the support of a measure is known between times at which it is saved: it
+falls no faster from the one, and rises no faster to the other. The support of a density is taken to
+be everything.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from meanfield.attention import HeadMatrices
+from meanfield.fields.head_pairs import tilted
+from meanfield.fields.heads import head_table
+from meanfield.manifolds import Manifold
+from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
+
+if TYPE_CHECKING:
+    from meanfield.manifolds.sphere.grid import SphereGrid
+
+# Above this many points their Z is bounded by that of all places.
+_MOST_POINTS = 10_000
+# Angles of a circle, or of an axis, on which Z is evaluated; degree of the grid of a sphere.
+_ANGLES, _SPHERE_DEGREE = 4_096, 64
+# Rounding of a transform of values up to 1; relative rounding of log Z summed over pairs.
+_ROUNDING, _OF_PAIRS = 1e-14, 1e-13
+
+
+@dataclass(frozen=True)
+class SmallestPartition:
+    """Lower bound of log Z over the support of a measure at one time, and how fast it may fall.
+
+    Attributes
+    ----------
+    log : float
+        Derived. In scaled units: at most 0.
+    rate : float
+        Derived. Of change in scaled time.
+    floor : float
+        Derived. log Z is never less: -2 s.
+    """
+
+    log: float
+    rate: float
+    floor: float
+
+
+def softmax_head(problem: Problem) -> HeadMatrices:
+    """The one head of a softmax, or that of a normalised built-in kernel.
+
+    Raises
+    ------
+    ValueError
+        If there are several, whose partition functions are not one, or the kernel is a function.
+    """
+    heads = problem.heads
+    if heads is None or len(heads) != 1:
+        raise ValueError(
+            "a partition function is bounded for one head, or for mf.exponential(beta) or "
+            f"mf.linear(): got {'another kernel' if heads is None else f'{len(heads)} heads'}."
+        )
+    return heads[0]
+
+
+def smallest_partition(problem: Problem, measure: Density | Measure) -> SmallestPartition:
+    """Lower bound of log Z over the support, scaled: points by sums, else over all places.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA)
+    >>> opposite = mf.Measure(mf.Circle(), [0.0, np.pi], [0.9, 0.1])
+    >>> bound = smallest_partition(problem, opposite)
+    >>> round(math.exp(bound.log), 9) == round(0.1 + 0.9 * math.exp(-4.0), 9)
+    True
+    """
+    head = softmax_head(problem)
+    s, space = head.sharpness, problem.space
+    rate, floor = s * float(np.linalg.norm(head.value, 2)), -2.0 * s
+    if isinstance(measure, Measure) and _is_summed(measure):
+        heavy = measure.mass > 0.0
+        x, masses = space.vectors(measure.points[heavy]), measure.mass[heavy]
+        logs = tilted(x @ head.score, x, masses).log_partition
+        lowest = float(logs.min()) - s - _OF_PAIRS * (1.0 + s)
+        return SmallestPartition(max(lowest, floor), 2.0 * rate, floor)
+    if space.family == "vectors":
+        return SmallestPartition(floor, 0.0, floor)
+    lowest = _over_all_places(problem, space, head, measure)
+    # The support moves with the flow, and places do not: this is a bound of both.
+    return SmallestPartition(max(lowest, floor), rate, floor)
+
+
+def _is_summed(measure: Measure) -> bool:
+    """Whether its points are its support, few enough, and no rings."""
+    few = len(measure.points) <= _MOST_POINTS
+    return few and not measure.cell_order and measure.manifold.family != "axial"
+
+
+def _over_all_places(
+    problem: Problem, space: Manifold, head: HeadMatrices, measure: Density | Measure
+) -> float:
+    """Lower bound of log Z over the whole space, from values that lie no further than r apart.
+
+    At the lowest place the gradient vanishes: a value at a distance r from it is at most
+    r^2 / 2 sup Hess log Z above.
+    """
+    s = head.sharpness
+    moments = measure.moments(problem.kernel_degree)
+    if problem.attention is None:
+        multipliers = problem.own_kernel.attention_multipliers(
+            space.dimension, problem.kernel_degree
+        )
+        series = space.convolve(multipliers, moments)
+    else:
+        series = head_table(space, head, False, s).partition(moments)
+    if space.family == "sphere":
+        degree = max(_SPHERE_DEGREE, space.degree_of(series))
+        grid = cast("SphereGrid", space.grid(degree))
+        values = grid.to_nodal(space.resize(series, degree))
+        rings, length = grid.shape
+        colatitudes = np.arccos(np.clip(grid.points.reshape(rings, length, 3)[:, 0, 2], -1.0, 1.0))
+        gaps = np.diff(np.concatenate([[-colatitudes[0]], colatitudes, [math.pi]]))
+        squared = (0.5 * gaps.max()) ** 2 + (math.pi / length) ** 2
+        # Beside the poles the nearest ring is a whole gap away.
+        squared = float(max(squared, colatitudes[0] ** 2))
+    else:
+        turn = 2.0 * math.pi if space.family == "circle" else math.pi
+        angles = turn * np.arange(_ANGLES + 1) / _ANGLES
+        values = space.evaluate(series, angles)
+        squared = (0.5 * turn / _ANGLES) ** 2
+    lowest = float(values.min()) - _ROUNDING * max(1.0, float(values.max()))
+    if lowest <= 0.0:
+        return -math.inf
+    return math.log(lowest) - 0.5 * squared * (s * s + s)
+
+
+def lowest_between(first: SmallestPartition, second: SmallestPartition, length: float) -> float:
+    """Lower bound of log Z over the support in a stretch of time between two that are known.
+
+    Examples
+    --------
+    >>> lowest_between(SmallestPartition(-1.0, 2.0, -9.0), SmallestPartition(-2.0, 2.0, -9.0), 1.0)
+    -2.5
+    """
+    logs, rate = sorted((first.log, second.log)), max(first.rate, second.rate)
+    # From both sides they meet there, if they do before the end.
+    meets = 0.5 * (logs[0] + logs[1] - rate * length)
+    return max(min(meets, logs[0]), first.floor)
+
+
+def integral_of_inverse(
+    first: SmallestPartition, second: SmallestPartition, length: float
+) -> float:
+    """Upper bound of the integral of 1 / min Z over a stretch of time between two that are known.
+
+    From each side 1 / Z grows like e^{rate t}, until both meet or it reaches e^{-floor}.
+
+    Examples
+    --------
+    >>> known = SmallestPartition(0.0, 0.0, -9.0)
+    >>> integral_of_inverse(known, known, 2.0)
+    2.0
+    """
+    rate = max(first.rate, second.rate)
+    if rate == 0.0:
+        return length * math.exp(-max(first.log, second.log))
+    meets = 0.5 * (length + (first.log - second.log) / rate)
+    meets = min(max(meets, 0.0), length)
+    total = 0.0
+    for known, part in ((first, meets), (second, length - meets)):
+        until_floor = min(part, (known.log - known.floor) / rate)
+        total += math.exp(-known.log) * math.expm1(rate * until_floor) / rate
+        total += math.exp(-known.floor) * (part - until_floor)
+    return total

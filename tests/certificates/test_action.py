@@ -1,0 +1,131 @@
+"""What a run goes, beside what its energy allows: nearly equal, and never more."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.certificates.partition import (
+    SmallestPartition,
+    integral_of_inverse,
+    lowest_between,
+    smallest_partition,
+)
+
+CIRCLE = mf.Circle()
+HEAD = mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])
+LAW = mf.perturbed_uniform([[3, 0.2, 0.0]])
+
+
+def largest_share(problem: mf.Problem, until: float, **options: object) -> float:
+    """Largest squared distance over its bound, of saves an eighth of the run apart."""
+    bound = mf.action_bound(mf.simulate(problem, until=until, save=9, **options))
+    assert bound.holds
+    return float(np.max(bound.squared_distance / bound.bound))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        mf.Problem(CIRCLE, mf.exponential(3.0), mf.Flow(strength=-0.7), LAW),
+        mf.Problem(CIRCLE, mf.exponential(3.0), mf.Flow(diffusivity=0.05), LAW),
+        mf.Problem(CIRCLE, mf.exponential(-3.0), mf.USA, LAW, drift=mf.Drift([[0.3, 0], [0, 0]])),
+        mf.Problem(CIRCLE, mf.Attention([HEAD], "none", beta=4.0), initial=LAW),
+        mf.Problem(CIRCLE, mf.Attention([mf.Head()], "sinkhorn", beta=4.0), initial=LAW),
+    ],
+)
+def test_short_ways_use_all_of_the_energy(problem: mf.Problem) -> None:
+    """The two sides agree to the square of the time between saves: a factor would show."""
+    share = largest_share(problem, 2.0)
+    assert 0.995 < share < 1.0
+    # A quarter of the distance from 1 at half the time between saves.
+    assert 1.0 - largest_share(problem, 1.0) < 0.4 * (1.0 - share)
+
+
+def test_softmax_divides_by_the_smallest_partition_function() -> None:
+    """Two equal tokens have one Z: the bound is sharp but for what Z may do between saves."""
+    for kernel in (mf.exponential(3.0), mf.Attention([HEAD], "softmax", beta=3.0)):
+        flow = mf.SA if isinstance(kernel, mf.Kernel) else mf.USA
+        start = mf.from_points([0.5, -0.5])
+        problem = mf.Problem(CIRCLE, kernel, flow, start)
+        assert 0.95 < largest_share(problem, 0.02, representation="particles") < 1.0
+
+
+def test_tokens_of_many_dimensions_are_held_against_themselves() -> None:
+    """Where no distance is known the way of each token takes its place."""
+    problem = mf.Problem(mf.Sphere(6), mf.exponential(3.0))
+    share = largest_share(problem, 0.5, representation="particles", tokens=20)
+    assert 0.999 < share < 1.0
+
+
+def test_saves_that_are_no_gradient_flow_break_it() -> None:
+    """The states of a run at a third of the times: three times as fast as its energy allows."""
+    problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA, LAW)
+    run = mf.simulate(problem, until=2.0, save=5)
+    hurried = dataclasses.replace(run, scaled_time=run.scaled_time / 3.0)
+    assert not mf.action_bound(hurried).kept.any()
+    assert "broken by 5" in repr(mf.action_bound(hurried))
+
+
+def test_a_pair_of_saves_lies_in_one_stage() -> None:
+    """What gained energy under another kernel is left out."""
+    stages = [mf.Stage(end=1.0), mf.Stage(flow=mf.SA)]
+    problem = mf.Problem(CIRCLE, mf.exponential(3.0), initial=LAW, stages=stages)
+    bound = mf.action_bound(mf.simulate(problem, until=2.0, save=5))
+    assert bound.times.tolist() == [0.5, 1.0, 1.5, 2.0] and bound.holds
+
+
+def test_partition_function_is_smallest_where_it_is() -> None:
+    """Points by sums, a density over all places; both from below."""
+    problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.SA, mf.perturbed_uniform([[1, 0.4, 0.0]]))
+    angles = np.linspace(0.0, 2 * np.pi, 4001)
+    law = problem.initial_measure()
+    z = np.exp(5.0 * (np.cos(angles[:-1, None] - angles[:-1]) - 1.0)) @ law(angles[:-1]) / 4000
+    assert 0.0 <= np.log(z.min()) - smallest_partition(problem, law).log < 2e-5
+    solid = mf.Problem(mf.Sphere(), mf.exponential(5.0), mf.SA)
+    known = smallest_partition(
+        solid, mf.Density(mf.Sphere(), np.ones((2, 1, 1)) * [[[1.0]], [[0.0]]])
+    )
+    assert 0.0 <= np.log((1.0 - np.exp(-10.0)) / 10.0) - known.log < 0.02
+
+
+def test_partition_function_between_saves() -> None:
+    """The integral of the tent, against a sum; its lowest point; the floor."""
+    first, second = SmallestPartition(-1.0, 2.0, -3.0), SmallestPartition(-2.0, 2.0, -3.0)
+    t = (np.arange(200_000) + 0.5) / 100_000
+    logs = np.maximum(np.maximum(-1.0 - 2.0 * t, -2.0 - 2.0 * (2.0 - t)), -3.0)
+    assert abs(integral_of_inverse(first, second, 2.0) - 2.0 * np.exp(-logs).mean()) < 1e-8
+    assert lowest_between(first, second, 2.0) == -3.0
+    assert lowest_between(first, second, 0.1) == -2.0
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (mf.Problem(CIRCLE, mf.Attention([HEAD, mf.Head()], beta=2.0)), "several heads"),
+        (mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow(True, 1.0, 0.1)), "no free energy"),
+        (mf.Problem(CIRCLE, mf.linear(), frequencies=mf.Lorentzian(0.1)), "labels"),
+        (mf.Problem(CIRCLE, mf.zonal(lambda s: 2.0 + s), mf.SA), "another kernel"),
+        (mf.Problem(mf.Space(3), mf.exponential(1.0)), "R\\^d"),
+    ],
+)
+def test_flows_without_an_energy_are_refused(problem: mf.Problem, words: str) -> None:
+    """No bound is better than one that is not proved."""
+    from meanfield.certificates.action import check_climbs
+
+    with pytest.raises(ValueError, match=words):
+        check_climbs(problem)
+
+
+def test_one_save_or_none_kept_is_refused() -> None:
+    """A bound is about two measures."""
+    problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA, LAW)
+    run = mf.simulate(problem, until=1.0, save=2)
+    with pytest.raises(ValueError, match="not kept"):
+        mf.action_bound(dataclasses.replace(run, measures=(None, run.measures[1])))
+    one = dataclasses.replace(run, scaled_time=run.scaled_time[:1], measures=run.measures[:1])
+    with pytest.raises(ValueError, match="two saved times"):
+        mf.action_bound(one)
