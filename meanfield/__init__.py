@@ -46,6 +46,8 @@ import_module("concurrent.futures.thread")
 if TYPE_CHECKING:
     from meanfield.attention import Attention, Head
     from meanfield.certificates.action import action_bound
+    from meanfield.certificates.collapse import certified_collapse
+    from meanfield.certificates.radius import certified_radius
     from meanfield.errors import SimulationError
     from meanfield.events import Event
     from meanfield.finite.fluctuations import fluctuations
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
     from meanfield.terms import Drift, FeedForward
     from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
     from meanfield.theory.cluster_rates import cluster_rates
+    from meanfield.theory.contraction import contraction_rates
     from meanfield.theory.equiangular import (
         equiangular_beta,
         equiangular_cosine,
@@ -150,8 +153,11 @@ __all__ = [
     "UniformSpread",
     "action_bound",
     "attention_matrix",
+    "certified_collapse",
+    "certified_radius",
     "cluster_rates",
     "cluster_tree",
+    "contraction_rates",
     "convergence_study",
     "critical_diffusivity",
     "critical_widths",
@@ -212,6 +218,8 @@ __all__ = [
 _MODULES = {
     "attention": "Attention Head",
     "certificates.action": "action_bound",
+    "certificates.collapse": "certified_collapse",
+    "certificates.radius": "certified_radius",
     "errors": "SimulationError",
     "events": "Event",
     "finite.fluctuations": "fluctuations",
@@ -242,6 +250,7 @@ _MODULES = {
     "terms": "Drift FeedForward",
     "theory.cluster_counts": "mean_clusters tokens_for_dominance",
     "theory.cluster_rates": "cluster_rates",
+    "theory.contraction": "contraction_rates",
     "theory.equiangular": "equiangular_beta equiangular_cosine equiangular_time",
     "theory.kuramoto": "critical_widths incoherence_growth_rates synchronised_order",
     "theory.limit_shapes": "limit_shape",

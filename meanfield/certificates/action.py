@@ -18,7 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.certificates.partition import lowest_between, smallest_partition, softmax_head
+from meanfield.certificates.partition import (
+    SmallestPartition,
+    lowest_between,
+    smallest_partition,
+    softmax_head,
+)
 from meanfield.checks import at_least, checked
 from meanfield.fields.mean_field import interaction
 from meanfield.measures import Density, LabelledDensity, Measure
@@ -126,10 +131,11 @@ def action_bound(run: Run, *, tolerance: float = _TOLERANCE) -> ActionBound:
     pairs = [(i, i + 1) for i in range(count - 1)]
     if count > 2:
         pairs.append((0, count - 1))
+    known: dict[tuple[int, int], SmallestPartition] = {}
     rows = [
         (run.scaled_time[i], run.scaled_time[j], *found)
         for i, j in pairs
-        if (found := _pair(run, measures, i, j, tolerance)) is not None
+        if (found := _pair(run, measures, i, j, tolerance, known)) is not None
     ]
     return ActionBound(*np.array(rows, dtype=np.float64).reshape(-1, 5).T)
 
@@ -221,7 +227,12 @@ def _states(run: Run) -> list[Density | Measure]:
 
 
 def _pair(
-    run: Run, measures: list[Density | Measure], i: int, j: int, tolerance: float
+    run: Run,
+    measures: list[Density | Measure],
+    i: int,
+    j: int,
+    tolerance: float,
+    known: dict[tuple[int, int], SmallestPartition],
 ) -> tuple[float, float, float] | None:
     """Squared distance, bound and allowance of two saves; None if a stage ends between them."""
     problem, length = run.problem_at(j), float(run.scaled_time[j] - run.scaled_time[i])
@@ -232,15 +243,14 @@ def _pair(
     gained, error = energy_gained(problem, measures[i], measures[j])
     lowest = 0.0
     if problem.normalization == "softmax":
-        stretch = range(i, j)
-        known = [smallest_partition(problem, measures[k]) for k in range(i, j + 1)]
+        stage = id(problem)
+        for k in range(i, j + 1):
+            if (k, stage) not in known:
+                known[k, stage] = smallest_partition(problem, measures[k])
+        lengths = np.diff(run.scaled_time[i : j + 1])
         lowest = min(
-            lowest_between(
-                known[k - i],
-                known[k - i + 1],
-                float(run.scaled_time[k + 1] - run.scaled_time[k]),
-            )
-            for k in stretch
+            lowest_between(known[k, stage], known[k + 1, stage], float(length_of))
+            for k, length_of in zip(range(i, j), lengths, strict=True)
         )
     bound = length * gained * math.exp(-lowest)
     allowance = 2.0 * tolerance * math.sqrt(max(bound, 0.0)) + tolerance**2

@@ -1,0 +1,251 @@
+"""Whether a measure is certain to become one cluster, and by when.
+
+Attention with V = 1, a positive strength c and no noise, scaled time:
+
+- on the circle, beta >= 0, all mass in an arc l < pi: l' <= -c h(l), h(l) = a(cos l) sin l, so that
+  no arc is longer than that of two clusters that begin at its ends (inside, e^{beta cos u} is at
+  least e^{beta cos l}, and sin u + sin(l - u) at least sin l);
+- on any sphere, beta >= 0, least cosine r >= 0 of all pairs, least mass m of a token: with n = 1/m
+  r' >= (2 c / n) a(r) (1 - r) ((n - 1) r + 1), so that r is at least the cosine of n equiangular
+  tokens that begin with it;
+- in an open hemisphere tokens come together whatever beta is, at a rate that is not known.
+
+Under softmax nothing is slower: Z <= 1 in the unit in which a <= 1, and all terms that enter the
+first two have one sign. The last: arXiv:2312.10794, Lemma 6.4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import checked
+from meanfield.fields import PAIRS_AT_ONCE
+from meanfield.flows import Flow
+from meanfield.initial import uniform
+from meanfield.measures import Density, Measure
+from meanfield.observables.clusters import cluster_radius
+from meanfield.problem import Problem
+from meanfield.runs import Run
+from meanfield.theory.contraction import arc_rate
+from meanfield.theory.equiangular import angular_path
+from meanfield.theory.two_clusters import two_cluster_time
+
+# Tokens whose pairs are looked at, and of which a linear programme is asked for a hemisphere.
+_MOST_TOKENS = 10_000
+# Beyond this number of tokens masses do not matter to the least cosine.
+_MANY = 2**40
+# Height over the equator of a hemisphere that is no rounding.
+_OPEN = 1e-9
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """A proof that a measure becomes one cluster.
+
+    Attributes
+    ----------
+    reason : str
+        Derived. "arc", "cosine" or "hemisphere".
+    start : float
+        Derived. Scaled time of the measure from which it follows.
+    spread : float
+        Derived. Largest angle between two of its points then; of "hemisphere" twice the angle about
+        its centre.
+    within : float
+        Given. Angle.
+    by : float
+        Derived. Scaled time from which no two points are further apart than `within`; infinite
+        where no time is proved.
+    rate : float
+        Derived. From then on the largest chord falls at least like e^{-rate t}, scaled time; 0
+        where nothing is proved.
+    """
+
+    reason: str
+    start: float
+    spread: float
+    within: float
+    by: float
+    rate: float
+
+    def __repr__(self) -> str:
+        """From when, why, by when."""
+        by = f"within {self.within:.4g} by t = {self.by:.4g}"
+        known = by if math.isfinite(self.by) else "at a time that is not known"
+        return f"Collapse({self.reason}, spread {self.spread:.4g} at t = {self.start:.4g}, {known})"
+
+
+@checked
+def certified_collapse(
+    of: Run | Problem, measure: Measure | Density | None = None, *, within: float | None = None
+) -> Collapse | None:
+    """Proof that a measure becomes one cluster, and by when; None if none is known.
+
+    Parameters
+    ----------
+    of : Run or Problem
+        A run with its states: the first saved time with a proof counts, one with a time before one
+        without. Or a problem, of which a measure is given. Its kernel is an exponential or the
+        linear one, its strength positive, without diffusion.
+    measure : Measure, optional
+        Tokens or clusters, of a problem; a density is everywhere, and there is no proof.
+    within : float, optional
+        Angle in radians that counts as one cluster; by default the radius of the cluster rule.
+
+    Returns
+    -------
+    Collapse or None
+
+    Raises
+    ------
+    ValueError
+        If nothing is proved of the problem: it repels, diffuses, has matrices, labels or layers.
+
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
+    arXiv:2312.10794, Lemma 6.4 and (6.10).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.SA)
+    >>> certified_collapse(problem, mf.Measure(mf.Circle(), [0.0, 0.7, 2.0]))
+    Collapse(arc, spread 2 at t = 0, within 0.1443 by t = 27.02)
+    >>> certified_collapse(problem, mf.Measure(mf.Circle(), [0.0, 2.1, 4.2])) is None
+    True
+    """
+    problem = of.problem if isinstance(of, Run) else of
+    check_attracts(problem)
+    within = cluster_radius(problem.beta) if within is None else within
+    if not 0.0 < within < 0.5 * math.pi:
+        raise ValueError(f"within must lie between 0 and pi/2, got {within:g}.")
+    if isinstance(of, Problem):
+        if measure is None:
+            raise ValueError(
+                "of a problem a measure is needed: certified_collapse(problem, measure)."
+            )
+        return _of_measure(problem, measure, 0.0, within)
+    if measure is not None:
+        raise ValueError("of a run its own measures are taken: give the problem with a measure.")
+    first = None
+    for time, saved in zip(of.scaled_time, of.measures, strict=True):
+        found = None if saved is None else _of_measure(problem, saved, float(time), within)
+        if found is not None and math.isfinite(found.by):
+            return found
+        first = first or found
+    return first
+
+
+def check_attracts(problem: Problem) -> None:
+    """ValueError, with the reason, unless something is proved of what it ends in."""
+    problem.check_own_clock("proofs of collapse")
+    zonal = problem.zonal
+    if zonal.kernel.log_slope is None:
+        raise ValueError("collapse is proved for mf.exponential(beta) and mf.linear().")
+    if not zonal.strength > 0.0:
+        raise ValueError(f"collapse needs a positive strength, got {zonal.strength:g}.")
+    if zonal.diffusivity:
+        raise ValueError("with diffusion there are no clusters that are points.")
+
+
+def _of_measure(
+    problem: Problem, measure: Measure | Density, time: float, within: float
+) -> Collapse | None:
+    space = problem.manifold
+    if measure.manifold != space:
+        raise ValueError(f"the measure is on the {measure.manifold.name}, the problem on {space}.")
+    if not isinstance(measure, Measure) or measure.cell_order or space.family == "axial":
+        # A density, its nodes, or rings: somewhere there is mass opposite to any other.
+        return None
+    heavy = measure.mass > 0.0
+    points, masses = measure.points[heavy], measure.mass[heavy]
+    beta = problem.beta
+    if space.family == "circle" and beta >= 0.0:
+        length = arc_length(points)
+        if length >= math.pi:
+            return None
+        # Without normalisation nothing is faster.
+        flow = Flow(strength=problem.flow.strength)
+        slower = replace(problem, flow=flow, initial=uniform())
+        needed = two_cluster_time(slower, length, within) if length > within else 0.0
+        rate = problem.flow.strength * arc_rate(beta, min(length, within))
+        return Collapse("arc", time, length, within, time + needed, max(rate, 0.0))
+    x = problem.space.vectors(points)
+    if len(x) <= _MOST_TOKENS and beta >= 0.0:
+        cosine = least_cosine(x)
+        if cosine >= 0.0:
+            return _by_cosine(problem, masses, cosine, time, within)
+    margin = _hemisphere(x)
+    if margin is None:
+        return None
+    return Collapse("hemisphere", time, 2.0 * math.acos(margin), within, math.inf, 0.0)
+
+
+def arc_length(angles: FloatArray) -> float:
+    """Length of the shortest arc that holds all angles.
+
+    Examples
+    --------
+    >>> round(arc_length(np.array([0.1, -0.2, 6.5])), 12)
+    0.41681469282
+    """
+    at = np.sort(np.mod(angles, 2.0 * math.pi))
+    gaps = np.diff(np.concatenate([at, at[:1] + 2.0 * math.pi]))
+    return 2.0 * math.pi - float(gaps.max())
+
+
+def least_cosine(x: FloatArray) -> float:
+    """Least cosine of two of the unit vectors, from below by rounding."""
+    rows = max(1, PAIRS_AT_ONCE // len(x))
+    least = min(float((x[i : i + rows] @ x.T).min()) for i in range(0, len(x), rows))
+    return max(min(least, 1.0), -1.0)
+
+
+def _by_cosine(
+    problem: Problem, masses: FloatArray, cosine: float, time: float, within: float
+) -> Collapse:
+    """As slow as equiangular tokens of the least mass."""
+    spread, aim = math.acos(cosine), math.cos(within)
+    strength, beta = problem.flow.strength, problem.beta
+    needed = 0.0
+    if cosine < aim:
+        count = min(math.ceil(1.0 / float(masses.min())), _MANY)
+        path = angular_path(max(count, 2), problem.zonal.kernel.log_slope or 0.0, False, cosine)
+        way = path.distance(np.array(1.0 - aim), np.array(aim - cosine))
+        needed = float(path.time_at(np.atleast_1d(way))[0]) / strength
+    # 1 - r falls at least like e^{-2 c r a(r) t}, which is twice as fast as its angle.
+    reached = max(aim, cosine)
+    rate = strength * reached * math.exp(beta * (reached - 1.0))
+    return Collapse("cosine", time, spread, within, time + needed, rate)
+
+
+def _hemisphere(x: FloatArray) -> float | None:
+    """Least cosine to the centre of an open hemisphere that holds all; None if none is found."""
+    centre = x.mean(axis=0)
+    for attempt in (lambda: centre, lambda: _separating(x)):
+        w = attempt()
+        size = 0.0 if w is None else float(np.linalg.norm(w))
+        if w is not None and size > 0.0:
+            margin = float((x @ w).min()) / size
+            # Whoever proposed it, this is the proof.
+            if margin > _OPEN:
+                return min(margin, 1.0)
+    return None
+
+
+def _separating(x: FloatArray) -> FloatArray | None:
+    """Vector with the largest least product with all rows, of entries up to 1."""
+    if len(x) > _MOST_TOKENS:
+        return None
+    from scipy.optimize import linprog
+
+    d = x.shape[1]
+    upper = np.column_stack([-x, np.ones(len(x))])
+    bounds = [(-1.0, 1.0)] * d + [(None, None)]
+    found = linprog(np.r_[np.zeros(d), -1.0], upper, np.zeros(len(x)), bounds=bounds)
+    return np.asarray(found.x[:d]) if found.success else None

@@ -1,0 +1,249 @@
+"""Between which distances two runs of one problem stay, from their distance at the start alone.
+
+Without normalisation the rates are those of `theory.contraction`. Under softmax, with z(t) the
+smallest Z over the support of one of the two,
+
+    W_1(t) <= exp(c int_0^t [stretch + source / z] dt) W_1(0),
+
+a bound a posteriori: z is known along the run, `certificates.partition` says how between saves.
+Proof: follow an optimal coupling of mu and nu; v[mu] parts its ends at c stretch at most, and
+v[nu] - v[mu] = (c / Z_nu) int a(<x, y>) (P_x y - v_mu(x) / c) d(nu - mu)(y) at the end of nu.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.certificates.partition import (
+    SmallestPartition,
+    integral_of_inverse,
+    smallest_partition,
+)
+from meanfield.checks import at_least, checked
+from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.problem import Problem
+from meanfield.runs import KEEP_STATES, Run
+from meanfield.theory.contraction import (
+    check_order,
+    contraction_rates,
+    softmax_source,
+    softmax_stretch,
+)
+from meanfield.transport import Bracket, wasserstein
+
+_TOLERANCE = 1e-7
+# Times of two runs that are the same but for the rounding of units.
+_SAME_TIME = 1e-9
+State = Density | Measure
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedRadius:
+    """Distance of two runs, and between which values it is certified to lie.
+
+    Attributes
+    ----------
+    p : int
+        Derived. Of W_p.
+    times : ndarray, shape (k,)
+        Derived. Scaled times that both runs saved.
+    distance : ndarray, shape (k, 2)
+        Derived. W_p measured, between two ends, which are the same where it is exact.
+    lower, upper : ndarray, shape (k,)
+        Derived. Certified from the distance at the first time; lower is 0 where nothing is proved.
+    tolerance : float
+        Given. How far a mean position may be off, radians.
+    """
+
+    p: int
+    times: FloatArray
+    distance: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    tolerance: float = _TOLERANCE
+
+    @property
+    def kept(self) -> npt.NDArray[np.bool_]:
+        """At which times the distance lies between the bounds, shape (k,)."""
+        # What is off at the start grows as the distance may.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            growth = np.where(self.upper[0] > 0.0, self.upper / self.upper[0], 1.0)
+        slack = self.tolerance * np.maximum(growth, 1.0)
+        below, above = self.distance.T
+        return np.asarray((below <= self.upper + slack) & (above >= self.lower - slack))
+
+    @property
+    def holds(self) -> bool:
+        """Whether it does at all of them."""
+        return bool(self.kept.all())
+
+    @property
+    def informative(self) -> npt.NDArray[np.bool_]:
+        """At which times the upper bound is below pi, the largest of distances, shape (k,)."""
+        return np.asarray(self.upper < math.pi)
+
+    def __repr__(self) -> str:
+        """Whether it holds, and until when it says something."""
+        says = self.times[self.informative]
+        until = f"says something until t = {says[-1]:.4g}" if len(says) else "says nothing"
+        held = "holds" if self.holds else f"broken at {int((~self.kept).sum())} times"
+        return f"CertifiedRadius(W{self.p} at {len(self.times)} times, {held}, {until})"
+
+
+@checked
+def certified_radius(
+    first: Run, second: Run, p: int | None = None, *, tolerance: float = _TOLERANCE
+) -> CertifiedRadius:
+    """Bounds of the distance of two runs of one problem, from their distance at the start alone.
+
+        e^{-lower t} W_p(0) <= W_p(t) <= e^{upper t} W_p(0)
+
+    with the rates of `contraction_rates` without normalisation; under softmax an upper bound of W_1
+    from the smallest Z along the runs. Densities and tokens in any combination: of tokens against
+    the density that they stand for it is the certified radius of what they say.
+
+    Parameters
+    ----------
+    first, second : Run
+        Of one problem, its initial law apart, with their states; both start at the same time.
+    p : int, optional
+        1 or 2; by default 2 without normalisation, 1 under softmax, which has no bound of W_2.
+    tolerance : float
+        How far a mean position of a run may be off at the start, radians.
+
+    Returns
+    -------
+    CertifiedRadius
+        At the times that both saved. Its `holds` is false for runs of different equations, or of
+        wrong steps.
+
+    Raises
+    ------
+    ValueError
+        If the problems differ, no bound is proved, no time was saved by both, states were not kept,
+        or the space has no distance.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[2, 0.3, 0.0]])
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA, law)
+    >>> density = mf.simulate(problem, until=2.0, save=5)
+    >>> tokens = mf.simulate(problem, until=2.0, save=5, representation="particles", tokens=100)
+    >>> radius = certified_radius(density, tokens)
+    >>> radius
+    CertifiedRadius(W2 at 5 times, holds, says something until t = 2)
+    >>> bool(np.all(radius.upper < 2.5 * radius.upper[0]))
+    True
+    """
+    at_least(0.0, tolerance=tolerance)
+    problem = first.problem
+    check_proved(problem)
+    if problem.manifold != second.problem.manifold or problem.zonal != second.problem.zonal:
+        raise ValueError(
+            f"a bound is of two runs of one problem, got {problem!r} and {second.problem!r}."
+        )
+    p = (1 if problem.normalization == "softmax" else 2) if p is None else p
+    pairs = _shared(first, second)
+    times = np.array([first.scaled_time[i] for i, _ in pairs])
+    one = [_state(first, i) for i, _ in pairs]
+    other = [_state(second, j) for _, j in pairs]
+    upper, lower = growth(problem, times, one, other, p=p)
+    measured = np.array([_distance(a, b, p) for a, b in zip(one, other, strict=True)])
+    with np.errstate(over="ignore"):
+        bounds = measured[0, 0] * np.exp(-lower), measured[0, 1] * np.exp(upper)
+    return CertifiedRadius(p, times, measured, *bounds, tolerance)
+
+
+def check_proved(problem: Problem) -> None:
+    """ValueError, with the reason, unless bounds of distances are proved for the flow."""
+    problem.check_own_clock("bounds of distances")
+    if problem.zonal.kernel.log_slope is None:
+        raise ValueError("bounds of distances are proved for mf.exponential and mf.linear.")
+
+
+def growth(
+    problem: Problem, times: FloatArray, *runs: Sequence[State], p: int
+) -> tuple[FloatArray, FloatArray]:
+    """Exponents of the upper and of the lower bound at times, from the states of one run or two.
+
+    The states are used under softmax only, where the better of two runs counts.
+
+    Raises
+    ------
+    ValueError
+        If there is no bound of W_p, or tokens diffuse.
+    """
+    check_order(p)
+    zonal = problem.zonal
+    if zonal.diffusivity and any(isinstance(m, Measure) for run in runs for m in run):
+        raise ValueError(
+            "noisy tokens are not near the density that they are drawn from by any bound of "
+            "contraction: mf.convergence_study measures their distance."
+        )
+    elapsed = times - times[0]
+    beta = zonal.kernel.log_slope or 0.0
+    if not zonal.normalized or beta == 0.0:
+        rates = contraction_rates(problem, p)
+        # No lower bound is none at once, also of a time of no length.
+        return rates.upper * elapsed, (
+            rates.lower * elapsed if math.isfinite(rates.lower) else _none(elapsed)
+        )
+    if p != 1:
+        raise ValueError("under softmax a bound of W_1 is proved, and none of W_2: give p = 1.")
+    strength = abs(zonal.strength)
+    stretch = softmax_stretch(math.copysign(beta, beta * zonal.strength))
+    source = softmax_source(beta, zonal.dimension)
+    constant = strength * stretch - zonal.diffusivity * (zonal.dimension - 1)
+    inverse = np.min([_inverse_integrals(problem, times, run) for run in runs], axis=0)
+    exponent = constant * np.diff(times) + strength * source * inverse
+    return np.concatenate([[0.0], np.cumsum(exponent)]), _none(elapsed)
+
+
+def _none(elapsed: FloatArray) -> FloatArray:
+    return np.where(elapsed > 0.0, math.inf, 0.0)
+
+
+def _inverse_integrals(problem: Problem, times: FloatArray, run: Sequence[State]) -> FloatArray:
+    """Upper bounds of the integral of 1 / z between times, shape (k - 1,)."""
+    known: list[SmallestPartition] = [smallest_partition(problem, measure) for measure in run]
+    return np.array(
+        [
+            integral_of_inverse(first, second, float(length))
+            for first, second, length in zip(known, known[1:], np.diff(times), strict=False)
+        ]
+    )
+
+
+def _shared(first: Run, second: Run) -> list[tuple[int, int]]:
+    """Indices of the times that both saved."""
+    a, b = first.scaled_time, second.scaled_time
+    pairs = []
+    for i, time in enumerate(a):
+        j = int(np.abs(b - time).argmin()) if len(b) else 0
+        if len(b) and abs(b[j] - time) <= _SAME_TIME * abs(time):
+            pairs.append((i, j))
+    if not pairs:
+        raise ValueError("the runs have no saved time in common: save the same.")
+    return pairs
+
+
+def _state(run: Run, save: int) -> State:
+    measure = run.measures[save]
+    if measure is None:
+        time = run.time[save]
+        raise ValueError(f"the state at t = {time:g} was not kept or not loaded: {KEEP_STATES}.")
+    if isinstance(measure, LabelledDensity):
+        raise ValueError("no bound is proved for densities of labels.")
+    return measure
+
+
+def _distance(first: State, second: State, p: int) -> tuple[float, float]:
+    found = wasserstein(first, second, p)
+    return (found.lower, found.upper) if isinstance(found, Bracket) else (found, found)

@@ -1,0 +1,120 @@
+"""Two runs of one problem stay within the certified distance, and others do not."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+
+CIRCLE = mf.Circle()
+LAW = mf.perturbed_uniform([[3, 0.2, 0.0]])
+OTHER = mf.perturbed_uniform([[3, 0.2, 0.0], [1, 0.1, 0.1]])
+
+
+def runs(problem: mf.Problem, until: float, save: int = 5) -> list[mf.Run]:
+    """A density, tokens drawn from it, and another density."""
+    other = dataclasses.replace(problem, initial=OTHER)
+    return [
+        mf.simulate(problem, until=until, save=save),
+        mf.simulate(problem, until=until, save=save, representation="particles", tokens=60),
+        mf.simulate(other, until=until, save=save),
+    ]
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.Flow(strength=-1.0), mf.Flow(diffusivity=0.02), mf.SA])
+def test_any_two_runs_stay_within_it(flow: mf.Flow) -> None:
+    """Densities and tokens in all combinations; softmax has no lower bound, noise no tokens."""
+    problem = mf.Problem(CIRCLE, mf.exponential(3.0), flow, LAW)
+    if flow.diffusivity:
+        first, second = (
+            mf.simulate(dataclasses.replace(problem, initial=law), until=2.0, save=5)
+            for law in (LAW, OTHER)
+        )
+        pairs = [(first, second)]
+    else:
+        density, tokens, other = runs(problem, 0.1 if flow.normalized else 2.0)
+        pairs = [(density, tokens), (density, other), (other, tokens)]
+    for pair in pairs:
+        radius = mf.certified_radius(*pair)
+        assert radius.holds and radius.p == (1 if flow.normalized else 2)
+        assert radius.informative.all()
+        exact = flow.normalized or flow.diffusivity
+        assert np.all(radius.lower[1:] == 0.0) if exact else np.all(radius.lower > 0.0)
+
+
+def test_upper_bound_is_nearly_reached_by_two_atoms() -> None:
+    """A factor of 2 in a rate, or the wrong sign of a kernel, would break it."""
+    beta = 5.0
+    angle = np.arccos((np.sqrt(4 * beta**2 + 5) - 3) / (2 * beta))
+    made = []
+    for moved in (0.0, 0.01):
+        law = mf.from_points([0.0 - moved, angle + moved])
+        problem = mf.Problem(CIRCLE, mf.exponential(beta), mf.USA, law)
+        made.append(mf.simulate(problem, until=0.05, save=3, representation="particles"))
+    radius = mf.certified_radius(*made)
+    growth = np.log(radius.distance[-1, 0] / radius.distance[0, 0])
+    certified = np.log(radius.upper[-1] / radius.upper[0])
+    assert radius.holds and 0.97 < growth / certified < 1.0
+    hurried = [dataclasses.replace(run, scaled_time=0.5 * run.scaled_time) for run in made]
+    wrong = mf.certified_radius(*hurried)
+    assert wrong.kept[0] and not wrong.kept[1:].any() and "broken at 2 times" in repr(wrong)
+
+
+def test_softmax_bound_is_that_of_its_smallest_partition() -> None:
+    """Two tokens that hardly move: the exponent in closed form."""
+    beta, until = 3.0, 1e-3
+    made = []
+    for angle in (1.0, 1.1):
+        problem = mf.Problem(CIRCLE, mf.exponential(beta), mf.SA, mf.from_points([0.0, angle]))
+        made.append(mf.simulate(problem, until=until, save=2, representation="particles"))
+    radius = mf.certified_radius(*made)
+    z = 0.5 * (1.0 + np.exp(beta * (np.cos(1.0) - 1.0)))
+    rate = np.log(radius.upper[1] / radius.upper[0]) / until
+    from meanfield.theory.contraction import softmax_source, softmax_stretch
+
+    known = softmax_stretch(beta) + softmax_source(beta) / z
+    assert 0.0 < rate / known - 1.0 < 2.0 * beta * until
+
+
+def test_sphere_has_brackets_and_twice_the_rate() -> None:
+    """The lower end of the distance against the bound from the upper end at the start."""
+    made = []
+    for seed in (1, 2):
+        problem = mf.Problem(mf.Sphere(), mf.exponential(3.0))
+        options = {"representation": "particles", "tokens": 40, "seed": seed}
+        made.append(mf.simulate(problem, until=1.0, save=3, **options))
+    radius = mf.certified_radius(*made)
+    fall = mf.contraction_rates(mf.Problem(CIRCLE, mf.exponential(3.0))).upper
+    assert radius.holds
+    assert np.allclose(np.log(radius.upper / radius.upper[0]), 2.0 * fall * radius.times)
+
+
+def test_what_is_not_proved_is_refused() -> None:
+    """Different problems, W_2 under softmax, heads, noisy tokens, no common time."""
+    problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.SA, LAW)
+    run = mf.simulate(problem, until=0.1, save=2)
+    with pytest.raises(ValueError, match="none of W_2"):
+        mf.certified_radius(run, run, 2)
+    sharper = dataclasses.replace(problem, kernel=mf.exponential(4.0))
+    with pytest.raises(ValueError, match="two runs of one problem"):
+        mf.certified_radius(run, mf.simulate(sharper, until=0.1, save=2))
+    late = dataclasses.replace(run, scaled_time=run.scaled_time + 1.0)
+    with pytest.raises(ValueError, match="no saved time in common"):
+        mf.certified_radius(run, late)
+    lost = dataclasses.replace(run, measures=(None, None))
+    with pytest.raises(ValueError, match="not kept"):
+        mf.certified_radius(run, lost)
+    noisy = mf.Problem(CIRCLE, mf.exponential(3.0), mf.Flow(diffusivity=0.1), LAW)
+    options = {"representation": "particles", "tokens": 9, "step": 0.05}
+    tokens = mf.simulate(noisy, until=0.1, save=2, **options)
+    with pytest.raises(ValueError, match="noisy tokens"):
+        mf.certified_radius(tokens, tokens)
+    heads = mf.Problem(
+        CIRCLE, mf.Attention([mf.Head(score=[1.0, 0.5])], "none", beta=2.0), initial=LAW
+    )
+    of_heads = mf.simulate(heads, until=0.1, save=2)
+    with pytest.raises(ValueError, match="attention has heads"):
+        mf.certified_radius(of_heads, of_heads)
