@@ -119,7 +119,12 @@ if TYPE_CHECKING:
         switching_thresholds,
     )
     from meanfield.theory.two_clusters import two_cluster_time
-    from meanfield.transport import Bracket, sobolev_distance, wasserstein
+    from meanfield.transport import (
+        Bracket,
+        maximum_mean_discrepancy,
+        sobolev_distance,
+        wasserstein,
+    )
 
 __all__ = [
     "SA",
@@ -185,6 +190,7 @@ __all__ = [
     "linear_operator",
     "linear_phase_clock",
     "load",
+    "maximum_mean_discrepancy",
     "mean_clusters",
     "merging_diagram",
     "mixture",
@@ -262,7 +268,7 @@ _MODULES = {
     "theory.stability": "critical_diffusivity dominant_degree growth_rate_max growth_rates "
     "onset_time switching_threshold switching_thresholds",
     "theory.two_clusters": "two_cluster_time",
-    "transport": "Bracket sobolev_distance wasserstein",
+    "transport": "Bracket maximum_mean_discrepancy sobolev_distance wasserstein",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -34,17 +34,19 @@ from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.study import Runs, Study, as_problem, check_runs, initial_density, rng_of
 from meanfield.theory.stability import growth_rate_max, onset_time
 from meanfield.trajectory import trajectory
-from meanfield.transport import Bracket, sobolev_distance, wasserstein
+from meanfield.transport import Bracket, maximum_mean_discrepancy, sobolev_distance, wasserstein
 
 # Relative width of a bracket: below what systems of one size differ by, whose distances are of
 # the size n^{-1/2} of sampling or larger. Narrower ones would cost more and say no more.
 _TOLERANCE = 0.1
 
-Metric = Callable[[Measure | Density, Measure | Density], tuple[float, float]]
+Metric = Callable[[Measure | Density, Measure | Density, Problem], tuple[float, float]]
 
 
 def _wasserstein(p: int) -> Metric:
-    def metric(first: Measure | Density, second: Measure | Density) -> tuple[float, float]:
+    def metric(
+        first: Measure | Density, second: Measure | Density, problem: Problem
+    ) -> tuple[float, float]:
         found = wasserstein(first, second, p, tolerance=_TOLERANCE)
         if isinstance(found, Bracket):
             return found.value, found.width
@@ -56,11 +58,15 @@ def _wasserstein(p: int) -> Metric:
 METRICS: dict[str, Metric] = {
     "W1": _wasserstein(1),
     "W2": _wasserstein(2),
-    "sobolev": lambda first, second: (sobolev_distance(first, second), 0.0),
+    "sobolev": lambda first, second, problem: (sobolev_distance(first, second), 0.0),
+    "mmd": lambda first, second, problem: (
+        maximum_mean_discrepancy(first, second, problem.beta),
+        0.0,
+    ),
 }
 """Each answers with the distance and the width of the interval in which it is known to lie."""
 
-LABELS = {"W1": "W_1", "W2": "W_2", "sobolev": r"H^{-1}_{12}"}
+LABELS = {"W1": "W_1", "W2": "W_2", "sobolev": r"H^{-1}_{12}", "mmd": r"\mathrm{MMD}"}
 """Their symbols in figures."""
 
 
@@ -129,7 +135,8 @@ def convergence_study(
         Independent systems of each size. Each draws from a generator seeded by (seed, size,
         repetition) and by nothing else.
     metric : str
-        "W1", "W2" or "sobolev" (see `meanfield.transport.sobolev_distance`).
+        "W1", "W2", "sobolev" (see `meanfield.sobolev_distance`) or "mmd"
+        (`meanfield.maximum_mean_discrepancy` at the problem's beta, which is positive).
     seed : int
         Seed of the study.
     tolerance, max_degree : float, int
@@ -287,10 +294,21 @@ def comparison(
     checked = Options(tolerance=tolerance, max_degree=max_degree, step=step)
     check_step(problem, step)
     check_no_layers(problem, "comparisons")
+    if options.metric == "mmd" and not _has_positive_kernel(problem):
+        raise ValueError(
+            'metric "mmd" is of the kernel e^{beta <x, y>}, beta > 0, and the problem has '
+            f"beta = {problem.beta:g}: take W1, W2 or sobolev."
+        )
     reference = density_reference(
         problem, times, tolerance=checked.step_tolerance, max_degree=checked.max_degree
     )
     return Comparison(problem, options, tolerance, reference, step)
+
+
+def _has_positive_kernel(problem: Problem) -> bool:
+    """Whether it is e^{beta <x, y>} with beta > 0, of heads at the largest."""
+    exponential = problem.attention is not None or problem.own_kernel.log_slope is not None
+    return exponential and problem.beta > 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,7 +428,7 @@ def system_distances(
     with one_blas_thread():
         return np.array(
             [
-                METRICS[metric](snapshot.measure, there)
+                METRICS[metric](snapshot.measure, there, problem)
                 for snapshot, there in zip(stream, reference.densities, strict=True)
             ]
         )

@@ -39,7 +39,7 @@ class ConvergenceStudy:
     distances : ndarray, shape (n_sizes, repetitions, n_times)
         Given. In radians; NaN where a system has not been run.
     metric : str
-        Given. "W1", "W2" or "sobolev".
+        Given. "W1", "W2", "sobolev" or "mmd".
     growth_rate_max : float
         Given. lambda_max, the largest growth rate of uniform; NaN for heads with matrices.
     onset_times : ndarray, shape (n_sizes,)

@@ -10,10 +10,17 @@ from meanfield.measures import Density, Measure, shared_manifold
 from meanfield.transport.axial.wasserstein import wasserstein_axial
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.circle.wasserstein import wasserstein_circle
+from meanfield.transport.discrepancy import maximum_mean_discrepancy
 from meanfield.transport.sobolev import sobolev_distance
 from meanfield.transport.sphere.wasserstein import TOLERANCE, wasserstein_sphere
 
-__all__ = ["WASSERSTEIN", "Bracket", "sobolev_distance", "wasserstein"]
+__all__ = [
+    "WASSERSTEIN",
+    "Bracket",
+    "maximum_mean_discrepancy",
+    "sobolev_distance",
+    "wasserstein",
+]
 
 WASSERSTEIN: dict[str, Callable[..., float | Bracket]] = {
     "axial": wasserstein_axial,
@@ -69,6 +76,7 @@ def wasserstein(
     meanfield.transport.axial.wasserstein.wasserstein_axial : why angles are enough.
     meanfield.transport.sphere.wasserstein.wasserstein_sphere : what is exact, how brackets arise.
     sobolev_distance : cheap, spectral, another number.
+    maximum_mean_discrepancy : as cheap, in any dimension.
 
     Examples
     --------

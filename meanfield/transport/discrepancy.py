@@ -1,0 +1,133 @@
+"""Maximum mean discrepancy with the kernel of attention: what attention itself tells apart."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import at_least, checked
+from meanfield.kernels import Kernel
+from meanfield.kernels.exponential import exponential
+from meanfield.measures import Density, Measure, shared_manifold
+
+# Pairs whose kernel values are held at once.
+_PAIRS = 2**22
+
+
+@checked
+def maximum_mean_discrepancy(
+    first: Measure | Density, second: Measure | Density, beta: float
+) -> float:
+    """Maximum mean discrepancy of two measures with the kernel k = a(<x, y>) of attention.
+
+        MMD^2 = int int k dmu dmu + int int k dnu dnu - 2 int int k dmu dnu
+              = sum_l a_l |m_l(mu) - m_l(nu)|^2,        k = e^{beta <x, y> - beta}
+
+    The largest difference of the means of a function of norm 1 in the space of k: in the papers'
+    unit e^{beta <x, y>} it is larger by e^{beta / 2}, and its square is then
+    2 beta (E[mu] + E[nu]) - 2 int int e^{beta <x, y>} dmu dnu. Unlike Wasserstein distances it
+    falls like n^{-1/2} in every dimension, see `sampled_discrepancy`. It is no transport distance.
+
+    Parameters
+    ----------
+    first, second : Measure or Density
+        On one sphere of any dimension.
+    beta : float
+        Positive: for others k is no positive kernel. That of the problem is a natural choice.
+
+    Returns
+    -------
+    float
+        At most sqrt(2). By squared differences of moments, right to a few times 1e-16 sqrt(degrees)
+        however near the two are; by sums over pairs (of tokens where no series is known, n^2
+        exponentials) to 1e-8.
+
+    Raises
+    ------
+    TypeError
+        If one is neither a Measure nor a Density.
+    ValueError
+        If the manifolds differ, beta is not positive, or they live in R^d.
+
+    References
+    ----------
+    Gretton, Borgwardt, Rasch, Schoelkopf, Smola, A kernel two-sample test, J. Mach. Learn. Res. 13
+    (2012), 723-773.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> one, other = (mf.Measure(mf.Circle(), [angle]) for angle in (0.0, 0.5))
+    >>> found = maximum_mean_discrepancy(one, other, beta=4.0)
+    >>> round(found**2 - 2.0 * (1.0 - math.exp(4.0 * (math.cos(0.5) - 1.0))), 14)
+    0.0
+    """
+    space = shared_manifold(first, second)
+    kernel = _kernel(beta)
+    _check_space(first, second)
+    if isinstance(first, Measure) and isinstance(second, Measure) and space.family == "vectors":
+        points = np.concatenate([first.points, second.points])
+        masses = np.concatenate([first.mass, -second.mass])
+        return math.sqrt(max(_over_pairs(points, masses, beta), 0.0))
+    degree = kernel.degree(space.dimension, of_points=space.family == "axial")
+    difference = first.moments(degree) - second.moments(degree)
+    multipliers = kernel.attention_multipliers(space.dimension, degree)
+    return math.sqrt(max(space.inner(space.convolve(multipliers, difference), difference), 0.0))
+
+
+@checked
+def sampled_discrepancy(measure: Measure | Density, beta: float, tokens: int) -> float:
+    """Mean squared discrepancy of n independent tokens to the measure that they are drawn from.
+
+        E MMD^2 = (a(1) - int int k dmu dmu) / n,    exactly; (1 - a_0) / n from uniform
+
+    Parameters
+    ----------
+    measure : Measure or Density
+        The law of a token.
+    beta : float
+        Positive, see `maximum_mean_discrepancy`.
+    tokens : int
+        n, at least 1.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> uniform = mf.Density(mf.Circle(), [1.0])
+    >>> round(10 * sampled_discrepancy(uniform, 1.0, 10), 9)  # 1 - I_0(1) / e
+    0.534240392
+    """
+    at_least(1, tokens=tokens)
+    kernel, space = _kernel(beta), measure.manifold
+    _check_space(measure)
+    if space.family == "vectors" and isinstance(measure, Measure):
+        return (1.0 - _over_pairs(measure.points, measure.mass, beta)) / tokens
+    degree = kernel.degree(space.dimension, of_points=space.family == "axial")
+    moments = measure.moments(degree)
+    multipliers = kernel.attention_multipliers(space.dimension, degree)
+    return (1.0 - space.inner(space.convolve(multipliers, moments), moments)) / tokens
+
+
+def _check_space(*measures: Measure | Density) -> None:
+    for measure in measures:
+        space = measure.manifold
+        if not space.is_sphere:
+            raise ValueError(f"{space.name} has no such kernel: measures on spheres have.")
+        if space.family == "vectors" and not isinstance(measure, Measure):
+            raise ValueError(f"densities on {space.name} have no series: give tokens.")
+
+
+def _kernel(beta: float) -> Kernel:
+    if not beta > 0.0:
+        raise ValueError(f"beta must be positive, or the kernel is no positive one: got {beta:g}.")
+    return exponential(beta)
+
+
+def _over_pairs(x: FloatArray, masses: FloatArray, beta: float) -> float:
+    rows = max(1, _PAIRS // len(x))
+    return math.fsum(
+        float(masses[i : i + rows] @ np.exp(beta * (x[i : i + rows] @ x.T - 1.0)) @ masses)
+        for i in range(0, len(x), rows)
+    )
