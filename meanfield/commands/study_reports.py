@@ -39,6 +39,8 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str]) -> 
         pairs += [("exponent", exponent), ("law", law)]
     else:
         pairs.append(("exponent", "needs two sizes"))
+    if np.isfinite(study.certified_exponents).any():
+        pairs.append(("certified", _certified(study)))
     blocks = [_headline_table(study), facts(pairs), _amplification_table(study)]
     if study.note:
         blocks.append(f"note: {study.note}.")
@@ -63,6 +65,9 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str]) -> 
         "onset_times": study.onset_times,
         "amplification": study.amplification,
         "linear_amplification": study.linear_amplification,
+        "certified_distance": study.certified_distance,
+        "certified_exponents": study.certified_exponents,
+        "certified_until": study.certified_until,
         "note": study.note,
     }
     return Report(_titled(study, blocks), data, _columns(study, "mean_distance"))
@@ -177,7 +182,22 @@ def _headline_table(study: ConvergenceStudy) -> str:
     if not np.any(study.widths > 0):
         # Exact distances need no column that says so.
         header, rows = header[:-1], [row[:-1] for row in rows]
+    if np.isfinite(study.certified_exponents[at]):
+        header.insert(2, "certified")
+        for row, bound in zip(rows, study.certified_distance[:, at], strict=True):
+            row.insert(2, f"{bound:.4g}" if bound < np.pi else "> pi")
     return table(header, rows)
+
+
+def _certified(study: ConvergenceStudy) -> str:
+    """Until when the certified distance of the largest size says something."""
+    until, size = study.certified_until[-1], int(study.tokens[-1])
+    if not until > study.times[0]:
+        return f"beyond pi at all later times: it says nothing of n = {size}"
+    grows = f"{study.metric} of any tokens grows at most by the factor below"
+    if until == study.times[-1]:
+        return grows
+    return f"{grows}; beyond pi it says nothing, of n = {size} after t = {until:.5g}"
 
 
 def _amplification_table(study: ConvergenceStudy) -> str:
@@ -185,18 +205,26 @@ def _amplification_table(study: ConvergenceStudy) -> str:
     picked = np.linspace(0, len(study.times) - 1, min(_TIMES_SHOWN, len(study.times))).astype(int)
     picked = np.unique([*picked, study.headline])
     known = np.isfinite(study.growth_rate_max)
-    header = ["t", *[f"n = {n}" for n in study.tokens], "e^(lambda t)", "exponent"]
+    certified = study.certified_exponents
+    proved = ["certified"] if np.isfinite(certified).any() else []
+    header = ["t", *[f"n = {n}" for n in study.tokens], "e^(lambda t)", *proved, "exponent"]
     rows = [
         [
             f"{study.times[i]:.5g}",
             *[f"{ratio:.4g}" for ratio in study.amplification[:, i]],
             f"{study.linear_amplification[i]:.4g}" if known else "-",
+            *[_factor(certified[i]) for _ in proved],
             f"{study.exponents[i]:.3f}" if np.isfinite(study.exponents[i]) else "-",
         ]
         for i in picked
     ]
     legend = "t, onset time: scaled time. s.e.: one standard error of the mean."
     return f"mean {study.metric} over that at t = 0\n{table(header, rows)}\n\n{legend}"
+
+
+def _factor(exponent: float) -> str:
+    with np.errstate(over="ignore"):
+        return f"{np.exp(exponent):.4g}" if np.isfinite(exponent) else "-"
 
 
 def _means(made: Ensemble) -> str:

@@ -9,11 +9,14 @@
     /mean_distance, /standard_error, /amplification     (n_sizes, n_times)
     /exponent, /prefactor, /linear_amplification        (n_times,)
     /exponent_interval       (n_times, 2) 95 % confidence
+    /certified_exponent      (n_times,) of what distances are proved to grow by at most, or NaN
+    /certified_distance      (n_sizes, n_times) bound of mean_distance from that at time 0
     attributes               comparison_format_version, meanfield_version, config, created, status,
                              result_hash, metric, seed, note, headline_time, and the facts of
                              origin and problem
 
-Everything but distances and onset times follows from these and is there for other readers.
+Everything but distances, onset times and certified exponents follows from these and is there for
+other readers. Files of earlier versions have nothing certified.
 Every axis has its dimension scale. The file is small and written anew each time.
 """
 
@@ -42,7 +45,10 @@ _AXES: dict[str, tuple[str, ...]] = {
     "prefactor": ("time",),
     "linear_amplification": ("time",),
     "exponent_interval": ("time", "bound"),
+    "certified_exponent": ("time",),
+    "certified_distance": ("tokens", "time"),
 }
+_LATER = ("certified_exponent", "certified_distance")
 
 
 def write_comparison(file: Path | OutputFile, study: ConvergenceStudy) -> None:
@@ -76,6 +82,8 @@ def write_comparison(file: Path | OutputFile, study: ConvergenceStudy) -> None:
         "prefactor": study.prefactors,
         "linear_amplification": study.linear_amplification,
         "exponent_interval": study.exponent_intervals,
+        "certified_exponent": study.certified_exponents,
+        "certified_distance": study.certified_distance,
     }
     write_study(
         file,
@@ -107,7 +115,8 @@ def load_comparison(path: str | os.PathLike[str]) -> ConvergenceStudy:
     required = ("metric", "note", "growth_rate_max")
     study = read_study(path, "comparison", COMPARISON_FORMAT_VERSION, *required)
     with study as (file, attributes):
-        found = arrays(file, _AXES, ("tokens", "repetition", "bound"))
+        axes = {name: of for name, of in _AXES.items() if name in file or name not in _LATER}
+        found = arrays(file, axes, ("tokens", "repetition", "bound"))
         check_increasing("time", found["time"])
         check_increasing("tokens", found["tokens"], 1)
         if np.any(found["distances"] < 0):
@@ -122,4 +131,5 @@ def load_comparison(path: str | os.PathLike[str]) -> ConvergenceStudy:
             attributes["note"],
             attributes,
             widths=found["widths"],
+            certified_exponents=found.get("certified_exponent", np.full((), np.nan)),
         )

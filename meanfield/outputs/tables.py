@@ -319,6 +319,10 @@ def comparison_html(study: ConvergenceStudy) -> str:
         pairs.append(("ended", study.attributes["status"]))
     if study.note:
         pairs.append(("note", study.note))
+    if np.isfinite(study.certified_exponents).any():
+        until = study.certified_until[-1]
+        known = f"below pi until t = {until:.4g}" if np.isfinite(until) else "beyond pi"
+        pairs.append(("certified distance", f"{known} for n = {study.tokens[-1]}"))
     at = study.headline
     rows = zip(
         study.tokens, study.mean_distance[:, at], study.standard_error[:, at], study.onset_times,

@@ -31,6 +31,9 @@ class SizeCurve:
         Given. Times and distances at both ends of the growth of linear theory.
     onset : (float, float) or None
         Given. Onset time, if it is shown, and the distance then.
+    certified : ndarray, shape (2, n)
+        Given. Times and certified distances as far as these are below pi; none where nothing is
+        proved.
     """
 
     tokens: int
@@ -39,6 +42,7 @@ class SizeCurve:
     high: FloatArray
     growth: FloatArray
     onset: tuple[float, float] | None
+    certified: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +131,22 @@ def _size_curve(study: ConvergenceStudy, i: int) -> SizeCurve:
         mean + error,
         np.array([span, mean[0] * np.exp(rate * span)]),
         (onset, float(np.interp(onset, times, mean))) if onset <= times[-1] else None,
+        _certified(times, study.certified_distance[i]),
     )
+
+
+def _certified(times: FloatArray, distance: FloatArray) -> FloatArray:
+    """Certified distance up to where it passes pi, between two saved times by its exponent."""
+    beyond = np.flatnonzero(~(distance < np.pi))
+    end = int(beyond[0]) if len(beyond) else len(times)
+    if end == 0:
+        return np.zeros((2, 0))
+    known = np.array([times[:end], distance[:end]])
+    if end < len(times) and np.isfinite(distance[end]):
+        logs = np.log(distance[end - 1 : end + 1])
+        passes = float(np.interp(np.log(np.pi), logs, times[end - 1 : end + 1]))
+        known = np.column_stack([known, [passes, np.pi]])
+    return known
 
 
 def _time_curve(study: ConvergenceStudy, i: int, n: FloatArray) -> TimeCurve:

@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.certificates.radius import growth
 from meanfield.checks import checked
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError
@@ -203,6 +204,8 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
         Given.
     step : float or None
         Given. Time step of noisy tokens, scaled time.
+    certified : ndarray, shape (n_times,)
+        Given. Exponents by which distances are proved to grow at most; NaN where nothing is.
     """
 
     problem: Problem
@@ -210,6 +213,7 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
     tolerance: float
     reference: Reference
     step: float | None = None
+    certified: FloatArray = field(default_factory=lambda: np.full((), np.nan))
     unit: ClassVar[str] = "particle systems"
     overhead: ClassVar[int] = 10_000
 
@@ -269,6 +273,7 @@ class Comparison(Study[FloatArray, ConvergenceStudy]):
             self.reference.note,
             problem_attributes(self.problem) | {"seed": self.options.seed},
             widths=table[..., 1].copy(),
+            certified_exponents=self.certified,
         )
 
 
@@ -302,7 +307,24 @@ def comparison(
     reference = density_reference(
         problem, times, tolerance=checked.step_tolerance, max_degree=checked.max_degree
     )
-    return Comparison(problem, options, tolerance, reference, step)
+    certified = certified_exponents(problem, reference, options.metric)
+    return Comparison(problem, options, tolerance, reference, step, certified)
+
+
+def certified_exponents(problem: Problem, reference: Reference, metric: str) -> FloatArray:
+    """Exponents by which the distance of any tokens to the density is proved to grow at most.
+
+    NaN of other metrics than W_1 and W_2, of noisy tokens, and where no bound is proved; of
+    softmax from the smallest Z of the density.
+    """
+    unknown = np.full(len(reference.times), np.nan)
+    # Noisy tokens are no solution of the equation of the density.
+    if metric not in ("W1", "W2") or problem.flow.diffusivity:
+        return unknown
+    try:
+        return growth(problem, reference.times, reference.densities, p=int(metric[1]))[0]
+    except ValueError:
+        return unknown
 
 
 def _has_positive_kernel(problem: Problem) -> bool:

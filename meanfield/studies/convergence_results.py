@@ -51,6 +51,9 @@ class ConvergenceStudy:
     widths : ndarray, shape (n_sizes, repetitions, n_times)
         Given. Width of the interval in which each distance is known to lie; 0 where it is exact,
         as on the circle.
+    certified_exponents : ndarray, shape (n_times,)
+        Given. Exponents of what the distance is proved to grow by at most, see
+        `meanfield.certified_radius`; NaN where nothing is proved.
     mean_distance, standard_error : ndarray, shape (n_sizes, n_times)
         Derived. Over the repetitions.
     exponents, prefactors : ndarray, shape (n_times,)
@@ -61,6 +64,9 @@ class ConvergenceStudy:
         Derived. mean_distance over that at time 0.
     linear_amplification : ndarray, shape (n_times,)
         Derived. e^{lambda_max t}, the growth of the fastest mode about uniform.
+    certified_distance : ndarray, shape (n_sizes, n_times)
+        Derived. Certified bound of mean_distance: that at time 0, with half of its widths, times
+        e^{certified_exponents}. Beyond pi it says nothing.
     headline : int
         Derived. Index of the saved time nearest to half the onset time of the smallest n, among
         those before that onset; the last time where nothing grows.
@@ -75,6 +81,7 @@ class ConvergenceStudy:
     note: str = ""
     attributes: dict[str, Any] = field(default_factory=dict)
     widths: FloatArray = field(default_factory=lambda: np.zeros(()))
+    certified_exponents: FloatArray = field(default_factory=lambda: np.full((), np.nan))
     mean_distance: FloatArray = field(init=False)
     standard_error: FloatArray = field(init=False)
     exponents: FloatArray = field(init=False)
@@ -82,17 +89,22 @@ class ConvergenceStudy:
     prefactors: FloatArray = field(init=False)
     amplification: FloatArray = field(init=False)
     linear_amplification: FloatArray = field(init=False)
+    certified_distance: FloatArray = field(init=False)
     headline: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Derive everything from the distances."""
         object.__setattr__(self, "widths", np.broadcast_to(self.widths, self.distances.shape))
+        exponents = np.broadcast_to(self.certified_exponents, self.times.shape)
+        object.__setattr__(self, "certified_exponents", exponents)
         counts = np.isfinite(self.distances).sum(axis=1)
         with np.errstate(all="ignore"):
             mean = np.nansum(self.distances, axis=1) / counts
             squares = np.nansum((self.distances - mean[:, None]) ** 2, axis=1)
             error = np.sqrt(squares / (counts - 1) / counts)
             growth = np.exp(self.growth_rate_max * self.times)
+            begins = self.distances[..., 0] + 0.5 * self.widths[..., 0]
+            certified = np.nansum(begins, axis=1)[:, None] / counts * np.exp(exponents)
         laws = [fit_power_law(self.tokens, d) for d in np.moveaxis(self.distances, 2, 0)]
         derived = {
             "mean_distance": mean,
@@ -102,6 +114,7 @@ class ConvergenceStudy:
             "prefactors": np.array([law.prefactor for law in laws]),
             "amplification": mean / mean[:, :1],
             "linear_amplification": growth,
+            "certified_distance": certified,
             "headline": _headline(self.times, float(self.onset_times.min())),
         }
         for name, value in derived.items():
@@ -112,6 +125,16 @@ class ConvergenceStudy:
         """Mean width of the brackets over that of the distances, shape (n_sizes, n_times)."""
         with np.errstate(all="ignore"):
             return np.asarray(np.nansum(self.widths, axis=1) / np.nansum(self.distances, axis=1))
+
+    @property
+    def certified_until(self) -> FloatArray:
+        """Last saved time at which the certified distance is below pi, shape (n_sizes,).
+
+        NaN where nothing is proved.
+        """
+        says = self.certified_distance < np.pi
+        last = np.where(says, self.times, -np.inf).max(axis=1, initial=-np.inf)
+        return np.asarray(np.where(np.isfinite(last), last, np.nan))
 
     @property
     def finished(self) -> npt.NDArray[np.int64]:

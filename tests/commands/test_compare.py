@@ -60,6 +60,8 @@ def test_json_is_one_object_with_the_study(
     assert answer["growth_rate_max"] == pytest.approx(0.1253, abs=1e-4)
     assert answer["amplification"] == study.amplification.tolist()
     assert answer["note"] == ""
+    assert answer["certified_distance"] == study.certified_distance.tolist()
+    assert answer["certified_until"] == study.certified_until.tolist() == [0.0, 2.0]
 
 
 def test_table_shows_the_headline(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,6 +72,8 @@ def test_table_shows_the_headline(config: Path, capsys: pytest.CaptureFixture[st
     assert f"{study.mean_distance[1, study.headline]:.5g}" in shown
     assert f"exponent     {study.exponent:.4f}, 95 % confidence" in shown
     assert "mean W1 over that at t = 0" in shown
+    assert "> pi" in shown
+    assert "beyond pi it says nothing, of n = 20 after t = 2\n" in shown
     nearest = "the saved time nearest to half the onset time of n = 5"
     assert f"scaled time  t = 4, {nearest}\n" in shown
     assert compare(config, "--overwrite", "--set", "time.end=2") == 0

@@ -33,6 +33,8 @@ EXACT = (
     "onset_times",
     "mean_distance",
     "exponent_intervals",
+    "certified_exponents",
+    "certified_distance",
 )
 
 
@@ -156,3 +158,17 @@ def test_negative_distances_are_refused(study: ConvergenceStudy, tmp_path: Path)
         file["distances"][0, 0, 0] = -1.0
     with pytest.raises(ValueError, match="c.h5 is damaged: distances holds negative numbers"):
         load_comparison(tmp_path / "c.h5")
+
+
+def test_files_without_certified_distances_are_read(
+    study: ConvergenceStudy, tmp_path: Path
+) -> None:
+    """Those of versions that had none."""
+    import h5py
+
+    write_comparison(tmp_path / "c.h5", study)
+    with h5py.File(tmp_path / "c.h5", "a") as file:
+        del file["certified_exponent"], file["certified_distance"]
+    back = load_comparison(tmp_path / "c.h5")
+    assert np.isnan(back.certified_distance).all()
+    np.testing.assert_array_equal(back.mean_distance, study.mean_distance)

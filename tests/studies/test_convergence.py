@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -365,3 +366,29 @@ def test_weights_are_positive_whatever_is_asked() -> None:
     start = quiet_start(mf.Circle(), np.array([0.0, 0.0, 1.5]), 32)
     assert start.weights is not None
     assert start.weights.min() > 0
+
+
+def test_certified_distance_bounds_every_system() -> None:
+    """W_1 and W_2 from their distances at time 0; half of a width counts, other metrics do not."""
+    law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    asked: dict[str, Any] = {"save": 3, "tokens": (10, 40), "repetitions": 2}
+    for metric, p in (("W1", 1), ("W2", 2)):
+        study = mf.convergence_study(problem, 2.0, metric=metric, **asked)
+        rate = mf.contraction_rates(problem, p).upper
+        factor = np.exp(rate * study.times)
+        np.testing.assert_allclose(study.certified_distance, study.mean_distance[:, :1] * factor)
+        assert np.all(study.distances <= study.distances[..., :1] * factor)
+    wide = dataclasses.replace(study, widths=np.full((), 0.2))
+    np.testing.assert_allclose(wide.certified_distance, study.certified_distance + 0.1 * factor)
+    study = mf.convergence_study(problem, 2.0, metric="sobolev", **asked)
+    assert np.isnan(study.certified_distance).all() and np.isnan(study.certified_until).all()
+    softmax = dataclasses.replace(problem, flow=mf.SA)
+    study = mf.convergence_study(softmax, 0.2, **asked)
+    assert np.all(study.distances <= study.certified_distance.max(axis=0) * 2.0)
+    # Uniform has Z = a_0 everywhere, and this law not much less.
+    z = problem.own_kernel.attention_multipliers(1, 0)[0]
+    from meanfield.theory.contraction import softmax_source, softmax_stretch
+
+    known = softmax_stretch(5.0) + softmax_source(5.0) / z
+    assert 1.0 < study.certified_exponents[-1] / (0.2 * known) < 1.6

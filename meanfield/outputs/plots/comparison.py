@@ -2,7 +2,8 @@
 
 Left, the mean distance of each size with a band of one standard error. A dashed line of the
 same colour grows like e^{lambda_max t} from where the curve starts; a dot marks the onset time, at
-which that line has grown by sqrt(n). Right, the same distances against n at a few times, with
+which that line has grown by sqrt(n). Dotted, where one is proved, the certified bound of the
+distance, up to pi. Right, the same distances against n at a few times, with
 the fitted power laws and the slope -1/2; on the sphere, dotted, the distance of two samples.
 """
 
@@ -37,6 +38,7 @@ _AXES_HEIGHT = 3.3  # of the figure's height, inches: what labels need to keep a
 _SIZES = ("viridis", 0.08, 0.78)
 _TIMES = ("inferno", 0.15, 0.75)
 _GUIDE: dict[str, Any] = {"linewidth": 0.9, "linestyle": (0, (5, 3))}
+_PROVED: dict[str, Any] = {"linewidth": 0.9, "linestyle": ":"}
 _DOT: dict[str, Any] = {"marker": "o", "markersize": 6, "markerfacecolor": "white", "linewidth": 0}
 
 
@@ -76,6 +78,7 @@ def _against_time(picture: ComparisonPicture, axes: Axes) -> None:
     for curve, colour in zip(curves, colours, strict=True):
         if picture.grows:
             axes.plot(*curve.growth, color=colour, alpha=0.6, **_GUIDE)
+        axes.plot(*curve.certified, color=colour, **_PROVED)
         if curve.onset is not None:
             axes.plot(*curve.onset, color=colour, zorder=4, **_DOT)
     axes.set_xlim(times[0], times[-1])
@@ -90,6 +93,9 @@ def _against_time(picture: ComparisonPicture, axes: Axes) -> None:
     if any(curve.onset is not None for curve in curves):
         handles.append(Line2D([], [], color=MUTED, **_DOT))
         names.append(r"onset time $\ln n / 2\lambda_{\max}$")
+    if any(curve.certified.shape[1] > 1 for curve in curves):
+        handles.append(Line2D([], [], color=MUTED, **_PROVED))
+        names.append("certified")
     # Below, where it covers no curve.
     axes.figure.legend(handles, names, loc="outside lower left", ncols=len(names), labelcolor=MUTED)
 
