@@ -118,6 +118,7 @@ if TYPE_CHECKING:
         switching_threshold,
         switching_thresholds,
     )
+    from meanfield.theory.truncation import truncation
     from meanfield.theory.two_clusters import two_cluster_time
     from meanfield.transport import (
         Bracket,
@@ -212,6 +213,7 @@ __all__ = [
     "synchronised_order",
     "tokens_for_dominance",
     "tricritical_beta",
+    "truncation",
     "two_cluster_time",
     "uniform",
     "von_mises_fisher",
@@ -267,6 +269,7 @@ _MODULES = {
     "theory.random_tokens": "hemisphere_probability",
     "theory.stability": "critical_diffusivity dominant_degree growth_rate_max growth_rates "
     "onset_time switching_threshold switching_thresholds",
+    "theory.truncation": "truncation",
     "theory.two_clusters": "two_cluster_time",
     "transport": "Bracket maximum_mean_discrepancy sobolev_distance wasserstein",
 }

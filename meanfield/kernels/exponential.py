@@ -31,6 +31,8 @@ _FORGOTTEN = 42.0
 LARGEST_BETA = 1e8
 # The potential is 1 / beta, which overflows next to 0.
 SMALLEST_BETA = 1e-300
+# exp(-_BEYOND) is what a sum of positive terms may leave out.
+_BEYOND = 45.0
 _NEWTON_STEPS = 40
 # Quadratic convergence: after a step of this share the next is rounding.
 _NEWTON_TOLERANCE = 1e-8
@@ -164,6 +166,49 @@ def scaled_bessel(dimension: int, beta: float, max_degree: int) -> FloatArray:
     relative, mean_value = _relative_bessel(dimension, beta, max_degree)
     with np.errstate(under="ignore"):
         return mean_value * relative
+
+
+@lru_cache(maxsize=64)
+def log_shares(dimension: int, beta: float, max_degree: int) -> FloatArray:
+    """Logarithms of N_l a_l, the share of degree l of a(1) = 1, so far that the rest is rounding.
+
+    Where a_l underflows, as in many dimensions, these do not. Past the peak N_l a_l falls ever
+    faster: r_l decreases in l, and N_l / N_{l-1} does from l = 2 on (on the circle it is 1). So
+    what is beyond the last degree is less than a geometric series, and here it is below e^{-45} of
+    what is beyond max_degree, each degree counted l times.
+
+    Parameters
+    ----------
+    dimension : int
+        Dimension d - 1 >= 1 of the sphere.
+    beta : float
+        Positive.
+    max_degree : int
+        At least -1.
+
+    Returns
+    -------
+    ndarray, shape (more than max_degree + 2,)
+        Error a few eps times the sum of moduli; not to be written to.
+
+    Examples
+    --------
+    >>> bool(abs(np.exp(log_shares(6, 3.0, 4)).sum() - 1.0) < 1e-14)
+    True
+    """
+    d, last = dimension + 1, max(2 * max_degree, 62) + 2
+    while True:
+        ratios = np.array(_ratios(d / 2, beta, _starting_degree(beta, last)))[:last]
+        l = np.arange(2, last + 1)
+        growth = (2 * l + d - 2) * (l + d - 3.0) / ((2 * l + d - 4) * l)
+        logs = np.cumsum(np.log(np.concatenate([[1.0], [float(d)], growth]) * [1.0, *ratios]))
+        fall = growth[-1] * ratios[-1] * last / (last - 1)
+        rest = logs[-1] + math.log(last * fall / (1.0 - fall)) if fall < 1.0 else math.inf
+        if rest < logs[max_degree + 1 :].max() - _BEYOND:
+            logs -= logs.max() + math.log(np.exp(logs - logs.max()).sum())
+            logs.flags.writeable = False
+            return logs
+        last *= 2
 
 
 def _relative_bessel(dimension: int, beta: float, max_degree: int) -> tuple[FloatArray, float]:
