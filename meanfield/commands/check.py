@@ -13,6 +13,7 @@ import numpy as np
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory, largest_need, starting_need, tell_study_memory
 from meanfield.commands.report import facts
+from meanfield.commands.truncation import truncation_told
 from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
 from meanfield.execute import evolution_of
@@ -71,6 +72,7 @@ def execute(options: argparse.Namespace) -> int:
         ("memory", _memory(config, representation)),
     ]
     for name, text in (
+        ("truncation", _truncation(config, representation)),
         ("characteristics", _lines(config, representation)),
         ("larger degrees", _next_doubling(config, representation)),
     ):
@@ -146,6 +148,18 @@ def _size(config: Config, representation: Representation) -> str:
         return f"degree {degree}{grows}{then}"
     what = {"characteristics": "nodes", "atoms": "atoms"}.get(representation.name, "tokens")
     return f"{len(measure.points)} {what}"
+
+
+def _truncation(config: Config, representation: Representation) -> str | None:
+    """What degrees in use lose, of this carrier and of those that it hands over to."""
+    problem, options = config.problem, config.options
+    measure = representation.measure(representation.state)
+    if isinstance(measure, Density):
+        plain = not isinstance(measure, LabelledDensity)
+        names = carriers(problem, options) if plain else [representation.name]
+        return truncation_told(problem, options, names)
+    tokens = len(measure.points) if measure.weights is None else None
+    return truncation_told(problem, options, [representation.name], tokens)
 
 
 def _lines(config: Config, representation: Representation) -> str | None:

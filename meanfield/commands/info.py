@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,10 +15,13 @@ from meanfield.commands.report import Report, facts, table
 from meanfield.commands.streams import say
 from meanfield.commands.studies import runs_of_each
 from meanfield.commands.study_reports import comparison_report, ensemble_report, merging_report
+from meanfield.commands.truncation import truncation_told
+from meanfield.config.stored import stored_problem
 from meanfield.outputs.provenance import parsed_versions, read_provenance
 from meanfield.outputs.result_file import load
 from meanfield.outputs.result_hash import result_hash, run_results
 from meanfield.outputs.wall_time import seconds_by_phase
+from meanfield.representations.options import Options
 from meanfield.runs import NO_RATES, Run
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
@@ -177,6 +181,8 @@ def _run_report(run: Run, digest: str) -> Report:
     pairs = [*_problem_facts(run.attributes), ("saved times", len(run.scaled_time))]
     if len(run.scaled_time):
         pairs.append(("representation", ", then ".join(dict.fromkeys(run.representation))))
+        lost = _truncation(run)
+        pairs += [("truncation", lost)] if lost else []
         counted = [name for name in ("steps", "rejected") if name in run.diagnostics]
         pairs += [(name, int(run.diagnostics[name][-1])) for name in counted]
     blocks = [facts(pairs)]
@@ -196,6 +202,18 @@ def _run_report(run: Run, digest: str) -> Report:
         "provenance": provenance_report(run.attributes, digest).data,
     }
     return Report(blocks, data, columns)
+
+
+def _truncation(run: Run) -> str | None:
+    """What the degrees in use lost, as far as the file tells the problem."""
+    try:
+        problem = stored_problem(run)
+        table = tomllib.loads(str(run.attributes["config"])).get("representation", {})
+        options = Options(tolerance=table.get("tolerance"), tokens=table.get("tokens"))
+    except (ValueError, KeyError, TypeError):
+        return None
+    carriers = dict.fromkeys(run.representation)
+    return truncation_told(problem, options, carriers, options.tokens)
 
 
 def _told(value: float) -> str:

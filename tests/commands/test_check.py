@@ -49,6 +49,17 @@ def test_check_tells_what_would_run(config: Path, capsys: pytest.CaptureFixture[
     )
 
 
+def test_check_certifies_the_degrees_in_use(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user would not know what is cut off, or be told of another degree."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
+    kept = mf.truncation(problem)
+    lost = kept.velocity_error / kept.largest_speed
+    told = f"degree {problem.kernel_degree}: velocities within {lost:.2g} of the largest"
+    assert facts(capsys, config)["truncation"] == told
+
+
 def test_check_times_layers(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The trial would ask for a time inside a layer."""
     layers = ["--set", "layers={step=0.5, placement='pre'}", "--set", "time.save=3"]

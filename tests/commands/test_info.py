@@ -56,6 +56,7 @@ def test_text_holds_facts_and_a_table(output: Path, capsys: pytest.CaptureFixtur
     text = printed(capsys, str(output))
     facts = dict(line.split(maxsplit=1) for line in text.split("\n\n")[0].splitlines())
     assert facts["title"] == "small" and facts["status"] == "completed" and facts["beta"] == "4"
+    assert facts["truncation"].endswith("of the largest")
     table = [line.split() for line in text.split("\n\n")[1].splitlines()]
     assert table[0] == ["time", "clusters", "energy", "entropy", "order_parameter"]
     # Header, twelve times, and two lines on what a cluster is.

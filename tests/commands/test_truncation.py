@@ -1,0 +1,43 @@
+"""What `check` and `info` say of the degrees in use."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import meanfield as mf
+from meanfield.commands.truncation import truncation_told
+from meanfield.representations.options import Options
+
+
+def told(problem: mf.Problem, *carriers: str, tokens: int | None = None) -> str | None:
+    """The line, with options as they are by default."""
+    return truncation_told(problem, Options(), carriers, tokens)
+
+
+def test_softmax_is_certified_from_some_partition_on() -> None:
+    """The smallest Z of all may be below what is cut off; n tokens have one above 1 / n."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(25.0), mf.SA)
+    kept = mf.truncation(problem)
+    found = re.fullmatch(
+        rf"degree {kept.degree}: velocities within 1e-06 of the largest where Z > (\S+)",
+        told(problem, "density") or "",
+    )
+    assert found is not None
+    assert float(kept.softmax_error(float(found[1]))) == pytest.approx(1e-6, rel=0.06)
+    assert told(problem, "particles", tokens=1000) == (
+        f"degree {kept.degree}: velocities within {kept.softmax_error(1e-3):.2g} of the largest"
+    )
+
+
+def test_each_degree_is_named_once() -> None:
+    """Carriers of one degree are one clause, and those that sum over pairs cut nothing off."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.USA)
+    line = told(problem, "density", "characteristics", "atoms") or ""
+    assert re.findall(r"degree (\d+)", line) == ["27", "17"] and "characteristics degree" in line
+    assert told(problem, "particles", tokens=20) == "sums over pairs, nothing is cut off"
+    flat = mf.Problem(mf.Sphere(5), mf.exponential(6.0), mf.SA)
+    assert told(flat, "particles", tokens=10**6) == "sums over pairs, nothing is cut off"
+    own = mf.Problem(mf.Circle(), mf.zonal(lambda s: s**3))
+    assert told(own, "density") is None
