@@ -40,6 +40,7 @@ from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import SMALLEST_BETA, log_shares
 from meanfield.kernels.kernel import LARGEST_DEGREE
 from meanfield.problem import Problem
+from meanfield.theory.contraction import slopes, softmax_source, softmax_stretch
 
 # A bound that underflows is no 0.
 _TINY = float(np.finfo(np.float64).tiny)
@@ -77,8 +78,9 @@ class Truncation:
     largest_speed : float
         Derived. That of any measure, max |strength| e^{beta (cos phi - 1)} sin phi without
         normalisation and |strength| with it; of heads a bound, the sum of |V|_2.
-    expansion : float or None
-        Derived. Rate C of `flow_error`; None where it is not known.
+    rates : (float, float) or None
+        Derived. How fast tokens in one field part, and velocities change with what makes the field
+        (times Z): those of `flow_error`; None where they are not known.
     """
 
     degree: int
@@ -86,7 +88,7 @@ class Truncation:
     heads: tuple[TruncatedHead, ...]
     normalized: bool
     largest_speed: float
-    expansion: float | None
+    rates: tuple[float, float] | None
 
     @property
     def kernel_error(self) -> float:
@@ -142,43 +144,57 @@ class Truncation:
             total = total + np.where(left > 0.0, lost / np.where(left > 0.0, left, 1.0), np.inf)
         return np.asarray(total)
 
-    def flow_error(self, time: FloatArray | float) -> FloatArray:
-        """Bound V_L (e^{C t} - 1) / C of how far tokens are from where all degrees take them.
+    def flow_error(
+        self, time: FloatArray | float, partition: FloatArray | float | None = None
+    ) -> FloatArray:
+        """Bound eps (e^{C t} - 1) / C of how far tokens are from where all degrees take them.
 
-        C = |strength| (M + 1), where M bounds how fast test particles in one field part, and 1 how
-        much a velocity feels of a displacement of all others, scaled by the largest weight.
+        C = p + q / z, where p and q are the `rates` and z is what Z is never below at the tokens
+        along their way; eps is `softmax_error` there. Without normalisation z = 1, eps = V_L, and
+        C = |strength| (M + 1), M = max -h' of h = e^{beta cos phi - |beta|} sin phi.
 
         Parameters
         ----------
         time : ndarray or float
             Scaled time.
+        partition : ndarray or float, optional
+            As in `softmax_error`; of softmax alone.
 
         Returns
         -------
-        ndarray, shape of the argument
-            Geodesic distance, radians.
+        ndarray, shape of the arguments
+            Geodesic distance, radians, of tokens that start in the same places.
 
         Raises
         ------
         ValueError
-            If no rate is known: for softmax, heads, diffusion, and where more than attention moves
-            tokens.
+            If no rate is known: for heads, diffusion, and where more than attention moves tokens.
 
         Examples
         --------
         >>> import meanfield as mf
-        >>> kept = truncation(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA), 10)
-        >>> f"{kept.flow_error(1.0):.3g}"
+        >>> circle, beta5 = mf.Circle(), mf.exponential(5.0)
+        >>> f"{truncation(mf.Problem(circle, beta5, mf.USA), 10).flow_error(1.0):.3g}"
         '8.28e-05'
+        >>> f"{truncation(mf.Problem(circle, beta5, mf.SA), 30).flow_error(1.0, 1 / 8):.3g}"
+        '1.05e-15'
         """
-        if self.expansion is None:
+        if self.rates is None:
             raise ValueError(
-                "how errors grow is known of one kernel without normalisation, diffusion, and "
-                "other terms: use velocity_error, or softmax_error."
+                "how errors grow is known of one kernel without diffusion and other terms: use "
+                "velocity_error, or softmax_error."
             )
-        with np.errstate(over="ignore"):
-            grown = np.expm1(self.expansion * np.asarray(time, dtype=np.float64))
-        return np.asarray(self.velocity_error * grown / self.expansion)
+        if not self.normalized and partition is not None:
+            raise ValueError("weights are not normalised: there is no partition.")
+        (parting, source), z, error = self.rates, np.ones(()), np.asarray(self.velocity_error)
+        if self.normalized:
+            least = math.exp(-2.0 * self.heads[0].sharpness) if partition is None else partition
+            z, error = np.asarray(least, dtype=np.float64), self.softmax_error(least)
+        rate = parting + source / z
+        with np.errstate(over="ignore", invalid="ignore"):
+            grown = np.expm1(rate * np.asarray(time, dtype=np.float64)) / rate
+            # Where nothing is certified tokens still start in the same places.
+            return np.where(grown == 0.0, 0.0, error * grown)
 
 
 @checked
@@ -240,17 +256,14 @@ def truncation(
         size *= 1.0 if normalized else math.exp(sharpness - sharpest)
         kernel, velocity = _tails(dimension, sharpness, degree if alone else degree - 1)
         lost.append(TruncatedHead(kernel, size * (velocity if alone else kernel), size, sharpness))
-    rate = None
-    if alone and problem.normalization == "none":
-        # What turns tokens, fixed fields and noise have rates of their own.
-        plain = problem.is_isotropic and problem.layers is None
-        plain = plain and problem.zonal.diffusivity == 0
-        rate = _expansion(heads[0]) if plain else None
+    # What turns tokens, fixed fields and noise have rates of their own.
+    plain = alone and problem.is_isotropic and problem.layers is None
+    rates = _rates(problem) if plain and problem.zonal.diffusivity == 0 else None
     speed = sum(head.size for head in lost)
     if alone and not normalized:
         speed *= _largest_speed(sharpest)
     features = sum(math.comb(degree + dimension - k, dimension) for k in (0, 1))
-    return Truncation(degree, features, tuple(lost), normalized, speed, rate)
+    return Truncation(degree, features, tuple(lost), normalized, speed, rates)
 
 
 @checked
@@ -380,28 +393,23 @@ def _least_degree(dimension: int, beta: float, error: float) -> int:
         beyond *= 2
 
 
-def _expansion(head: HeadMatrices) -> float:
-    """Rate C, |strength| (M + 1), M in [1/3, 1] that of test particles.
+def _rates(problem: Problem) -> tuple[float, float] | None:
+    """Largest rate at which test particles part, and Lipschitz constant in the measure times Z.
 
-    The velocity of a test particle beside a token at the angle phi changes along the great circle
-    by -h', h = e^{beta cos phi} sin phi, and across it by -e^{beta s} s, which lies below the
-    largest -h'. With y it changes by |h'| and e^{beta s}, e^{|beta|} at most. If tokens repel, or
-    beta < 0, signs or angles turn, phi -> pi - phi: both turn it back.
+    Without normalisation these are M- (M+ if tokens repel) and 1: across the great circle of the
+    two a test particle parts at -a(s) s at most, which is below M-, and the derivative of
+    a(s) P_x y by y is h' along it and a(s) across it.
     """
-    beta, strength = head.multiples or (0.0, 0.0)
-    repels = beta * strength < 0 or (beta == 0 and strength < 0)
-    return abs(strength) * ((1.0 if repels else _parting(abs(beta))) + 1.0)
-
-
-def _parting(beta: float) -> float:
-    """Largest e^{-beta} (-h'), h = e^{beta cos phi} sin phi: (R - 2) / beta e^{(R - 3) / 2 - beta}.
-
-    R = sqrt(4 beta^2 + 5), at cos phi = (R - 3) / (2 beta), for beta >= 1/3; else at phi = pi.
-    """
-    if beta < 1.0 / 3.0:
-        return math.exp(-2.0 * beta)
-    root = math.hypot(2.0 * beta, math.sqrt(5.0))
-    return math.exp(2.5 / (root + 2.0 * beta) - 1.5) * (root - 2.0) / beta
+    zonal = problem.zonal
+    beta, strength = zonal.kernel.log_slope, abs(zonal.strength)
+    if beta is None or strength == 0.0:
+        return None
+    turned = math.copysign(1.0, zonal.strength) * beta
+    if zonal.normalized:
+        source = softmax_source(beta, zonal.dimension)
+        return strength * softmax_stretch(turned), strength * source
+    falling, rising = slopes(beta)
+    return strength * (falling if zonal.strength > 0 else rising), strength
 
 
 def _largest_speed(beta: float) -> float:
