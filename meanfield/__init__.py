@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from meanfield.studies.convergence import convergence_study
     from meanfield.studies.ensemble import ensemble
     from meanfield.studies.merging import RandomHead, merging_diagram
+    from meanfield.studies.pair_correlation import pair_correlation
     from meanfield.studies.phase import phase_diagram, phase_point
     from meanfield.studies.prediction import predict_clusters
     from meanfield.terms import Drift, FeedForward
@@ -198,6 +199,7 @@ __all__ = [
     "next_merge_estimate",
     "observable",
     "onset_time",
+    "pair_correlation",
     "perturbed_uniform",
     "phase_diagram",
     "phase_point",
@@ -253,6 +255,7 @@ _MODULES = {
     "studies.convergence": "convergence_study",
     "studies.ensemble": "ensemble",
     "studies.merging": "RandomHead merging_diagram",
+    "studies.pair_correlation": "pair_correlation",
     "studies.phase": "phase_diagram phase_point",
     "studies.prediction": "predict_clusters",
     "terms": "Drift FeedForward",
@@ -289,6 +292,7 @@ _MAKERS = {
     "Measure.plot": "outputs.plots.measure:measure_figure",
     "MergingDiagram.html": "outputs.tables:merging_html",
     "MergingDiagram.plot": "outputs.plots.merging:merging_figure",
+    "PairCorrelation.plot": "outputs.plots.pair_correlation:pair_correlation_figure",
     "PhaseDiagram.html": "outputs.tables:phase_diagram_html",
     "PhaseDiagram.plot": "outputs.plots.phase:phase_diagram_figure",
     "PhasePoint.html": "outputs.tables:phase_point_html",

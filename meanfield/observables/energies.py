@@ -65,7 +65,7 @@ def interaction_energy(
     space = problem.space
     if space.family == "vectors":
         return _pair_energy(problem, measure) if space.is_sphere else float("nan")
-    multipliers = _normalised_multipliers(
+    multipliers = energy_multipliers(
         problem.own_kernel, problem.manifold.dimension, problem.kernel_degree
     )
     return space.inner(space.convolve(multipliers, moments), moments)
@@ -118,7 +118,7 @@ def _normalised_reference(kernel: Kernel, dimension: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def _normalised_multipliers(kernel: Kernel, dimension: int, degree: int) -> FloatArray:
+def energy_multipliers(kernel: Kernel, dimension: int, degree: int) -> FloatArray:
     """Multipliers of the potential over twice the reference energy."""
     if kernel.log_slope:
         # W = a / beta: the factor 1 / beta cancels in the ratio, also where it would overflow.

@@ -1,0 +1,458 @@
+"""Pair correlations of N tokens, measured: many runs at once, and the second moments of each.
+
+Every run draws N tokens from the initial law, moves them, and gives at each time
+
+    q_l = int int P_l(<x, y>) dmu^N dmu^N = |c_l|^2 (circle),  1/(2l+1) sum_m |c_lm|^2 (sphere).
+
+Their means tell the law of the angle between two tokens, `theory.pair_correlation` (1), and their
+covariances how well: errors of psi at an angle and of the energy are those of linear sums of q_l.
+
+Runs are moved together: without noise each with adaptive steps of its own, with it by Strang's
+splitting, exact noise and the midpoint rule. Tokens feel each other by sums over pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import at_least, checked
+from meanfield.compute.threads import one_blas_thread
+from meanfield.errors import SimulationError, known_names
+from meanfield.fields.blocks import Weighing, attention_output
+from meanfield.integrators.replicas import Numbers, replicas_at
+from meanfield.manifolds import MANIFOLDS
+from meanfield.measures import Density
+from meanfield.problem import Problem
+from meanfield.progress import followed
+from meanfield.representations.options import Options
+from meanfield.representations.step_limits import check_no_labels, check_no_layers, check_range
+from meanfield.sampling import tokens_of
+from meanfield.studies.executors import finished
+from meanfield.studies.study import check_runs, initial_density, rng_of
+from meanfield.theory.pair_correlation import (
+    CLOSURES,
+    correlations_of,
+    pair_basis,
+    pair_energies,
+)
+from meanfield.views import VIEWS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Of the steps: errors grow as fluctuations do, and stay this small beside them. At 1e-6 second
+# moments of 24,000 runs err by less than a thousandth of their standard errors.
+_TOLERANCE = 1e-6
+# Tokens of the runs that move together: their stages stay in cache.
+_TOKENS_AT_ONCE = 2**15
+
+Velocity = Callable[[FloatArray], FloatArray]
+"""Velocities (R, n, d) of tokens of many runs, in R^d and tangent to the manifold."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairCorrelation:
+    """Second moments of many runs of N tokens, and the pair correlations that they tell.
+
+    Attributes
+    ----------
+    problem : Problem
+        Given.
+    tokens, runs : int
+        Given. N, and how many independent runs.
+    times : ndarray, shape (n_times,)
+        Given. Scaled time.
+    second_moments : ndarray, shape (n_times, max_degree + 1)
+        Given. Means over the runs of q_l, E|c_l|^2; 1 for degree 0.
+    covariances : ndarray, shape (n_times, max_degree + 1, max_degree + 1)
+        Given. Of these means, estimated from the runs.
+    standard_errors : ndarray, shape (n_times, max_degree + 1)
+        Derived. Of the second moments.
+    correlations, correlation_errors : ndarray, shape (n_times, max_degree + 1)
+        Derived. psi^_l = E P_l(<x_1, x_2>) by E|c_l|^2 = 1/N + (1 - 1/N) psi^_l, an identity, and
+        their standard errors.
+    energy, energy_error : ndarray, shape (n_times,)
+        Derived. Mean interaction energy in the unit of `interaction_energy`; NaN for heads with
+        matrices, and beside fixed fields. For large beta, once clusters have formed, the weight of
+        the peak of psi at angle 0.
+    """
+
+    problem: Problem
+    tokens: int
+    runs: int
+    times: FloatArray
+    second_moments: FloatArray
+    covariances: FloatArray
+    standard_errors: FloatArray = field(init=False)
+    correlations: FloatArray = field(init=False)
+    correlation_errors: FloatArray = field(init=False)
+    energy: FloatArray = field(init=False)
+    energy_error: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Derive errors, correlations and energies."""
+        variances = np.diagonal(self.covariances, axis1=1, axis2=2)
+        errors = np.sqrt(np.maximum(variances, 0.0))
+        object.__setattr__(self, "standard_errors", errors)
+        object.__setattr__(self, "correlations", correlations_of(self.second_moments, self.tokens))
+        object.__setattr__(self, "correlation_errors", errors / (1.0 - 1.0 / self.tokens))
+        nothing = np.full(len(self.times), np.nan)
+        energy, error = nothing, nothing
+        if self.problem.attention is None and not self.problem.terms:
+            weights = pair_energies(self.problem, self.max_degree)
+            energy, error = self.second_moments @ weights, self._error_of(weights)
+        object.__setattr__(self, "energy", energy)
+        object.__setattr__(self, "energy_error", error)
+
+    @property
+    def max_degree(self) -> int:
+        """Largest degree of the moments."""
+        return len(self.second_moments[0]) - 1
+
+    @checked
+    def psi(self, angles: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Pair correlation psi(t, angle) and its standard error, the series up to max_degree.
+
+        The density of the angle between two tokens relative to that between two uniform ones. A
+        peak narrower than 2 pi / max_degree is not resolved, and rings.
+
+        Parameters
+        ----------
+        angles : array_like, shape (n,)
+            Radians; on the sphere between 0 and pi.
+
+        Returns
+        -------
+        psi, standard_error : ndarray, shape (n_times, n)
+        """
+        found = np.atleast_1d(np.asarray(angles, dtype=np.float64))
+        if found.ndim != 1 or not np.isfinite(found).all():
+            raise ValueError(f"angles must be a list of finite numbers, got {angles!r}.")
+        basis = pair_basis(self.problem.manifold.dimension, self.max_degree, found)
+        error = self._error_of(basis.T) / (1.0 - 1.0 / self.tokens)
+        return self.correlations @ basis, error
+
+    @checked
+    def closure(self, name: str = "linear") -> FloatArray:
+        """Correlations psi^_l of a closure of the theory at the same times.
+
+        Parameters
+        ----------
+        name : str
+            "linear", "third cumulant" or "Kirkwood", see docs/pair-correlation.md.
+
+        Returns
+        -------
+        ndarray, shape (n_times, max_degree + 1)
+
+        Raises
+        ------
+        ValueError
+            If the name is not known, the initial law is not uniform, or the closure is not known
+            for the flow or so late.
+        """
+        if name not in CLOSURES:
+            raise ValueError(f"closure {name!r} is not known. {known_names(name, CLOSURES)}")
+        if initial_density(self.problem).max_degree > 0:
+            raise ValueError(
+                "closures start from uniform tokens, and the initial law is "
+                f"{self.problem.initial.name!r}: take mf.uniform()."
+            )
+        return CLOSURES[name](self.problem, self.tokens, self.times, self.max_degree)
+
+    @checked
+    def plot(
+        self,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        """Figure of psi with its error band and of E|c_l|^2, beside the closures that are known.
+
+        A title instead of its own, and matplotlib's size in inches and dots an inch.
+        """
+        figure: Figure = VIEWS["PairCorrelation.plot"](self, title=title, figsize=figsize, dpi=dpi)
+        return figure
+
+    def _error_of(self, weights: FloatArray) -> FloatArray:
+        """Standard errors of sums of second moments, weights (K + 1,) or (n, K + 1)."""
+        variance = np.einsum("...k,tkl,...l->t...", weights, self.covariances, weights)
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+    def __repr__(self) -> str:
+        """One line: of what, how many runs, and until when."""
+        return (
+            f"PairCorrelation({self.problem!r}, {self.tokens} tokens, {self.runs} runs, "
+            f"{len(self.times)} times up to {self.times[-1]:g}, degrees up to {self.max_degree})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """Everything about the runs but their random numbers."""
+
+    problem: Problem
+    density: Density
+    tokens: int
+    runs: int
+    times: FloatArray
+    degree: int
+    seed: int
+    tolerance: float
+    step: float | None
+
+    @property
+    def length(self) -> int:
+        """Runs of a block; a full one is drawn whatever is wanted of it."""
+        return max(1, _TOKENS_AT_ONCE // self.tokens)
+
+
+@checked
+def pair_correlation(
+    problem: Problem,
+    tokens: int = 100,
+    *,
+    times: Sequence[float],
+    runs: int = 1000,
+    max_degree: int | None = None,
+    seed: int = 0,
+    tolerance: float = _TOLERANCE,
+    step: float | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> PairCorrelation:
+    """Pair correlation of N tokens drawn from the initial law, from many runs of them.
+
+    Parameters
+    ----------
+    problem : Problem
+        On the circle or the sphere, with a density as its initial law.
+    tokens : int
+        N, at least 2. A velocity costs N^2 exponentials: some thousand at most.
+    times : sequence of float
+        Scaled times, not negative and increasing.
+    runs : int
+        Independent runs, at least 2. More runs of the same seed repeat the first ones.
+    max_degree : int, optional
+        Degrees of psi; at least, and by default, those which runs store as moments.
+    seed : int
+        Seed of all runs.
+    tolerance : float
+        Largest error of a token in a step; not used with noise.
+    step : float, optional
+        Longest step, which noise needs: of weak order two. Without noise steps are adaptive.
+    executor : concurrent.futures.Executor, optional
+        Where to run; in this process by default. The result is the same to the bit.
+    progress : bool
+        Show a bar, in a notebook or on a terminal.
+
+    Returns
+    -------
+    PairCorrelation
+
+    Raises
+    ------
+    TypeError
+        If the initial law gives points.
+    ValueError
+        If a value is out of range, or tokens of the problem cannot be moved so.
+    SimulationError
+        If tokens cannot go on.
+
+    See Also
+    --------
+    meanfield.theory.pair_correlation : closures that predict it from uniform tokens.
+
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794, section 8.
+
+    Examples
+    --------
+    Independent tokens have psi = 1; then those near each other are the likelier pairs:
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> found = mf.pair_correlation(problem, 32, times=[0.0, 4.0], runs=200)
+    >>> psi, error = found.psi([0.0, 1.5])
+    >>> bool(psi[1, 0] - psi[0, 0] > 5.0 * error[1, 0] and psi[1, 1] < 1.0)
+    True
+    """
+    plan = _planned(problem, tokens, times, runs, max_degree, seed, tolerance, step)
+    blocks = [range(at, min(at + plan.length, runs)) for at in range(0, runs, plan.length)]
+    parts: dict[int, tuple[FloatArray, FloatArray]] = {}
+    done = finished(partial(_sums, plan), blocks, executor)
+    if progress:
+        done = followed(done, runs, "runs", weight=lambda part: len(part[0]))
+    for block, part in done:
+        parts[block.start] = part
+    # In one order, whoever was first.
+    first, second = (sum(parts[at][i] for at in sorted(parts)) for i in (0, 1))
+    mean = np.asarray(first) / runs
+    covariances = (np.asarray(second) / runs - mean[:, :, None] * mean[:, None, :]) / (runs - 1)
+    return PairCorrelation(problem, tokens, runs, plan.times, mean, covariances)
+
+
+def _planned(
+    problem: Problem,
+    tokens: int,
+    times: Sequence[float],
+    runs: int,
+    max_degree: int | None,
+    seed: int,
+    tolerance: float,
+    step: float | None,
+) -> _Plan:
+    """Check what is asked for.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range, or tokens of the problem cannot be moved so.
+    """
+    check_runs((tokens,), "runs", runs, 2, seed)
+    Options(tolerance=tolerance)
+    space = problem.manifold
+    if space.name not in MANIFOLDS:
+        raise ValueError(
+            f"pair correlations are measured on the circle and the sphere, got {space.name}: "
+            "mf.merging_diagram has pairs of tokens in R^d."
+        )
+    problem.check_one_stage()
+    check_no_layers(problem, "pair correlations")
+    check_no_labels(problem, "pair correlations")
+    check_range(problem.flow)
+    if problem.terms or problem.normalization == "sinkhorn":
+        raise ValueError(
+            "pair correlations are those of attention alone, softmax or none: use mf.simulate for "
+            "fixed fields and doubly stochastic attention."
+        )
+    wanted = np.asarray(times, dtype=np.float64)
+    if not len(wanted) or wanted[0] < 0.0 or np.any(np.diff(wanted) <= 0.0):
+        raise ValueError(f"times must be increasing and not negative, got {list(times)}.")
+    noisy = problem.flow.diffusivity > 0.0
+    if noisy != (step is not None) or step is not None and not 0.0 < step < math.inf:
+        raise ValueError(
+            f"step = {step} with diffusivity = {problem.flow.diffusivity:g}: noise needs a "
+            "positive step, such as 0.05 of the growth time, and steps without it are adaptive."
+        )
+    degree = problem.moment_degree
+    if max_degree is not None:
+        at_least(1, max_degree=max_degree)
+        degree = max(degree, max_degree)
+    density = initial_density(problem)
+    return _Plan(problem, density, tokens, runs, wanted, degree, seed, tolerance, step)
+
+
+def _sums(plan: _Plan, runs: range) -> tuple[FloatArray, FloatArray]:
+    """Sums over a block of runs of q_l, (n_times, K + 1), and of q_k q_l."""
+    space, unit = plan.problem.space, plan.problem.space.largest_sizes(plan.degree)
+    rng = rng_of(plan.seed, plan.tokens, runs.start // plan.length)
+    # What others of the block would have drawn decides nothing, but must have been drawn.
+    moved = plan.length if plan.step is not None else len(runs)
+    points = tokens_of(space, plan.density, plan.length * plan.tokens, rng)
+    start = space.vectors(points).reshape(plan.length, plan.tokens, -1)[:moved]
+    found = np.empty((moved, len(plan.times), plan.degree + 1))
+    for numbers, indices, x in _states(plan, start, rng):
+        for number, index, tokens in zip(numbers, indices, x, strict=True):
+            moments = space.moments(space.points_of(tokens), None, plan.degree)
+            found[number, index] = (space.sizes_by_degree(moments) / unit) ** 2
+    found = found[: len(runs)]
+    by_time = found.swapaxes(0, 1)
+    return found.sum(axis=0), np.matmul(by_time.swapaxes(1, 2), by_time)
+
+
+def _states(
+    plan: _Plan, start: FloatArray, rng: np.random.Generator
+) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
+    """Runs, the times that they have reached, and their tokens (m, n, d) there."""
+    velocity = pair_velocity(plan.problem)
+    try:
+        with one_blas_thread():
+            if plan.step is not None:
+                yield from _noisy(plan, velocity, start, rng)
+            elif plan.times[-1] == 0.0:
+                yield np.arange(len(start)), np.zeros(len(start), dtype=np.int64), start
+            else:
+                yield from replicas_at(
+                    lambda _, x: velocity(x),
+                    start,
+                    plan.times,
+                    tolerance=plan.tolerance,
+                    retract=_retracted,
+                )
+    except FloatingPointError as error:
+        raise SimulationError(0.0, 0, str(error)) from None
+
+
+def _noisy(
+    plan: _Plan, velocity: Velocity, start: FloatArray, rng: np.random.Generator
+) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
+    """Strang's splitting with equal steps between times: half a step of noise, drift, noise."""
+    assert plan.step is not None
+    space, diffusivity = plan.problem.space, plan.problem.flow.diffusivity
+    dimension, numbers = space.dimension, np.arange(len(start))
+
+    def diffused(x: FloatArray, time: float) -> FloatArray:
+        points = space.points_of(x.reshape(-1, x.shape[-1]))
+        shape = (len(points),) if dimension == 1 else (len(points), dimension)
+        moved = space.diffuse(points, diffusivity * time, rng.standard_normal(shape))
+        return space.vectors(moved).reshape(x.shape)
+
+    x, reached = start, 0.0
+    for index, time in enumerate(plan.times):
+        steps = math.ceil((time - reached) / plan.step)
+        h = (time - reached) / max(steps, 1)
+        for number in range(steps):
+            x = diffused(x, 0.5 * h if number == 0 else h)
+            middle = x + 0.5 * h * velocity(x)
+            x = _retracted(x + h * velocity(middle))
+            if number == steps - 1:
+                x = diffused(x, 0.5 * h)
+        if not np.isfinite(x).all():
+            raise FloatingPointError("tokens are not finite: take a shorter step.")
+        yield numbers, np.full(len(start), index), x
+        reached = float(time)
+
+
+def pair_velocity(problem: Problem) -> Velocity:
+    """Velocity of tokens of many runs in their own fields, summed over pairs: P_x A(x).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
+    >>> pair_velocity(problem)(np.eye(2)[None]) * 2.0
+    array([[[0., 1.],
+            [1., 0.]]])
+    """
+    strength, heads = 1.0, problem.heads
+    weighing: Weighing
+    if heads is None:
+        weighing, strength = problem.own_kernel.attention, problem.flow.strength
+    else:
+        weighing = heads
+
+    def velocity(x: FloatArray) -> FloatArray:
+        a = attention_output(
+            x, weighing, normalization=problem.normalization, log_scale=problem.log_scale
+        )
+        a -= np.einsum("rnd,rnd->rn", x, a)[..., None] * x
+        return np.asarray(strength * a)
+
+    return velocity
+
+
+def _retracted(x: FloatArray) -> FloatArray:
+    """Unit vectors."""
+    return np.asarray(x / np.sqrt(np.einsum("...d,...d->...", x, x))[..., None])
