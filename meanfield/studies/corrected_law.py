@@ -161,7 +161,37 @@ def _counts(problem: Problem, tokens: int, seed: int, samples: range) -> IntArra
 
 
 def _sampler(problem: Problem, tokens: int) -> _Sampler:
-    onset, end = onset_time(problem, tokens), counting_time(problem, tokens)
+    end = counting_time(problem, tokens)
+    dimension = problem.manifold.dimension
+    degree = problem.zonal.kernel.degree(dimension, _TOLERANCE)
+    rates = growth_rates(problem, degree)
+    start = quiet_time(problem, tokens)
+    variances = np.exp(2.0 * rates * start) / tokens
+    variances[0] = 0.0
+    grid_degree = quiet_degree(problem)
+    carried = tokens > max(_FEW_TOKENS, len(problem.space.grid(grid_degree).points))
+    return _Sampler(problem, tokens, grid_degree, start, end, variances, carried)
+
+
+def quiet_degree(problem: Problem) -> int:
+    """Degree of the grid whose nodes carry the samples."""
+    dimension = problem.manifold.dimension
+    degree = problem.zonal.kernel.degree(dimension, _TOLERANCE)
+    return max(math.ceil(_GRID_DEGREES[dimension] * degree), _LEAST_GRID_DEGREE[dimension])
+
+
+def quiet_time(problem: Problem, tokens: int) -> float:
+    """Time t_0 at which fluctuations of the degrees felt have grown to the amplitude of the start.
+
+    0 where those of so few tokens have it at once.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> quiet_time(problem, 1000), round(quiet_time(problem, 100_000), 3)
+    (0.0, 20.164)
+    """
     dimension = problem.manifold.dimension
     degree = problem.zonal.kernel.degree(dimension, _TOLERANCE)
     rates = growth_rates(problem, degree)
@@ -171,17 +201,11 @@ def _sampler(problem: Problem, tokens: int) -> _Sampler:
     def amplitude(time: float) -> float:
         return math.sqrt(float(number @ np.exp(2.0 * rates * time)) / tokens)
 
-    start = 0.0
-    if amplitude(0.0) < _AMPLITUDE:
-        from scipy.optimize import brentq
+    if amplitude(0.0) >= _AMPLITUDE:
+        return 0.0
+    from scipy.optimize import brentq
 
-        start = float(brentq(lambda t: amplitude(t) - _AMPLITUDE, 0.0, onset))
-    variances = np.exp(2.0 * rates * start) / tokens
-    variances[0] = 0.0
-    fineness = math.ceil(_GRID_DEGREES[dimension] * degree)
-    grid_degree = max(fineness, _LEAST_GRID_DEGREE[dimension])
-    carried = tokens > max(_FEW_TOKENS, len(problem.space.grid(grid_degree).points))
-    return _Sampler(problem, tokens, grid_degree, start, end, variances, carried)
+    return float(brentq(lambda t: amplitude(t) - _AMPLITUDE, 0.0, onset_time(problem, tokens)))
 
 
 def _count(sampler: _Sampler, sample: int, seed: int) -> int:

@@ -7,8 +7,13 @@ Every run draws N tokens from the initial law, moves them, and gives at each tim
 Their means tell the law of the angle between two tokens, `theory.pair_correlation` (1), and their
 covariances how well: errors of psi at an angle and of the energy are those of linear sums of q_l.
 
-Runs are moved together: without noise each with adaptive steps of its own, with it by Strang's
-splitting, exact noise and the midpoint rule. Tokens feel each other by sums over pairs.
+Runs of few tokens are moved together, and feel each other by sums over pairs: without noise each
+with adaptive steps of its own, with it by Strang's splitting, exact noise and the midpoint rule.
+Runs of many are moved one by one, by the moments that are felt.
+
+Tokens may be left out altogether. About uniform their moments are Gaussian of variance C_l / N
+(`linear_growth`) while they are small; a quiet start (`corrected_law`) makes nodes of a draw of
+these, and the flow carries them on: phases are random and nothing is closed, so that clusters form.
 """
 
 from __future__ import annotations
@@ -18,32 +23,37 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import at_least, checked
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError, known_names
 from meanfield.fields.blocks import Weighing, attention_output
 from meanfield.integrators.replicas import Numbers, replicas_at
 from meanfield.manifolds import MANIFOLDS
-from meanfield.measures import Density
+from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.representations.options import Options
-from meanfield.representations.step_limits import check_no_labels, check_no_layers, check_range
+from meanfield.representations.particles import ParticleRepresentation
+from meanfield.representations.step_limits import check_movable, check_no_labels, check_no_layers
 from meanfield.sampling import tokens_of
+from meanfield.studies.corrected_law import quiet_degree, quiet_start, quiet_time
 from meanfield.studies.executors import finished
 from meanfield.studies.study import check_runs, initial_density, rng_of
 from meanfield.theory.pair_correlation import (
     CLOSURES,
     correlations_of,
+    linear_growth,
     pair_basis,
     pair_energies,
 )
+from meanfield.theory.stability import growth_rates
+from meanfield.trajectory import trajectory
 from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
@@ -54,6 +64,10 @@ if TYPE_CHECKING:
 _TOLERANCE = 1e-6
 # Tokens of the runs that move together: their stages stay in cache.
 _TOKENS_AT_ONCE = 2**15
+# Runs of more tokens are faster one by one, by moments.
+_FEW_TOKENS = 128
+# Runs by moments in a block.
+_RUNS_AT_ONCE = 10
 
 Velocity = Callable[[FloatArray], FloatArray]
 """Velocities (R, n, d) of tokens of many runs, in R^d and tangent to the manifold."""
@@ -210,11 +224,17 @@ class _Plan:
     seed: int
     tolerance: float
     step: float | None
+    waves: bool
 
     @property
     def length(self) -> int:
-        """Runs of a block; a full one is drawn whatever is wanted of it."""
-        return max(1, _TOKENS_AT_ONCE // self.tokens)
+        """Runs of a block; of those moved together a full one is drawn whatever is wanted of it."""
+        return max(1, _TOKENS_AT_ONCE // self.tokens) if self.together else _RUNS_AT_ONCE
+
+    @property
+    def together(self) -> bool:
+        """Whether runs are moved together."""
+        return not self.waves and (self.step is not None or self.tokens <= _FEW_TOKENS)
 
 
 @checked
@@ -228,6 +248,7 @@ def pair_correlation(
     seed: int = 0,
     tolerance: float = _TOLERANCE,
     step: float | None = None,
+    start: Literal["tokens", "random phase"] = "tokens",
     executor: Executor | None = None,
     progress: bool = False,
 ) -> PairCorrelation:
@@ -238,7 +259,7 @@ def pair_correlation(
     problem : Problem
         On the circle or the sphere, with a density as its initial law.
     tokens : int
-        N, at least 2. A velocity costs N^2 exponentials: some thousand at most.
+        N, at least 2.
     times : sequence of float
         Scaled times, not negative and increasing.
     runs : int
@@ -251,6 +272,10 @@ def pair_correlation(
         Largest error of a token in a step; not used with noise.
     step : float, optional
         Longest step, which noise needs: of weak order two. Without noise steps are adaptive.
+    start : str
+        "tokens", or "random phase": Gaussian moments of the linear phase, pushed through the
+        nonlinear flow. The closure that reaches clusters, for uniform tokens so many that their
+        fluctuations start small (from some thousand on); its cost does not depend on N.
     executor : concurrent.futures.Executor, optional
         Where to run; in this process by default. The result is the same to the bit.
     progress : bool
@@ -288,7 +313,7 @@ def pair_correlation(
     >>> bool(psi[1, 0] - psi[0, 0] > 5.0 * error[1, 0] and psi[1, 1] < 1.0)
     True
     """
-    plan = _planned(problem, tokens, times, runs, max_degree, seed, tolerance, step)
+    plan = _planned(problem, tokens, times, runs, max_degree, seed, tolerance, step, start)
     blocks = [range(at, min(at + plan.length, runs)) for at in range(0, runs, plan.length)]
     parts: dict[int, tuple[FloatArray, FloatArray]] = {}
     done = finished(partial(_sums, plan), blocks, executor)
@@ -312,6 +337,7 @@ def _planned(
     seed: int,
     tolerance: float,
     step: float | None,
+    start: str,
 ) -> _Plan:
     """Check what is asked for.
 
@@ -331,7 +357,6 @@ def _planned(
     problem.check_one_stage()
     check_no_layers(problem, "pair correlations")
     check_no_labels(problem, "pair correlations")
-    check_range(problem.flow)
     if problem.terms or problem.normalization == "sinkhorn":
         raise ValueError(
             "pair correlations are those of attention alone, softmax or none: use mf.simulate for "
@@ -351,12 +376,38 @@ def _planned(
         at_least(1, max_degree=max_degree)
         degree = max(degree, max_degree)
     density = initial_density(problem)
-    return _Plan(problem, density, tokens, runs, wanted, degree, seed, tolerance, step)
+    waves = start == "random phase"
+    if waves and (noisy or density.max_degree > 0):
+        raise ValueError(
+            "random phases are those of uniform tokens without noise, got initial law "
+            f"{problem.initial.name!r} and diffusivity = {problem.flow.diffusivity:g}: use start = "
+            '"tokens".'
+        )
+    if waves and not quiet_time(problem, tokens) > 0.0:
+        raise ValueError(
+            f"fluctuations of {tokens} tokens are not small at time 0: random phases need more "
+            'tokens, and so few are cheap to follow with start = "tokens".'
+        )
+    check_movable(problem)
+    return _Plan(problem, density, tokens, runs, wanted, degree, seed, tolerance, step, waves)
 
 
 def _sums(plan: _Plan, runs: range) -> tuple[FloatArray, FloatArray]:
     """Sums over a block of runs of q_l, (n_times, K + 1), and of q_k q_l."""
-    space, unit = plan.problem.space, plan.problem.space.largest_sizes(plan.degree)
+    found = _together(plan, runs) if plan.together else _one_by_one(plan, runs)
+    by_time = found.swapaxes(0, 1)
+    return found.sum(axis=0), np.matmul(by_time.swapaxes(1, 2), by_time)
+
+
+def _sizes(plan: _Plan, moments: ModalArray) -> FloatArray:
+    """Size q_l of moments by degree."""
+    space = plan.problem.space
+    return np.asarray((space.sizes_by_degree(moments) / space.largest_sizes(plan.degree)) ** 2)
+
+
+def _together(plan: _Plan, runs: range) -> FloatArray:
+    """Sizes q_l of runs that are moved together, shape (runs, n_times, K + 1)."""
+    space = plan.problem.space
     rng = rng_of(plan.seed, plan.tokens, runs.start // plan.length)
     # What others of the block would have drawn decides nothing, but must have been drawn.
     moved = plan.length if plan.step is not None else len(runs)
@@ -366,10 +417,48 @@ def _sums(plan: _Plan, runs: range) -> tuple[FloatArray, FloatArray]:
     for numbers, indices, x in _states(plan, start, rng):
         for number, index, tokens in zip(numbers, indices, x, strict=True):
             moments = space.moments(space.points_of(tokens), None, plan.degree)
-            found[number, index] = (space.sizes_by_degree(moments) / unit) ** 2
-    found = found[: len(runs)]
-    by_time = found.swapaxes(0, 1)
-    return found.sum(axis=0), np.matmul(by_time.swapaxes(1, 2), by_time)
+            found[number, index] = _sizes(plan, moments)
+    return found[: len(runs)]
+
+
+def _one_by_one(plan: _Plan, runs: range) -> FloatArray:
+    """Sizes q_l of runs that are moved by moments, shape (runs, n_times, K + 1)."""
+    found = np.empty((len(runs), len(plan.times), plan.degree + 1))
+    for row, run in zip(found, runs, strict=True):
+        rng, first, begun = rng_of(plan.seed, plan.tokens, run), 0, 0.0
+        if plan.waves:
+            start, row[:] = _random_phases(plan, rng)
+            begun = quiet_time(plan.problem, plan.tokens)
+            first = int(np.searchsorted(plan.times, begun, side="right"))
+        else:
+            points = tokens_of(plan.problem.space, plan.density, plan.tokens, rng)
+            start = Measure(plan.problem.space, points)
+        if first == len(plan.times):
+            continue
+        carried = ParticleRepresentation(
+            plan.problem, start.points.ravel(), start.weights, tolerance=plan.tolerance
+        )
+        times = plan.times[first:] - begun
+        stream = trajectory(plan.problem, carried, times, tolerance=plan.tolerance)
+        for index, snapshot in enumerate(stream, first):
+            row[index] = _sizes(plan, snapshot.measure.moments(plan.degree))
+    return found
+
+
+def _random_phases(plan: _Plan, rng: np.random.Generator) -> tuple[Measure, FloatArray]:
+    """Nodes at the quiet time, and sizes q_l at all times as the linear flow has them."""
+    from meanfield.manifolds.maxima import gaussian_fields
+
+    problem, begun = plan.problem, quiet_time(plan.problem, plan.tokens)
+    variances = linear_growth(problem, [begun], plan.degree)[0] / plan.tokens
+    variances[0] = 0.0
+    moments = gaussian_fields(problem.space, variances, 1, rng)[0]
+    back = np.minimum(plan.times - begun, 0.0)[:, None]
+    linear = _sizes(plan, moments) * np.exp(2.0 * growth_rates(problem, plan.degree) * back)
+    linear[:, 0] = 1.0
+    # Every degree fluctuates, also those that nobody feels.
+    grid_degree = max(quiet_degree(problem), plan.degree)
+    return quiet_start(problem.space, moments, grid_degree), linear
 
 
 def _states(

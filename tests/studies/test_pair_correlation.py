@@ -10,6 +10,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.sampling import tokens_of
+from meanfield.studies.corrected_law import quiet_time
 from meanfield.studies.pair_correlation import PairCorrelation, pair_velocity
 from meanfield.studies.study import initial_density, rng_of
 from meanfield.theory.pair_correlation import (
@@ -51,21 +52,21 @@ def test_slope_on_the_sphere_is_exact_for_two_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manifold", "flow", "beta", "step"),
+    ("manifold", "flow", "tokens", "runs", "step"),
     [
-        (mf.Circle(), mf.SA, 3.0, None),
-        (mf.Sphere(), mf.USA, 3.0, None),
-        (mf.Sphere(), mf.SA, 2.0, None),
-        (mf.Circle(), mf.Flow(normalized=True, diffusivity=0.05), 3.0, 0.1),
+        (mf.Circle(), mf.SA, 100, 400, None),
+        (mf.Circle(), mf.USA, 400, 100, None),
+        (mf.Sphere(), mf.USA, 100, 200, None),
+        (mf.Circle(), mf.Flow(normalized=True, diffusivity=0.05), 100, 400, 0.1),
     ],
 )
 def test_fluctuations_about_uniform_grow_as_the_linear_flow(
-    manifold: Any, flow: mf.Flow, beta: float, step: float | None
+    manifold: Any, flow: mf.Flow, tokens: int, runs: int, step: float | None
 ) -> None:
     """To 1/N beside them, which is taken as a twentieth, and four standard errors."""
-    problem = mf.Problem(manifold, mf.exponential(beta), flow)
-    tokens, time = 100, 0.5 * np.log(2.0) / mf.growth_rate_max(problem)
-    made = mf.pair_correlation(problem, tokens, times=[time], runs=400, step=step)
+    problem = mf.Problem(manifold, mf.exponential(beta=3.0), flow)
+    time = 0.5 * np.log(2.0) / mf.growth_rate_max(problem)
+    made = mf.pair_correlation(problem, tokens, times=[time], runs=runs, step=step)
     expected = linear_growth(problem, [time], 5)[0, 1:]
     error = 4.0 * tokens * made.standard_errors[0, 1:6] + 0.05 * expected
     assert expected.max() > 1.9
@@ -156,6 +157,30 @@ def test_runs_do_not_depend_on_who_computes() -> None:
     assert "700 runs, 3 times up to 0.02" in repr(alone)
 
 
+@pytest.mark.parametrize(("manifold", "tokens"), [(mf.Circle(), 10**5), (mf.Sphere(), 10**6)])
+def test_random_phases_start_as_the_linear_flow(manifold: Any, tokens: int) -> None:
+    """Moments of every order have the variance C_l / N, and grow with their degree."""
+    problem = mf.Problem(manifold, mf.exponential(beta=4.0), mf.USA)
+    times = quiet_time(problem, tokens) * np.array([0.5, 1.0])
+    made = mf.pair_correlation(problem, tokens, times=times, runs=100, start="random phase")
+    growth = linear_growth(problem, times, 6)[:, 1:]
+    early = tokens * made.second_moments[:, 1:7]
+    np.testing.assert_allclose(early[1] / early[0], growth[1] / growth[0], rtol=1e-12)
+    assert np.all(np.abs(early - growth) < 4.0 * tokens * made.standard_errors[:, 1:7])
+
+
+def test_random_phases_go_on_where_the_linear_flow_ends() -> None:
+    """Nodes have the moments of their draw to first order; then clusters form."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.USA)
+    quiet, end = quiet_time(problem, 10**5), 2.0 * mf.onset_time(problem, 10**5)
+    times = [quiet, 1.001 * quiet, end]
+    made = mf.pair_correlation(problem, 10**5, times=times, runs=6, start="random phase")
+    before, after = made.second_moments[:2, 1:6]
+    # The amplitude of the start is 0.08; its square is that of what is left out.
+    assert np.abs(after - before).max() < 0.03 * before.max()
+    assert made.energy[2] > 2.0 * made.energy[0]
+
+
 def test_other_kernels_move_as_their_potential_says() -> None:
     """A kernel of one's own is no head: 1 + s / 2 pulls degrees 1 and 2."""
     own = mf.Problem(mf.Circle(), mf.zonal(lambda s: 1.0 + 0.5 * s), mf.Flow(strength=-2.0))
@@ -179,6 +204,8 @@ def test_wrong_questions_are_told() -> None:
     sinkhorn = mf.Attention([mf.Head()], beta=2.0, normalization="sinkhorn")
     with pytest.raises(ValueError, match="attention alone, softmax or none"):
         ask(mf.Problem(mf.Circle(), sinkhorn), 10, times=[1.0])
+    with pytest.raises(ValueError, match="fluctuations of 100 tokens are not small at time 0"):
+        ask(USA, 100, times=[1.0], start="random phase")
     made = ask(USA, 10, times=[0.0], runs=2)
     with pytest.raises(ValueError, match="'cubic' is not known. Known: Kirkwood, linear, third"):
         made.closure("cubic")
@@ -187,3 +214,5 @@ def test_wrong_questions_are_told() -> None:
     peaked = mf.Problem(mf.Circle(), mf.exponential(2.0), initial=mf.von_mises_fisher(1.0))
     with pytest.raises(ValueError, match="closures start from uniform tokens"):
         ask(peaked, 10, times=[0.0], runs=2).closure()
+    with pytest.raises(ValueError, match="random phases are those of uniform tokens"):
+        ask(peaked, 10, times=[0.0], runs=2, start="random phase")
