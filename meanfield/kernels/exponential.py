@@ -206,7 +206,7 @@ def log_shares(dimension: int, beta: float, max_degree: int) -> FloatArray:
         rest = logs[-1] + math.log(last * fall / (1.0 - fall)) if fall < 1.0 else math.inf
         if rest < logs[max_degree + 1 :].max() - _BEYOND:
             logs -= logs.max() + math.log(np.exp(logs - logs.max()).sum())
-            logs.flags.writeable = False
+            logs.setflags(write=False)
             return logs
         last *= 2
 

@@ -47,11 +47,19 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 class TruncatedHead(NamedTuple):
-    """What one head loses, its largest weight being 1.
+    """What one head loses.
 
-    `kernel_error` bounds what its weights and its Z lose, `output_error` what sum a(s) V y loses of
-    its tangent part, `size` is |V|_2 (of a kernel the |strength|), all with the share e^{|S|_2 - s}
-    of the largest weight of all heads where they are not normalised, and `sharpness` is |S|_2.
+    Attributes
+    ----------
+    kernel_error : float
+        Derived. Bound of what its weights and its Z lose, its largest weight being 1.
+    output_error : float
+        Derived. Bound of what sum a(s) V y loses of its tangent part, in the weights of `size`.
+    size : float
+        Derived. |V|_2, of a kernel |strength|; without normalisation times e^{|S|_2 - s}, s the
+        largest |S|_2 of all heads.
+    sharpness : float
+        Derived. |S|_2, of a kernel |beta|.
     """
 
     kernel_error: float

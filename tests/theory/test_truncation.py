@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 import meanfield as mf
 from meanfield.fields.engines import pair_velocity
 from meanfield.fields.mean_field import interaction
-from meanfield.theory.truncation import positive_variance, trigonometric_variance
+from meanfield.theory.truncation import Truncation, positive_variance, trigonometric_variance
 
 USA5 = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
 SA5 = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA)
@@ -288,6 +288,26 @@ def test_heads_keep_their_bound(d: int, degree: int) -> None:
     assert kept.velocity_error == pytest.approx(
         kept.kernel_error * np.linalg.norm(matrices.value, 2), rel=1e-13
     )
+
+
+def test_heads_add_up_by_their_largest_weights() -> None:
+    """A blunt head counts as its e^{beta s} beside that of the sharpest, or by its own Z."""
+    heads = [mf.Head(beta=5.0), mf.Head(beta=2.0, value=[3.0, -1.0])]
+
+    def kept(normalization: str, *of: mf.Head) -> Truncation:
+        attention = mf.Attention(list(of), normalization=normalization)
+        return mf.truncation(mf.Problem(mf.Circle(), attention), 7)
+
+    scores = [mf.truncation(circle(beta), 6).kernel_error for beta in (5.0, 2.0)]
+    found = kept("none", *heads)
+    assert found.velocity_error == pytest.approx(
+        scores[0] + 3.0 * math.exp(-3.0) * scores[1], rel=1e-12
+    )
+    assert found.kernel_error == pytest.approx(scores[0], rel=1e-13)
+    softmax = kept("softmax", *heads)
+    first, second = (2.0 * lost / (0.1 - lost) for lost in scores)
+    assert softmax.softmax_error(0.1) == pytest.approx(first + 3.0 * second, rel=1e-12)
+    assert softmax.rates is None and softmax.largest_speed == 4.0
 
 
 def test_the_degree_in_use_is_rounding() -> None:
