@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.fields.felt import felt_by
 from meanfield.sampling import tokens_of
 from meanfield.studies.corrected_law import quiet_time
 from meanfield.studies.pair_correlation import PairCorrelation, pair_velocity
@@ -181,13 +182,29 @@ def test_random_phases_go_on_where_the_linear_flow_ends() -> None:
     assert made.energy[2] > 2.0 * made.energy[0]
 
 
-def test_other_kernels_move_as_their_potential_says() -> None:
-    """A kernel of one's own is no head: 1 + s / 2 pulls degrees 1 and 2."""
-    own = mf.Problem(mf.Circle(), mf.zonal(lambda s: 1.0 + 0.5 * s), mf.Flow(strength=-2.0))
-    x = mf.Circle().vectors(np.array([0.3, 1.7]))
-    v = pair_velocity(own)(x[None])[0]
-    toward = x[1] - (x[0] @ x[1]) * x[0]
-    np.testing.assert_allclose(v[0], -(1.0 + 0.5 * x[0] @ x[1]) * toward, atol=1e-14)
+HEADS = [mf.Head(score=[[0.5, 1.0], [-1.0, 0.5]], value=[1.0, -0.3]), mf.Head(value=0.5)]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        mf.Problem(mf.Circle(), mf.zonal(lambda s: 1.0 + 0.5 * s), mf.Flow(strength=-2.0)),
+        mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.Flow(normalized=True, strength=-2.0)),
+        mf.Problem(mf.Circle(), mf.Attention(HEADS, beta=2.0, normalization="none")),
+        mf.Problem(mf.Circle(), mf.Attention(HEADS, beta=2.0)),
+    ],
+)
+def test_runs_together_move_as_single_ones(problem: mf.Problem) -> None:
+    """Strength, scale and normalisation of kernels and heads, against the field of moments."""
+    space = problem.space
+    points = space.random_points(30, np.random.default_rng(0)).reshape(2, 15, *space.point_shape)
+    x = np.array([space.vectors(each) for each in points])
+    for own, each in zip(pair_velocity(problem)(x), points, strict=True):
+        v = felt_by(problem).of_points(each, None).velocity(each)
+        h = 1e-4
+        moved = space.vectors(each + h * v) - space.vectors(each - h * v)
+        expected = v if space.dimension == 2 else moved / (2.0 * h)
+        np.testing.assert_allclose(own, expected, atol=1e-7)
 
 
 def test_wrong_questions_are_told() -> None:
