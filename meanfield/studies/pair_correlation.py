@@ -40,7 +40,12 @@ from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.representations.options import Options
 from meanfield.representations.particles import ParticleRepresentation
-from meanfield.representations.step_limits import check_movable, check_no_labels, check_no_layers
+from meanfield.representations.step_limits import (
+    check_movable,
+    check_no_labels,
+    check_no_layers,
+    check_step,
+)
 from meanfield.sampling import tokens_of
 from meanfield.studies.corrected_law import quiet_degree, quiet_start, quiet_time
 from meanfield.studies.executors import finished
@@ -347,7 +352,7 @@ def _planned(
         If a value is out of range, or tokens of the problem cannot be moved so.
     """
     check_runs((tokens,), "runs", runs, 2, seed)
-    Options(tolerance=tolerance)
+    Options(tolerance=tolerance, step=step)
     space = problem.manifold
     if space.name not in MANIFOLDS:
         raise ValueError(
@@ -366,11 +371,7 @@ def _planned(
     if not len(wanted) or wanted[0] < 0.0 or np.any(np.diff(wanted) <= 0.0):
         raise ValueError(f"times must be increasing and not negative, got {list(times)}.")
     noisy = problem.flow.diffusivity > 0.0
-    if noisy != (step is not None) or step is not None and not 0.0 < step < math.inf:
-        raise ValueError(
-            f"step = {step} with diffusivity = {problem.flow.diffusivity:g}: noise needs a "
-            "positive step, such as 0.05 of the growth time, and steps without it are adaptive."
-        )
+    check_step(problem, step)
     degree = problem.moment_degree
     if max_degree is not None:
         at_least(1, max_degree=max_degree)
@@ -508,8 +509,6 @@ def _noisy(
             x = _retracted(x + h * velocity(middle))
             if number == steps - 1:
                 x = diffused(x, 0.5 * h)
-        if not np.isfinite(x).all():
-            raise FloatingPointError("tokens are not finite: take a shorter step.")
         yield numbers, np.full(len(start), index), x
         reached = float(time)
 

@@ -214,7 +214,7 @@ def test_wrong_questions_are_told() -> None:
         ask(USA, 10, times=[1.0, 1.0])
     with pytest.raises(ValueError, match="runs must lie between 2"):
         ask(USA, 10, times=[1.0], runs=1)
-    with pytest.raises(ValueError, match="step = 0.1 with diffusivity = 0: noise needs"):
+    with pytest.raises(ValueError, match="step = 0.1 is for particles with noise"):
         ask(USA, 10, times=[1.0], step=0.1)
     with pytest.raises(ValueError, match="circle and the sphere, got"):
         ask(mf.Problem(mf.Sphere(8), mf.exponential(2.0)), 10, times=[1.0])
@@ -233,3 +233,11 @@ def test_wrong_questions_are_told() -> None:
         ask(peaked, 10, times=[0.0], runs=2).closure()
     with pytest.raises(ValueError, match="random phases are those of uniform tokens"):
         ask(peaked, 10, times=[0.0], runs=2, start="random phase")
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+def test_runs_that_cannot_go_on_say_so() -> None:
+    """Velocities beyond the doubles."""
+    fast = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.Flow(strength=1e80))
+    with pytest.raises(mf.SimulationError, match="steps fell below rounding"):
+        mf.pair_correlation(fast, 10, times=[1.0], runs=2)
