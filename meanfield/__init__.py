@@ -127,6 +127,7 @@ if TYPE_CHECKING:
         sobolev_distance,
         wasserstein,
     )
+    from meanfield.verification import verify
 
 __all__ = [
     "SA",
@@ -218,6 +219,7 @@ __all__ = [
     "truncation",
     "two_cluster_time",
     "uniform",
+    "verify",
     "von_mises_fisher",
     "wasserstein",
     "with_profile",
@@ -275,6 +277,7 @@ _MODULES = {
     "theory.truncation": "truncation",
     "theory.two_clusters": "two_cluster_time",
     "transport": "Bracket maximum_mean_discrepancy sobolev_distance wasserstein",
+    "verification": "verify",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

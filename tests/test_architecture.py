@@ -56,6 +56,7 @@ FLOORS = [
     ["studies"],
     ["pictures"],
     ["outputs"],
+    ["verification"],
     ["config"],
     ["execute"],
     ["front"],

@@ -188,6 +188,11 @@ def _info(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _verify(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="RUN.h5", help="what `meanfield run` wrote")
+    _add_json(command)
+
+
 def _add_manifold(command: argparse.ArgumentParser, *, required: bool = True) -> None:
     command.add_argument(
         "--manifold", required=required, metavar="M", help="circle, sphere or sphere:D (in R^D)"
@@ -362,6 +367,10 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "diagram": ("how many pairs of random tokens have merged, over beta and time", _diagram),
     "plot": ("figures and films from what a command wrote", _plot),
     "compile": ("compile all kernels now, for images of containers and for CI", _compile),
+    "verify": (
+        "put a stored run to the laws that it must obey; status 1 if it breaks one",
+        _verify,
+    ),
     "info": ("what a file holds and where it comes from, as text, JSON or CSV", _info),
 }
 """What each command does, and what it takes; a module of this package executes it."""
@@ -396,6 +405,7 @@ EXAMPLES = {
     ),
     "plot": ("plot mine.h5", "plot mine.h5 --kind energy -o energy.pdf"),
     "compile": ("compile", "compile --quiet"),
+    "verify": ("verify mine.h5", "verify mine.h5 --json"),
     "info": ("info mine.h5", "info mine.h5 --csv"),
 }
 """Two uses of each command."""

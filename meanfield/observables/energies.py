@@ -71,6 +71,28 @@ def interaction_energy(
     return space.inner(space.convolve(multipliers, moments), moments)
 
 
+def energy_unit(problem: Problem) -> float:
+    """Energy as `interaction_energy` counts over the one whose rate is int Z |v|^2 dmu / strength.
+
+    That of a kernel is 1/2 int int W dmu dmu; heads, and doubly stochastic ones, have energies of
+    their own, and strength 1.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> kernels = mf.exponential(5.0), mf.linear()
+    >>> [energy_unit(mf.Problem(mf.Circle(), kernel)) for kernel in kernels]
+    [10.0, 2.0]
+    """
+    if problem.attention is not None:
+        return 2.0 if problem.normalization == "sinkhorn" else 2.0 * problem.beta
+    kernel, one, dimension = problem.own_kernel, np.ones(1), problem.manifold.dimension
+    of = kernel.attention if kernel.log_slope else kernel.potential
+    unit = _normalised_reference(kernel, dimension) if kernel.beta < 0 else float(of(one)[0])
+    # W = a / beta of the built-in kernels.
+    return 2.0 * (kernel.beta if kernel.log_slope else 1.0) / unit
+
+
 def _fixed_energy(problem: Problem, measure: Density | Measure | None) -> float:
     """Integral of the potentials of fixed fields, in the unit of the energy of attention."""
     if measure is None:
@@ -82,14 +104,8 @@ def _fixed_energy(problem: Problem, measure: Density | Measure | None) -> float:
         points, masses = grid.points, grid.weights * grid.to_nodal(measure.coefficients)
     x = problem.space.vectors(points)
     total = sum(float(masses @ term.potential(x)) for term in problem.terms)
-    if problem.attention is not None:
-        return 2.0 * problem.beta * total
-    kernel = problem.own_kernel
-    one, dimension = np.ones(1), problem.manifold.dimension
-    of = kernel.attention if kernel.log_slope else kernel.potential
-    unit = _normalised_reference(kernel, dimension) if kernel.beta < 0 else float(of(one)[0])
-    # W = a / beta of the built-in kernels.
-    return 2.0 * (kernel.beta if kernel.log_slope else 1.0) * total / (problem.flow.strength * unit)
+    strength = 1.0 if problem.attention is not None else problem.flow.strength
+    return energy_unit(problem) * total / strength
 
 
 def _pair_energy(problem: Problem, measure: Density | Measure | None) -> float:

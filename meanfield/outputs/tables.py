@@ -65,7 +65,7 @@ def html_table(heading: str, pairs: Pairs) -> str:
     return f"<table>{head}<tbody>\n{rows}\n</tbody></table>"
 
 
-def _grid(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def rows_html(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Table of rows of values."""
     head = "".join(f"<th{_LEFT}>{escape(name)}</th>" for name in columns)
     body = "\n".join(
@@ -301,7 +301,7 @@ def phase_diagram_html(diagram: PhaseDiagram) -> str:
         )
         for point in diagram.points
     ]
-    return head + _grid(columns, rows)
+    return head + rows_html(columns, rows)
 
 
 def comparison_html(study: ConvergenceStudy) -> str:
@@ -329,7 +329,7 @@ def comparison_html(study: ConvergenceStudy) -> str:
         strict=True,
     )  # fmt: skip
     columns = ("n", f"mean {study.metric} (rad)", "standard error", "onset time (scaled)")
-    return html_table("Comparison with the density", pairs) + _grid(columns, rows)
+    return html_table("Comparison with the density", pairs) + rows_html(columns, rows)
 
 
 def ensemble_html(made: Ensemble) -> str:
@@ -352,7 +352,7 @@ def ensemble_html(made: Ensemble) -> str:
         "tokens", "runs", "onset time (scaled)", "at, in onset times", "mean clusters",
         "share of runs",
     )  # fmt: skip
-    return html_table("Ensemble", pairs) + _grid(columns, rows)
+    return html_table("Ensemble", pairs) + rows_html(columns, rows)
 
 
 def merging_html(made: MergingDiagram) -> str:
@@ -375,7 +375,7 @@ def merging_html(made: MergingDiagram) -> str:
         for i in np.unique(np.linspace(0, len(made.betas) - 1, _BETAS_SHOWN).astype(int))
     ]
     columns = ("beta", "replicas", f"share of merged pairs at t = {made.times[-1]:g}")
-    return html_table("Merging diagram", pairs) + _grid(columns, rows)
+    return html_table("Merging diagram", pairs) + rows_html(columns, rows)
 
 
 def state_html(state: StationaryState) -> str:

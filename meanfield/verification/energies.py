@@ -1,0 +1,361 @@
+"""Checks of energies: what they are, which way they go, at which rate, and how far that carries.
+
+Where a flow climbs an energy E, dE/dt = int Z |v|^2 dmu / strength, so that
+
+    W_2(mu_s, mu_t)^2 <= (t - s) int_s^t int |v|^2 dmu,
+
+and without normalisation P = int |v|^2 dmu grows and falls no faster than rates that the kernel
+gives (`bounds.power_rates`): two saved rates bracket the difference of energies between them.
+
+Reference: Ambrosio, Gigli, Savare, Gradient Flows, chapters 8 and 11 (speed and energy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.certificates.action import action_bound
+from meanfield.measures import Measure
+from meanfield.observables.energies import energy_unit, interaction_energy
+from meanfield.observables.head_energies import energy_told
+from meanfield.problem import Problem
+from meanfield.runs import Run
+from meanfield.verification.bounds import largest_speed, mean_inverse_partition, power_rates
+from meanfield.verification.motions import mean_distances
+from meanfield.verification.result import Check, measured, not_applicable
+from meanfield.verification.subject import Subject
+
+# Points on the sphere whose distances take a millisecond or so.
+_FEW_POINTS = 64
+# Radians by which mean positions are off at the default tolerance, at least.
+_OFF = 1e-7
+# Sums over pairs, and doubly stochastic weights that are found to 1e-13.
+_SAME = 1e-11
+
+
+def climbed(subject: Subject) -> Iterator[Check]:
+    """Checks of energies."""
+    yield value(subject)
+    yield direction(subject)
+    yield dissipation(subject)
+    yield balance(subject)
+    yield path(subject)
+    yield action(subject)
+
+
+def no_gradient(problem: Problem) -> str | None:
+    """Why a flow climbs no energy; None if it does.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> causal = mf.Attention([mf.Head()], beta=3.0, mask="causal")
+    >>> no_gradient(mf.Problem(mf.Circle(), causal))
+    'tokens have labels, and do not see each other alike'
+    """
+    if problem.has_labels:
+        return "tokens have labels, and do not see each other alike"
+    if problem.layers is not None and not problem.layers.keeps_time:
+        return "a layer may be too long to climb"
+    told = energy_told(problem)
+    if told is not None:
+        return told.removesuffix(".")
+    if not problem.manifold.is_sphere and problem.attention is None:
+        return "no energy is told in R^d"
+    return None
+
+
+def _strength(problem: Problem) -> float:
+    """Strength by which a rate is divided; the energy of heads has it in it."""
+    return 1.0 if problem.attention is not None else problem.flow.strength
+
+
+def value(subject: Subject) -> Check:
+    """Stored energies are those of the stored moments or states."""
+    name, run = "energy", subject.run
+    if subject.problem is None:
+        return not_applicable(name, subject.no_problem)
+    stored = run.observables.get("energy")
+    if stored is None or not np.any(np.isfinite(stored)):
+        return not_applicable(name, no_gradient(subject.staged[0]) or "no energy was stored")
+    worst, count, allowed = 0.0, 0, _SAME
+    for save, energy in enumerate(stored):
+        problem, measure = subject.problem_at(save), run.measures[save]
+        if problem is None or not np.isfinite(energy):
+            continue
+        try:
+            found = interaction_energy(problem, _felt(subject, problem, save), measure)
+        except ValueError:
+            # That of a measure, which was not kept.
+            continue
+        if np.isfinite(found):
+            count += 1
+            allowed = max(allowed, _SAME * abs(energy))
+            worst = max(worst, abs(found - energy))
+    if not count:
+        return not_applicable(name, subject.no_states)
+    return measured(
+        name, worst, allowed,
+        f"stored against computed again, {count} of {len(stored)} saves; rounding of sums",
+    )  # fmt: skip
+
+
+def _felt(subject: Subject, problem: Problem, save: int) -> ModalArray:
+    space = problem.space
+    moments: ModalArray = subject.moments[save]
+    if space.family == "vectors":
+        return moments
+    return space.resize(moments, max(space.degree_of(moments), problem.kernel_degree))
+
+
+def _heights(subject: Subject) -> tuple[FloatArray, str] | str:
+    """What never falls, rates |v|^2 or less (softmax: Z |v|^2), and its name; or why none does.
+
+    Scaled so that its rate is int Z |v|^2 dmu, the free energy's with minus.
+    """
+    run, problem = subject.run, subject.problem
+    if problem is None:
+        return subject.no_problem
+    if len(run.scaled_time) < 2:
+        return "one saved time"
+    if len(subject.staged) > 1:
+        return "each stage climbs an energy of its own"
+    reason = no_gradient(problem)
+    if reason:
+        return reason
+    if problem.flow.diffusivity:
+        free = run.observables.get("free_energy")
+        if not problem.has_free_energy or free is None or not np.all(np.isfinite(free)):
+            return "with noise a free energy is needed: of a density, without softmax"
+        return -free, "minus the free energy"
+    stored = run.observables.get("energy")
+    if stored is None or not np.all(np.isfinite(stored)):
+        return "no energy was stored"
+    # Rate times strength: int Z |v|^2 dmu.
+    return _strength(problem) * stored / energy_unit(problem), "energy"
+
+
+def direction(subject: Subject) -> Check:
+    """The energy never goes the wrong way."""
+    name, found = "energy direction", _heights(subject)
+    if isinstance(found, str):
+        return not_applicable(name, found)
+    heights, what = found
+    problem = subject.problem
+    if problem is None:
+        return not_applicable(name, subject.no_problem)
+    size = _size(problem)
+    wrong = float(np.max(np.maximum.accumulate(heights) - heights)) / size
+    way = "rise" if problem.flow.strength > 0 or problem.attention is not None else "fall"
+    allowed = max(subject.grown(save) for save in range(len(heights)))
+    told = f"{what} must {way if what == 'energy' else 'rise'}: largest step back"
+    return measured(
+        name, wrong, allowed, f"{told}; errors of steps, in tolerances, may grow to 100"
+    )
+
+
+def _size(problem: Problem) -> float:
+    """Height of one cluster above none, with which errors are compared."""
+    return abs(_strength(problem) / energy_unit(problem)) + problem.flow.diffusivity
+
+
+def dissipation(subject: Subject) -> Check:
+    """Stored rates of energy are those of the stored states."""
+    name, run = "dissipation", subject.run
+    if subject.problem is None:
+        return not_applicable(name, subject.no_problem)
+    stored = run.diagnostics.get("energy_dissipation")
+    if stored is None or not np.any(np.isfinite(stored)):
+        return not_applicable(name, "none was stored: it is of kernels alone")
+    rates = run.diagnostics.get("energy_rate", np.full(len(stored), np.nan))
+    worst = count = 0
+    for save in range(len(stored)):
+        problem, seen = subject.problem_at(save), subject.motions.get(save)
+        unit = _rate_unit(subject, problem, save)
+        both = [abs(stored[save] - rates[save])]
+        known = problem is not None and not problem.flow.diffusivity and not problem.terms
+        if known and seen is not None and problem is not None:
+            found = seen.dissipation / problem.flow.strength
+            both += [abs(stored[save] - found), abs(rates[save] - found)]
+        differences = [each for each in both if np.isfinite(each)]
+        if differences:
+            count += 1
+            worst = max(worst, max(differences) / unit)
+    if not count:
+        return not_applicable(name, subject.still or "noise adds to it")
+    return measured(
+        name, worst, 1.0,
+        f"stored dE/dt, by moments and by int Z |v|^2 dmu, against that of the stored states, "
+        f"{count} of {len(stored)} saves; in units of tolerance times the largest rate",
+    )  # fmt: skip
+
+
+def _rate_unit(subject: Subject, problem: Problem | None, save: int) -> float:
+    """What a rate of energy may err by: velocities by the tolerance, to their largest."""
+    if problem is None:
+        return 1.0
+    fastest = largest_speed(problem.undriven) or 1.0
+    error = max(subject.tolerance_at(save), subject.velocity_error(save))
+    # |v|^2 twice as much, and Z as much again.
+    return 4.0 * error * fastest**2 / abs(_strength(problem))
+
+
+def balance(subject: Subject) -> Check:
+    """Differences of energy lie between what the rates at both ends allow."""
+    name, found = "energy balance", _heights(subject)
+    if isinstance(found, str):
+        return not_applicable(name, found)
+    problem = subject.problem
+    rates = None if problem is None or problem.terms else power_rates(problem)
+    if problem is None or rates is None:
+        return not_applicable(name, "no bound of a rate between saves is known")
+    heights, t = found[0], subject.run.scaled_time
+    power, errors = _power(subject, problem)
+    falls, grows = rates
+    worst, tightest = -np.inf, np.inf
+    for k in range(len(t) - 1):
+        h, gained = float(t[k + 1] - t[k]), float(heights[k + 1] - heights[k])
+        ends = np.array([power[k], power[k + 1]])
+        if not np.all(np.isfinite(ends)):
+            continue
+        # Longer than e^700 nothing is bracketed.
+        up = [_integral(min(rate * h, 700.0), h) for rate in (grows, falls)]
+        down = [_integral(-min(rate * h, 700.0), h) for rate in (falls, grows)]
+        margin = np.array([errors[k], errors[k + 1]])
+        highest = float(((ends + margin) * up).min())
+        lowest = float(((ends - margin) * down).max())
+        slack = _size(problem) * subject.grown(k + 1)
+        worst = max(worst, (gained - highest) / slack, (lowest - gained) / slack)
+        if gained > slack:
+            tightest = min(tightest, highest / max(lowest, 1e-300))
+    if not np.isfinite(worst):
+        return not_applicable(name, "no rates of energy were stored, and no states")
+    width = f", narrowest by a factor of {tightest:.3g}" if tightest < 100 else ""
+    return measured(
+        name, max(worst, 0.0), 1.0,
+        "differences of energy between saves beyond what the rates at both ends leave open"
+        f"{width}; in units of 100 tolerances",
+    )  # fmt: skip
+
+
+def _integral(exponent: float, duration: float) -> float:
+    """Integral of e^{exponent t / duration} over the duration."""
+    if abs(exponent) < 1e-12:
+        return duration
+    return duration * float(np.expm1(exponent)) / exponent
+
+
+def _power(subject: Subject, problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """P = int |v|^2 dmu at every save, of the states where they are kept, and its errors."""
+    run = subject.run
+    power = np.full(len(run.scaled_time), np.nan)
+    stored = run.diagnostics.get("energy_dissipation")
+    if stored is not None:
+        power = _strength(problem) * stored
+    for save, seen in subject.motions.items():
+        power[save] = seen.power
+    errors = [_rate_unit(subject, problem, save) for save in range(len(power))]
+    return power, abs(_strength(problem)) * np.array(errors)
+
+
+def path(subject: Subject) -> Check:
+    """Moments have moved no further than the energy that was gained allows."""
+    name, found = "path of moments", _heights(subject)
+    if isinstance(found, str):
+        return not_applicable(name, found)
+    heights, _ = found
+    problem, t = subject.problem, subject.run.scaled_time
+    factor = None if problem is None else mean_inverse_partition(problem)
+    if problem is None or factor is None:
+        return not_applicable(name, "no bound of 1/Z is known")
+    if not subject.space.is_sphere:
+        return not_applicable(name, "moments have no bound in R^d")
+    worst = 0.0
+    for first in range(len(t) - 1):
+        for last in _partners(first, len(t)):
+            gained = float(heights[last] - heights[first]) + _size(problem) * subject.grown(last)
+            far = np.sqrt(factor * abs(float(t[last] - t[first])) * max(gained, 0.0))
+            distance = mean_distances(subject, first, last)
+            worst = max(worst, distance / (far + subject.grown(last)))
+    return measured(
+        name, worst, 1.0,
+        "farthest that moments have moved, no more than W_2(mu_s, mu_t), over the root of (t - s) "
+        "times the energy gained; pairs of saves",
+    )  # fmt: skip
+
+
+def action(subject: Subject) -> Check:
+    """W_2(mu_s, mu_t)^2 <= (t - s) (E_t - E_s) / min Z, of the stored states."""
+    name, problem = "action bound", subject.problem
+    if problem is None:
+        return not_applicable(name, subject.no_problem)
+    if problem.flow.diffusivity and any(isinstance(e, Measure) for e in subject.run.measures):
+        return not_applicable(name, "points with noise have no free energy")
+    stretches = [each for each in _stretches(subject) if len(each) > 1]
+    if not stretches:
+        return not_applicable(
+            name, "no two saves beside each other whose distance is known: nodes stand for a "
+            f"density, more than {_FEW_POINTS} points on the sphere take long"
+            if subject.kept else subject.no_states
+        )  # fmt: skip
+    worst, count = 0.0, 0
+    for saves in stretches:
+        off = max(max(subject.grown(save) for save in saves), _OFF)
+        try:
+            found = action_bound(_part(subject, problem, saves), tolerance=off)
+        except ValueError as error:
+            return not_applicable(name, str(error).removeprefix("no bound: ").removesuffix("."))
+        moved = found.squared_distance > 0.0
+        share = (found.squared_distance / (found.bound + found.allowance))[moved]
+        # What is no number is worse than any.
+        worst = max([worst, *np.nan_to_num(share, nan=np.inf)])
+        count += len(found.times)
+    if not count:
+        return not_applicable(name, "a stage ends between any two saves")
+    return measured(
+        name, worst, 1.0,
+        f"W_2(mu_s, mu_t)^2 over (t - s) times the energy gained, over min Z; {count} pairs of "
+        "saves of densities or points",
+    )  # fmt: skip
+
+
+def _stretches(subject: Subject) -> list[list[int]]:
+    """Saves beside each other whose distances are known, and do not take long.
+
+    Nodes of characteristics are no points: as such they are apart by their gaps.
+    """
+    found: list[list[int]] = [[]]
+    for save, measure in enumerate(subject.run.measures):
+        known = measure is not None and subject.run.representation[save] != "characteristics"
+        if known and subject.space.family == "sphere":
+            known = isinstance(measure, Measure) and len(measure.points) <= _FEW_POINTS
+        if known:
+            found[-1].append(save)
+        elif found[-1]:
+            found.append([])
+    return found
+
+
+def _part(subject: Subject, problem: Problem, saves: list[int]) -> Run:
+    """A run of some of the saves."""
+    run = subject.run
+    return replace(
+        run,
+        scaled_time=run.scaled_time[saves],
+        measures=tuple(run.measures[save] for save in saves),
+        given_problem=problem,
+    )
+
+
+# Pairs of saves are looked at this near to each other, and at distances that double.
+_NEAR = 8
+
+
+def _partners(first: int, count: int) -> list[int]:
+    """Later saves that a save is compared with."""
+    steps = [*range(1, _NEAR), *(2**k for k in range(3, 31))]
+    return [first + step for step in steps if first + step < count]

@@ -1,0 +1,186 @@
+"""Checks of how a measure moves: no faster than it can, and keeping what symmetric weights keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from meanfield.arrays import EPS
+from meanfield.fields.sinkhorn import is_symmetric
+from meanfield.measures import Measure
+from meanfield.problem import Problem
+from meanfield.verification.bounds import largest_speed
+from meanfield.verification.result import Check, measured, not_applicable
+from meanfield.verification.subject import ROUNDING, Subject
+
+
+def moved(subject: Subject) -> Iterator[Check]:
+    """Checks of speeds and of what is conserved."""
+    yield speed(subject)
+    yield torque(subject)
+    yield mean_angle(subject)
+
+
+def mean_distances(subject: Subject, first: int, last: int) -> float:
+    """Lower bound of W_1 between the measures at two saves, from their moments alone.
+
+    On the circle max_k |c_k(t) - c_k(s)| / k, as e^{ik theta} has the slope k; elsewhere how far
+    the mean vector has moved.
+    """
+    space = subject.space
+    sizes = space.sizes_by_degree(subject.moments[last] - subject.moments[first])
+    if space.family == "circle":
+        return float((sizes[1:] / np.arange(1, len(sizes))).max(initial=0.0))
+    # One point has the mean vector of length 1.
+    return float(sizes[1] / space.largest_sizes(1)[1])
+
+
+def speed(subject: Subject) -> Check:
+    """Neither moments nor tokens have moved further than the largest speed allows."""
+    run = subject.run
+    if subject.problem is None:
+        return not_applicable("speed", subject.no_problem)
+    bounds = [largest_speed(problem) for problem in subject.staged]
+    if any(bound is None for bound in bounds):
+        return not_applicable("speed", _unbounded(subject.problem))
+    worst = 0.0
+    for save in range(1, len(run.scaled_time)):
+        between = subject.problems_between(save - 1, save)
+        fastest = max(largest_speed(problem) or 0.0 for problem in between)
+        far = fastest * float(run.scaled_time[save] - run.scaled_time[save - 1])
+        far += subject.grown(save)
+        distance = max(mean_distances(subject, save - 1, save), _farthest(subject, save))
+        worst = max(worst, distance / far) if np.isfinite(distance) else np.inf
+    return measured(
+        "speed", worst, 1.0,
+        "farthest that tokens and moments have moved between saves, over the largest speed of "
+        "attention times the time",
+    )  # fmt: skip
+
+
+def _farthest(subject: Subject, save: int) -> float:
+    """Farthest that a token has moved since the save before, 0 of what are no tokens."""
+    run = subject.run
+    if run.representation[save - 1 : save + 1] != ("particles", "particles"):
+        return 0.0
+    old, new = run.measures[save - 1 : save + 1]
+    if not (isinstance(old, Measure) and isinstance(new, Measure)):
+        return 0.0
+    if old.points.shape != new.points.shape:
+        return 0.0
+    return float(subject.space.distance(old.points, new.points).max())
+
+
+def _unbounded(problem: Problem) -> str:
+    if problem.flow.diffusivity:
+        return "noise has no largest speed"
+    if not problem.manifold.is_sphere:
+        return "in R^d weights have no bound"
+    if problem.layers is not None:
+        return "layers move tokens, no flow"
+    return "fixed fields or frequencies move tokens too"
+
+
+def not_balanced(problem: Problem) -> str | None:
+    """Why int x ^ v dmu is not 0 for all measures; None where it is.
+
+    It is iint w(x, y) x ^ V y dmu dmu, and changes its sign with x and y for symmetric weights and
+    values V = c I.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> print(not_balanced(mf.Problem(mf.Circle(), mf.exponential(5.0))))
+    None
+    >>> not_balanced(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA))
+    'softmax weights are not symmetric'
+    """
+    if problem.has_labels:
+        return "tokens have labels, and do not see each other alike"
+    if problem.terms:
+        return "fixed fields turn tokens too"
+    if problem.layers is not None:
+        return "layers move tokens, no flow"
+    if not problem.manifold.is_sphere:
+        return "in R^d nothing of the kind is conserved"
+    if problem.normalization == "softmax":
+        linear = problem.attention is None and problem.own_kernel.log_slope == 0.0
+        return None if linear else "softmax weights are not symmetric"
+    if problem.attention is None:
+        return None
+    d = problem.manifold.ambient
+    for head in problem.attention.matrices(d):
+        c = float(np.trace(head.value)) / d
+        if np.abs(head.value - c * np.eye(d)).max() > ROUNDING * max(abs(c), 1e-300):
+            return "a value of a head is no multiple of 1"
+        if head.value.any() and not is_symmetric(head.score):
+            return "a score of a head is not symmetric"
+    return None
+
+
+def torque(subject: Subject) -> Check:
+    """The mean rotation int x ^ v dmu vanishes at every saved state."""
+    name = "torque"
+    if subject.still:
+        return not_applicable(name, subject.still)
+    reasons = [not_balanced(problem) for problem in subject.staged]
+    reason = next((each for each in reasons if each), None)
+    if reason:
+        return not_applicable(name, reason)
+    seen = {save: each for save, each in subject.motions.items() if np.isfinite(each.torque)}
+    if not seen:
+        return not_applicable(name, "measures with an axis have none")
+    worst = allowed = 0.0
+    for save, each in seen.items():
+        unit = subject.velocity_error(save) * _speed_unit(subject, save)
+        worst, allowed = max(worst, each.torque), max(allowed, unit)
+    return measured(
+        name, worst, allowed,
+        "|int x ^ v dmu| of saved states: 0 for symmetric weights; rounding of velocities",
+    )  # fmt: skip
+
+
+def _speed_unit(subject: Subject, save: int) -> float:
+    problem = subject.problem_at(save)
+    bound = None if problem is None else largest_speed(problem)
+    return max(1.0 if bound is None else bound, subject.motions[save].fastest)
+
+
+def mean_angle(subject: Subject) -> Check:
+    """The mean of unwrapped angles of tokens stays what it was."""
+    name, run, problem = "mean angle", subject.run, subject.problem
+    if problem is None:
+        return not_applicable(name, subject.no_problem)
+    if subject.space.family != "circle":
+        return not_applicable(name, "only angles have a mean that is conserved")
+    reason = next((each for each in map(not_balanced, subject.staged) if each), None)
+    if problem.flow.diffusivity:
+        reason = reason or "noise moves it"
+    if reason:
+        return not_applicable(name, reason)
+    tokens = [
+        (save, each)
+        for save, each in enumerate(run.measures)
+        if isinstance(each, Measure) and run.representation[save] == "particles"
+    ]
+    if len(tokens) < 2:
+        return not_applicable(name, "densities and atoms do not tell how often they went round")
+    begin, start = tokens[0]
+    first = float(start.mass @ start.points)
+    worst = largest = 0.0
+    for _, each in tokens[1:]:
+        worst = max(worst, abs(float(each.mass @ each.points) - first))
+        largest = max(largest, float(np.abs(each.points).max()))
+    last = tokens[-1][0]
+    elapsed = float(run.scaled_time[last] - run.scaled_time[begin])
+    steps = float(run.diagnostics.get("steps", np.zeros(last + 1))[last])
+    speed_ = max((largest_speed(each) or 0.0 for each in subject.staged), default=0.0)
+    # Runge-Kutta methods keep linear invariants: what is left is rounding, of velocities over
+    # the whole time and of positions in each step.
+    allowed = ROUNDING * speed_ * elapsed + 4 * EPS * (1.0 + largest) * (1.0 + steps)
+    return measured(
+        name, worst, allowed,
+        "drift of the mean of unwrapped angles: conserved by symmetric weights, and by every "
+        "Runge-Kutta step but for rounding",
+    )  # fmt: skip

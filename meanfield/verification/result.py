@@ -1,0 +1,158 @@
+"""What checks of a run answer: a row each, and all of them as a table."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from meanfield.outputs.tables import rows_html
+
+_WIDTH = 79
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a run.
+
+    Attributes
+    ----------
+    name : str
+        Given. What was checked.
+    passed : bool or None
+        Given. None where the check does not apply to the run.
+    measured, allowed : float or None
+        Given. What was found, and the most that it may be; None where nothing is measured.
+    note : str
+        Given. What the number is and why so much is allowed; or why the check does not apply.
+    """
+
+    name: str
+    passed: bool | None
+    measured: float | None
+    allowed: float | None
+    note: str
+
+    @property
+    def result(self) -> str:
+        """'pass', 'fail' or 'n/a'."""
+        return "n/a" if self.passed is None else "pass" if self.passed else "fail"
+
+
+def measured(name: str, found: float, allowed: float, note: str) -> Check:
+    """Check of a number that may be so much at most; what is no number fails.
+
+    Examples
+    --------
+    >>> measured("mass", 1e-16, 1e-9, "|mass - 1|").passed
+    True
+    >>> measured("mass", float("nan"), 1e-9, "|mass - 1|").passed
+    False
+    """
+    return Check(name, bool(found <= allowed), float(found), float(allowed), note)
+
+
+def told(name: str, passed: bool, note: str) -> Check:
+    """Check of something that is no number."""
+    return Check(name, bool(passed), None, None, note)
+
+
+def not_applicable(name: str, reason: str) -> Check:
+    """Check that does not apply, and why."""
+    return Check(name, None, None, None, reason)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Checks of a run.
+
+    Attributes
+    ----------
+    checks : sequence of Check
+        Given.
+
+    Examples
+    --------
+    >>> found = Verification([measured("mass", 0.0, 1e-9, "|mass - 1|")])
+    >>> found.passed, found["mass"].result
+    (True, 'pass')
+    >>> print(found)
+    check  result  measured  allowed
+    mass   pass           0    1e-09
+             |mass - 1|
+    <BLANKLINE>
+    passed: 1 check
+    """
+
+    checks: Sequence[Check]
+
+    @property
+    def passed(self) -> bool:
+        """Whether none failed."""
+        return not self.failed
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """Checks that failed."""
+        return tuple(check for check in self.checks if check.passed is False)
+
+    def __getitem__(self, name: str) -> Check:
+        """Check of a name; KeyError if there is none."""
+        for check in self.checks:
+            if check.name == name:
+                return check
+        raise KeyError(f"{name!r} is no check: {', '.join(check.name for check in self.checks)}.")
+
+    @property
+    def summary(self) -> str:
+        """One line: what failed, or how many passed."""
+        done = [check for check in self.checks if check.passed is not None]
+        left = len(self.checks) - len(done)
+        beside = f"; {left} not applicable" if left else ""
+        if self.failed:
+            names = ", ".join(check.name for check in self.failed)
+            return f"failed: {names} ({len(self.failed)} of {len(done)} checks){beside}"
+        return f"passed: {len(done)} check{'s' if len(done) != 1 else ''}{beside}"
+
+    def __str__(self) -> str:
+        """Table, each check with its note below, and the summary."""
+        head = ("check", "result", "measured", "allowed")
+        rows = [head, *(_cells(check) for check in self.checks)]
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        indent = " " * (widths[0] + 2)
+        lines = []
+        for row, check in zip(rows, [None, *self.checks], strict=True):
+            name, result = (
+                cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)
+            )
+            numbers = [c.rjust(w) for c, w in zip(row[2:], widths[2:], strict=True)]
+            note = "" if check is None else check.note
+            if check is not None and check.measured is None:
+                # Nothing stands in the columns of numbers.
+                begun = f"{name}  {result}  "
+                rest = textwrap.fill(note, _WIDTH, initial_indent=begun, subsequent_indent=indent)
+                lines.append(rest)
+                continue
+            lines.append("  ".join([name, result, *numbers]).rstrip())
+            if note:
+                beneath = indent + "  "
+                lines.append(
+                    textwrap.fill(note, _WIDTH, initial_indent=beneath, subsequent_indent=beneath)
+                )
+        return "\n".join([*lines, "", self.summary])
+
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        cells = [(*_cells(check), check.note) for check in self.checks]
+        return rows_html(("check", "result", "measured", "allowed", "note"), cells)
+
+
+def _cells(check: Check) -> tuple[str, str, str, str]:
+    return check.name, check.result, _number(check.measured), _number(check.allowed)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return "nan" if math.isnan(value) else f"{value:.3g}"

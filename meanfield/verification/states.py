@@ -1,0 +1,133 @@
+"""Checks of what is stored: times, numbers, masses, and moments against the states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from meanfield.arrays import EPS
+from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.verification.result import Check, measured, not_applicable, told
+from meanfield.verification.subject import ROUNDING, Subject
+
+# Weights of a measure are read, and made to add up, within this.
+_MASS = 1e-9
+
+
+def stored(subject: Subject) -> Iterator[Check]:
+    """Checks of times, numbers, masses and moments."""
+    yield times(subject)
+    yield finite(subject)
+    yield masses(subject)
+    yield possible(subject)
+    yield recomputed(subject)
+
+
+def times(subject: Subject) -> Check:
+    """Saved times increase, from 0 or later."""
+    t = subject.run.scaled_time
+    sound = len(t) > 0 and bool(np.all(np.isfinite(t))) and t[0] >= 0.0
+    sound = sound and bool(np.all(np.diff(t) > 0.0))
+    return told("times", sound, f"{len(t)} saved times, finite, not negative and increasing")
+
+
+def finite(subject: Subject) -> Check:
+    """Moments are numbers, and so are the observables that always are."""
+    run = subject.run
+    wrong = [] if np.all(np.isfinite(run.moments)) else ["moments"]
+    for name in ("order_parameter", "clusters/count"):
+        if name in run.observables and not np.all(np.isfinite(run.observables[name])):
+            wrong.append(name)
+    for name, values in run.observables.items():
+        if np.any(np.isinf(values)):
+            wrong.append(name)
+    rows = {len(values) for values in (run.moments, *run.observables.values())}
+    if rows != {len(run.scaled_time)}:
+        wrong.append("rows")
+    note = f"not so: {', '.join(wrong)}" if wrong else "moments and observables, a row a time"
+    return told("finite", not wrong, note)
+
+
+def masses(subject: Subject) -> Check:
+    """Mass 1; weights not negative, points where they belong, densities not below 0."""
+    run, worst, what = subject.run, 0.0, "mass 1"
+    if not subject.kept:
+        return not_applicable("mass", subject.no_states)
+    for save in subject.kept:
+        for found, of in _defects(subject, save):
+            if not found <= worst:
+                worst, what = found, f"{of} at t = {run.time[save]:.6g}"
+    return measured(
+        "mass", worst, 1.0,
+        f"worst defect over what is allowed ({what}): |mass - 1| and |x| - 1 to 1e-9, densities "
+        "down to twice the error of all their degrees together",
+    )  # fmt: skip
+
+
+def _defects(subject: Subject, save: int) -> Iterator[tuple[float, str]]:
+    """Defects of a saved state over what is allowed, and their names."""
+    measure, space = subject.run.measures[save], subject.space
+    if isinstance(measure, LabelledDensity):
+        excess = float(np.abs(measure.parts[:, 0] - 1.0).max())
+        yield excess / _MASS, "mass of a label"
+        return
+    if isinstance(measure, Density):
+        grid = space.grid(measure.max_degree)
+        yield abs(complex(measure.coefficients[0]) - 1.0) / _MASS, "mass"
+        lowest = float(grid.to_nodal(measure.coefficients).min())
+        # What errors of all degrees together move a value by.
+        error = subject.grown(save) * float(space.largest_sizes(measure.max_degree).sum())
+        yield -lowest / (2.0 * error), f"density {lowest:.2g}"
+        return
+    if isinstance(measure, Measure):
+        yield abs(float(measure.mass.sum()) - 1.0) / _MASS, "mass"
+        yield (0.0 if measure.mass.min() >= 0.0 else np.inf), "negative weight"
+        yield (0.0 if np.all(np.isfinite(measure.points)) else np.inf), "point"
+        if space.is_sphere and space.point_shape and space.family != "axial":
+            lengths = np.sqrt((measure.points**2).sum(axis=1))
+            yield float(np.abs(lengths - 1.0).max()) / _MASS, "point off the sphere"
+
+
+def possible(subject: Subject) -> Check:
+    """No moment is larger than that of a single point, and the mass is 1."""
+    space = subject.space
+    if not space.is_sphere:
+        return not_applicable("moments possible", "in R^d moments have no bound")
+    sizes = np.array([space.sizes_by_degree(moments) for moments in subject.moments])
+    excess = sizes / space.largest_sizes(sizes.shape[1] - 1)
+    excess[:, 0] = 1.0 + np.abs(sizes[:, 0] - 1.0)
+    allowed = max((subject.grown(save) for save in range(len(sizes))), default=0.0)
+    found = float(excess.max(initial=0.0)) - 1.0
+    return measured(
+        "moments possible", max(found, 0.0), allowed,
+        "excess over the moments of a single point, and |m_0 - 1|; errors of steps, in tolerances, "
+        "may grow to 100",
+    )  # fmt: skip
+
+
+def recomputed(subject: Subject) -> Check:
+    """Stored moments are those of the stored states."""
+    run, space = subject.run, subject.space
+    if not subject.kept:
+        return not_applicable("moments", subject.no_states)
+    worst, allowed = 0.0, ROUNDING
+    for save in subject.kept:
+        measure, seen = run.measures[save], subject.moments[save]
+        if measure is None:
+            continue
+        degree = space.degree_of(seen)
+        sizes = space.sizes_by_degree(measure.moments(degree) - seen)
+        unit = space.largest_sizes(degree) if space.is_sphere else np.ones(len(sizes))
+        far = 1.0
+        if isinstance(measure, Measure):
+            far = max(1.0, float(np.abs(measure.points).max()))
+        # Of an angle theta rounding leaves e^{ik theta} uncertain by k |theta| eps.
+        unit_error = ROUNDING if space.is_sphere else ROUNDING * far
+        allowed = max(allowed, unit_error + 4 * EPS * degree * far)
+        worst = max(worst, float((sizes / unit).max()))
+    return measured(
+        "moments", worst, allowed,
+        f"stored against those of the stored states, {len(subject.kept)} of "
+        f"{len(run.scaled_time)} saves; rounding of sums",
+    )  # fmt: skip

@@ -1,0 +1,278 @@
+"""What is checked: a run, the problem that it says it solved, and how its saved states move."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields.felt import attended, felt_by
+from meanfield.fields.head_pairs import tilted
+from meanfield.fields.mean_field import Interaction, floored
+from meanfield.fields.tokens import MOST_PAIRED, SINGLE, TokenField
+from meanfield.manifolds import Manifold
+from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.problem import Problem
+from meanfield.representations.options import Options
+from meanfield.representations.spectra import TRANSFORM_NOISE
+from meanfield.representations.step_limits import GROWN
+from meanfield.runs import KEEP_STATES, Run
+
+ROUNDING = 1e-12
+"""Of velocities and moments, relative to what they may be: transforms to scattered points are
+accurate to 1e-13 and their sums to a few times that."""
+
+# Of sums over pairs in single precision.
+_SINGLE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """How a saved measure moves, in the field that it creates.
+
+    Attributes
+    ----------
+    power : float
+        Derived. int |v|^2 dmu.
+    dissipation : float
+        Derived. int Z |v|^2 dmu, NaN where Z is not known.
+    torque : float
+        Derived. Largest entry of int (x v^T - v x^T) dmu in modulus, on the circle int v dmu; NaN
+        where it is not known.
+    fastest : float
+        Derived. Largest speed.
+    least_partition : float
+        Derived. Smallest Z where the measure is; 1 where there is none, NaN where it is not known.
+    """
+
+    power: float
+    dissipation: float
+    torque: float
+    fastest: float
+    least_partition: float
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A run with what its checks share.
+
+    Attributes
+    ----------
+    run : Run
+        Given.
+    """
+
+    run: Run
+
+    @cached_property
+    def problem(self) -> Problem | None:
+        """Problem of the run; None if it does not tell, see `no_problem`."""
+        try:
+            return self.run.problem
+        except ValueError:
+            return None
+
+    @cached_property
+    def no_problem(self) -> str:
+        """Why there is no problem."""
+        try:
+            _ = self.run.problem
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    @cached_property
+    def space(self) -> Manifold:
+        """Manifold of the problem, of the file if the run does not tell the problem."""
+        return self.run.manifold if self.problem is None else self.problem.space
+
+    @cached_property
+    def staged(self) -> tuple[Problem, ...]:
+        """Problems of all stages, of none if the run does not tell."""
+        return () if self.problem is None else self.problem.staged
+
+    def problem_at(self, save: int) -> Problem | None:
+        """Problem of the stage in which a save lies."""
+        return None if self.problem is None else self.run.problem_at(save)
+
+    def problems_between(self, first: int, last: int) -> tuple[Problem, ...]:
+        """Problems of the stages between two saves."""
+        if len(self.staged) < 2:
+            return self.staged
+        ends = [self.staged.index(self.run.problem_at(save)) for save in (first, last)]
+        return self.staged[ends[0] : ends[1] + 1]
+
+    @cached_property
+    def kept(self) -> tuple[int, ...]:
+        """Saves whose states are there."""
+        return tuple(i for i, each in enumerate(self.run.measures) if each is not None)
+
+    @property
+    def no_states(self) -> str:
+        """What is said where states are needed and there are none."""
+        return f"no state was kept or loaded: {KEEP_STATES}"
+
+    @cached_property
+    def tolerance(self) -> float:
+        """Tolerance of the steps."""
+        return self._options.step_tolerance
+
+    @cached_property
+    def cell_tolerance(self) -> float:
+        """Tolerance of characteristics."""
+        if self.problem is None:
+            return self.tolerance
+        return self._options.cell_tolerance(self.problem)
+
+    @cached_property
+    def _options(self) -> Options:
+        try:
+            tables = tomllib.loads(str(self.run.attributes.get("config", "")))
+            given = tables.get("representation", {}).get("tolerance")
+            return Options(tolerance=None if given is None else float(given))
+        except (ValueError, TypeError, AttributeError):
+            return Options()
+
+    def tolerance_at(self, save: int) -> float:
+        """Tolerance of what carries the measure at a save.
+
+        Atoms stand for clusters that characteristics resolved.
+        """
+        fine = self.run.representation[save] in ("density", "particles")
+        return self.tolerance if fine else max(self.tolerance, self.cell_tolerance)
+
+    def grown(self, save: int) -> float:
+        """How far errors of steps may have grown, as the run itself allowed."""
+        return GROWN * max(self.tolerance_at(save), TRANSFORM_NOISE)
+
+    @cached_property
+    def moments(self) -> ModalArray:
+        """Stored moments, packed."""
+        return np.array([self.space.packed(moments) for moments in self.run.moments])
+
+    @cached_property
+    def still(self) -> str:
+        """Why velocities of saved states are not asked for; empty where they are."""
+        if self.problem is None:
+            return self.no_problem
+        if not self.kept:
+            return self.no_states
+        if self.problem.has_labels:
+            return "tokens have labels, and see different measures"
+        if self.problem.layers is not None and not self.problem.layers.keeps_time:
+            return "layers move tokens, no flow"
+        return ""
+
+    @cached_property
+    def motions(self) -> dict[int, Motion]:
+        """Motions of the saves that are kept, by save; none where `still` says why."""
+        if self.still:
+            return {}
+        found = {}
+        for save in self.kept:
+            problem, measure = self.problem_at(save), self.run.measures[save]
+            if problem is not None and measure is not None:
+                found[save] = motion(problem, measure, self.tolerance)
+        return found
+
+    def velocity_error(self, save: int) -> float:
+        """Relative error of velocities that are computed again, to the largest possible."""
+        problem = self.problem_at(save)
+        single = problem is not None and problem.space.family == "vectors"
+        if single and self.tolerance >= SINGLE:
+            return _SINGLE
+        return ROUNDING
+
+
+def motion(problem: Problem, measure: Density | Measure, tolerance: float) -> Motion:
+    """Motion of a measure under a problem without labels.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> pair = mf.Measure(mf.Circle(), [0.0, 1.0])
+    >>> found = motion(mf.Problem(mf.Circle(), mf.linear()), pair, 1e-10)
+    >>> round(found.power, 12), round(float(np.sin(1.0)) ** 2 / 4, 12), found.torque
+    (0.177018354568, 0.177018354568, 0.0)
+    """
+    if isinstance(measure, LabelledDensity):
+        raise ValueError("labels see different measures: their motion is not one of theirs.")
+    if isinstance(measure, Density):
+        return _of_density(problem, measure)
+    space, x, masses = problem.space, measure.points, measure.mass
+    velocity = TokenField(problem, attended(problem), measure.weights, tolerance).velocity(x)
+    squared, partition = space.squared_norm(velocity), _partition(problem, measure)
+    return _summed(problem, x, masses, velocity, squared, partition)
+
+
+def _of_density(problem: Problem, density: Density) -> Motion:
+    space, felt = problem.space, felt_by(problem)
+    grid = space.grid(max(density.max_degree, problem.kernel_degree))
+    coefficients = space.resize(density.coefficients, grid.max_degree)
+    field = felt.of_density(coefficients)
+    moving, below = field.on_nodes(grid)
+    masses = grid.weights * grid.to_nodal(coefficients)
+    squared = grid.squared_norm(moving)
+    if problem.normalization != "softmax":
+        partition: FloatArray | None = np.ones(len(masses))
+    elif isinstance(felt, Interaction):
+        partition = None if below is None else below / felt.scale
+    else:
+        partition = None
+    x = grid.points
+    if space.family == "circle":
+        return _summed(problem, x, masses, moving, squared, partition)
+    # Components along the grid's own axes have no torque: those of space have.
+    velocity = None if space.family == "axial" else field.velocity(x)
+    return _summed(problem, x, masses, velocity, squared, partition)
+
+
+def _summed(
+    problem: Problem,
+    points: FloatArray,
+    masses: FloatArray,
+    velocity: FloatArray | None,
+    squared: FloatArray,
+    partition: FloatArray | None,
+) -> Motion:
+    space = problem.space
+    if velocity is None or space.family == "axial":
+        torque = np.nan
+    elif velocity.ndim == 1:
+        torque = abs(float(masses @ velocity))
+    else:
+        turned = (space.vectors(points) * masses[:, None]).T @ velocity
+        torque = float(np.abs(turned - turned.T).max())
+    present = masses > 0.0
+    return Motion(
+        power=float(masses @ squared),
+        dissipation=np.nan if partition is None else float(masses @ (partition * squared)),
+        torque=torque,
+        fastest=float(np.sqrt(squared[present].max(initial=0.0))),
+        least_partition=np.nan if partition is None else float(partition[present].min()),
+    )
+
+
+def _partition(problem: Problem, measure: Measure) -> FloatArray | None:
+    """Z at weighted points; None where it is several, or of heads of which there are too many."""
+    space, points = problem.space, measure.points
+    if problem.normalization != "softmax":
+        return np.ones(len(points))
+    heads = problem.heads
+    few = heads is not None and len(heads) == 1 and len(points) <= MOST_PAIRED
+    if few and heads is not None and space.family != "axial":
+        x, (head,) = space.vectors(points), heads
+        scale = 0.0 if not space.is_sphere else problem.beta
+        if problem.attention is None:
+            scale = abs(problem.beta)
+        return np.exp(tilted(x @ head.score, x, measure.mass).log_partition - scale)
+    felt = attended(problem)
+    if not isinstance(felt, Interaction):
+        return None
+    coefficients = felt.of_points(points, measure.weights).partition
+    if coefficients is None:
+        return None
+    return floored(space.evaluate(coefficients, points)) / felt.scale

@@ -1,0 +1,73 @@
+"""All checks of a run, in the order in which they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+from meanfield.checks import checked
+from meanfield.outputs.result_file import load
+from meanfield.runs import Run
+from meanfield.verification.energies import climbed
+from meanfield.verification.motions import moved
+from meanfield.verification.origins import known
+from meanfield.verification.resolved import resolved
+from meanfield.verification.result import Check, Verification
+from meanfield.verification.states import stored
+from meanfield.verification.subject import Subject
+from meanfield.verification.symmetries import kept
+
+CHECKS: tuple[Callable[[Subject], Iterator[Check]], ...] = (
+    known,
+    stored,
+    moved,
+    climbed,
+    kept,
+    resolved,
+)
+"""What makes checks, in their order."""
+
+
+@checked
+def verify(run: Run | str | os.PathLike[str]) -> Verification:
+    """Put a run to all checks that its mathematics allows; nothing is evolved again.
+
+    Whether it is complete, unchanged and of its problem; times, masses, moments of the states;
+    speeds; int x ^ v dmu = 0 and the mean angle where weights are symmetric; the energy, its
+    direction, dE/dt = int Z |v|^2 dmu / strength and W_2(mu_s, mu_t)^2 <= (t - s) (E_t - E_s);
+    symmetries of the first measure; tails, cells and degrees. What does not apply says why.
+
+    Parameters
+    ----------
+    run : Run or path
+        A run, or a file of one. States that were not kept or loaded are not looked at.
+
+    Returns
+    -------
+    Verification
+        Truth of all in `passed`, a `Check` each in `checks` and by its name, a table in print.
+
+    Raises
+    ------
+    ValueError
+        If a path leads to no file of a run, or to a damaged one.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    >>> found = verify(mf.simulate(problem, until=6.0, save=7))
+    >>> found.passed, found["energy balance"].result, found["symmetry: rotation by 1/3"].result
+    (True, 'pass', 'pass')
+    """
+    if not isinstance(run, Run):
+        loaded = load(run)
+        if not isinstance(loaded, Run):
+            raise ValueError(
+                f"{os.fspath(run)} holds many runs, and no times of one: verify a file of "
+                "meanfield run."
+            )
+        run = loaded
+    subject = Subject(run)
+    return Verification(tuple(check for make in CHECKS for check in make(subject)))

@@ -1,0 +1,251 @@
+"""Checks of stored runs: honest ones pass, and what was changed is found in the right row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.runs import Run
+from meanfield.verification import bounds, verify
+from meanfield.verification.subject import motion
+
+LAW = mf.perturbed_uniform([[3, 0.1, 0.0], [1, 0.0, 0.02]])
+USA, SA = (mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW) for flow in (mf.USA, mf.SA))
+TOKENS: dict[str, Any] = {"representation": "particles", "tokens": 40}
+HEAD = mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])
+
+
+def of(kernel: Any, **given: Any) -> mf.Problem:
+    """Problem on the circle."""
+    return mf.Problem(mf.Circle(), kernel, initial=given.pop("initial", LAW), **given)
+
+
+def vectors(d: int) -> Any:
+    """Some tokens of R^d."""
+    return mf.from_points(np.random.default_rng(0).normal(size=(12, d)))
+
+
+HONEST: dict[str, Callable[[], Run]] = {
+    "density, handed over": lambda: mf.simulate(USA, 30.0, save=13),
+    "softmax": lambda: mf.simulate(SA, 4.0, save=5),
+    "noise": lambda: mf.simulate(
+        mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.1), LAW), 5.0, save=6
+    ),
+    "noisy tokens": lambda: mf.simulate(
+        mf.Problem(mf.Circle(), mf.linear(), mf.Flow(diffusivity=0.1), LAW), 2.0, save=5,
+        step=0.1, **TOKENS,
+    ),
+    "repulsion": lambda: mf.simulate(replace(USA, flow=mf.Flow(strength=-1.0)), 8.0, save=9),
+    "tokens, softmax": lambda: mf.simulate(SA, 9.0, save=10, **TOKENS),
+    "atoms": lambda: mf.simulate(
+        of(mf.exponential(9.0), initial=mf.from_points([0.0, 0.1, 1.0, 2.5, 4.0])), 60.0, save=21
+    ),
+    "sphere": lambda: mf.simulate(
+        mf.Problem(mf.Sphere(), mf.exponential(2.0), initial=mf.perturbed_uniform([[2, 0, 0.1]])),
+        2.0, save=3, representation="density", max_degree=32,
+    ),
+    "R^5 tokens": lambda: mf.simulate(
+        mf.Problem(mf.Sphere(5), mf.exponential(2.0), mf.SA, vectors(5)), 4.0, save=5
+    ),
+    "R^3": lambda: mf.simulate(
+        mf.Problem(mf.Space(3), mf.Attention([mf.Head()], beta=1.0), initial=vectors(3)),
+        1.0, save=3,
+    ),
+    "heads": lambda: mf.simulate(of(mf.Attention([HEAD], "none", beta=4.0)), 4.0, save=5),
+    "doubly stochastic": lambda: mf.simulate(
+        of(mf.Attention([mf.Head()], "sinkhorn", beta=4.0)), 3.0, save=4, **TOKENS
+    ),
+    "mask": lambda: mf.simulate(
+        of(mf.Attention([mf.Head()], beta=3.0, mask="causal")), 1.0, save=3, labels=4
+    ),
+    "layers": lambda: mf.simulate(replace(SA, layers=mf.Layers(0.1, count=6)), **TOKENS),
+    "stages": lambda: mf.simulate(
+        replace(USA, stages=[mf.Stage(end=3.0), mf.Stage(kernel=mf.exponential(2.0))]), 6.0, save=9
+    ),
+    "drift": lambda: mf.simulate(replace(USA, drift=mf.Drift(np.diag([0.1, -0.1]))), 3.0, save=4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_honest_runs_pass(kind: str) -> None:
+    """A user would distrust a sound run."""
+    found = verify(HONEST[kind]())
+    assert found.passed, str(found)
+    assert sum(check.passed is True for check in found.checks) >= 6
+    # What does not apply says why.
+    assert all(len(check.note) > 5 for check in found.checks)
+
+
+@pytest.fixture(scope="module")
+def density() -> Run:
+    """A run of a density, with its states."""
+    return mf.simulate(USA, 12.0, save=13)
+
+
+@pytest.fixture(scope="module")
+def tokens() -> Run:
+    """A run of tokens, with their states."""
+    return mf.simulate(USA, 20.0, save=21, **TOKENS)
+
+
+def failed(run: Run) -> set[str]:
+    """Names of the checks that fail."""
+    return {check.name for check in verify(run).failed}
+
+
+@pytest.mark.parametrize("name", ["density", "tokens"])
+def test_what_was_altered_is_found(name: str, request: pytest.FixtureRequest) -> None:
+    """Numbers of another run would count as sound."""
+    run: Run = request.getfixturevalue(name)
+    assert failed(run) == set()
+    k = len(run.scaled_time) // 2
+
+    moments = run.moments.copy()
+    moments[k, 2] += 1e-9
+    assert "moments" in failed(replace(run, moments=moments))
+
+    energy = run.observables["energy"].copy()
+    energy[k] += 1e-9
+    wrong = replace(run, observables=run.observables | {"energy": energy})
+    assert failed(wrong) == {"energy"}
+    energy[k] = energy[0] - 1e-6
+    wrong = replace(run, observables=run.observables | {"energy": energy})
+    assert {"energy direction", "energy balance"} <= failed(wrong)
+
+    times = run.scaled_time.copy()
+    times[[k, k + 1]] = times[[k + 1, k]]
+    assert "times" in failed(replace(run, scaled_time=times))
+
+    rate = run.diagnostics["energy_dissipation"].copy()
+    rate[k] *= 1.001
+    wrong = replace(run, diagnostics=run.diagnostics | {"energy_dissipation": rate})
+    assert failed(wrong) == {"dissipation"}
+
+    other = replace(run.problem, kernel=mf.exponential(5.01))
+    assert {"problem", "growth rates", "energy", "dissipation"} <= failed(
+        replace(run, given_problem=other)
+    )
+    # As if it had taken one hundredth less time: nothing else is wrong.
+    assert failed(replace(run, scaled_time=0.99 * run.scaled_time)) == {"action bound"}
+    assert failed(replace(run, attributes=run.attributes | {"status": "interrupted"})) == {
+        "complete"
+    }
+
+
+def mirrored(measure: mf.Density | mf.Measure) -> mf.Density | mf.Measure:
+    """Measure of the angles with the other sign."""
+    if isinstance(measure, mf.Density):
+        return mf.Density(measure.manifold, measure.coefficients.conj())
+    return mf.Measure(measure.manifold, -measure.points, measure.weights)
+
+
+@pytest.mark.parametrize("name", ["density", "tokens"])
+def test_mirrored_half_way_is_found(name: str, request: pytest.FixtureRequest) -> None:
+    """States, moments and energies would agree, and the run jump."""
+    run: Run = request.getfixturevalue(name)
+    k = len(run.scaled_time) // 2
+    half = tuple(each for each in run.measures[k:] if each is not None)
+    turned = replace(
+        run,
+        moments=np.concatenate([run.moments[:k], run.moments[k:].conj()]),
+        measures=(*run.measures[:k], *map(mirrored, half)),
+    )
+    moving = {"speed", "mean angle"} if name == "tokens" else set()
+    assert failed(turned) == {"path of moments", "action bound"} | moving
+    # Without a state it is seen, too.
+    bare = replace(turned, measures=(None,) * len(run.measures))
+    assert failed(bare) == {"path of moments"}
+
+
+def test_symmetry_that_is_lost_is_found() -> None:
+    """A threefold density would become another one."""
+    law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    run = mf.simulate(replace(USA, initial=law), 5.0, save=6)
+    names = {"symmetry: rotation by 1/3", "symmetry: reflection about 0"}
+    assert names <= {check.name for check in verify(run).checks if check.passed}
+    moments = run.moments.copy()
+    moments[2, 1] = 1e-9j
+    assert names <= failed(replace(run, moments=moments))
+    # Long after, what rounding was may be large: nothing is asked.
+    late = mf.simulate(replace(USA, initial=law), 200.0, save=[0.0, 200.0])
+    check = verify(late)["symmetry: rotation by 1/3"]
+    assert check.passed is None and "second saved time" in check.note
+
+
+def test_under_resolved_density_fails(density: Run) -> None:
+    """A tail above the tolerance would pass."""
+    tail = np.full(len(density.scaled_time), 1e-6)
+    assert failed(replace(density, diagnostics=density.diagnostics | {"tail": tail})) == {"tail"}
+
+
+def test_file_of_a_run_has_its_hash(tmp_path: Path, density: Run) -> None:
+    """A run that was loaded would be checked less than one in memory, or not against its hash."""
+    density.save(tmp_path / "run.h5")
+    loaded = mf.load(tmp_path / "run.h5")
+    found = verify(loaded)
+    assert found.passed and found["problem"].passed and found["energy"].measured == 0.0
+    changed = replace(loaded, attributes=loaded.attributes | {"result_hash": 64 * "0"})
+    assert failed(changed) == {"hash"}
+    # The text of the run file says another problem than the attributes.
+    config = loaded.attributes["config"].replace("beta = 5.0", "beta = 5.5")
+    changed = replace(loaded, attributes=loaded.attributes | {"config": config})
+    assert {"problem", "growth rates", "energy"} <= failed(changed)
+
+
+def test_rates_of_motion_are_those_of_sums_over_pairs() -> None:
+    """Dissipation and torque would be checked against wrong numbers, by the same mistake."""
+    rng = np.random.default_rng(1)
+    theta, mass = rng.uniform(0.0, 6.0, 9), rng.dirichlet(np.ones(9))
+    pair = theta[None, :] - theta[:, None]
+    weights = mass * np.exp(5.0 * np.cos(pair) - 5.0)
+    partition = weights.sum(axis=1)
+    velocity = (weights * np.sin(pair)).sum(axis=1) / partition
+    found = motion(SA, mf.Measure(mf.Circle(), theta, mass), 1e-10)
+    # Sums of 9 numbers of order 1.
+    close = {"rel": 1e-12, "abs": 1e-15}
+    assert found.dissipation == pytest.approx(mass @ (partition * velocity**2), **close)
+    assert found.power == pytest.approx(mass @ velocity**2, **close)
+    assert found.torque == pytest.approx(abs(mass @ velocity), **close)
+    assert found.least_partition == pytest.approx(partition.min(), **close)
+
+
+@pytest.mark.parametrize("strength", [1.0, -1.0])
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(), mf.Sphere(5)])
+def test_power_grows_no_faster_than_its_rate(space: Any, strength: float) -> None:
+    """An honest run would leave the bracket of its energies."""
+    rng = np.random.default_rng(2)
+    problem = mf.Problem(space, mf.exponential(4.0), mf.Flow(strength=strength))
+    falls, grows = bounds.power_rates(problem) or (0.0, 0.0)
+    step = 1e-4
+    largest = 0.0
+    for _ in range(40):
+        # Few tokens: those of many have rates in between.
+        points = space.random_points(int(rng.integers(2, 4)), rng)
+        law = mf.from_points(points)
+        run = mf.simulate(replace(problem, initial=law), step, save=2, representation="particles")
+        powers = [motion(problem, each, 1e-10).power for each in run.measures if each is not None]
+        rate = (powers[1] - powers[0]) / (step * powers[0])
+        # The rate changes by itself, squared, in a step.
+        assert -falls - 0.01 <= rate <= grows + 0.01
+        largest = max(largest, rate / grows, -rate / falls)
+    # Bounds that are far off would see nothing.
+    assert largest > 0.25
+
+
+def test_mean_inverse_partition_bounds_every_measure() -> None:
+    """An honest softmax run would break the path of its moments."""
+    rng = np.random.default_rng(3)
+    for space in (mf.Circle(), mf.Sphere(), mf.Sphere(6)):
+        problem = mf.Problem(space, mf.exponential(6.0), mf.SA)
+        bound = bounds.mean_inverse_partition(problem) or 0.0
+        x = mf.Sphere(space.ambient).random_points(300, rng)
+        inverse = float((1.0 / np.exp(6.0 * (x @ x.T) - 6.0).mean(axis=1)).mean())
+        assert inverse <= bound <= np.exp(12.0)
+    # On the circle the covering is the better of the two bounds by far.
+    assert (bounds.mean_inverse_partition(replace(SA)) or 0.0) < 30.0
