@@ -131,6 +131,9 @@ def test_what_was_altered_is_found(name: str, request: pytest.FixtureRequest) ->
     assert {"problem", "growth rates", "energy", "dissipation"} <= failed(
         replace(run, given_problem=other)
     )
+    law = mf.perturbed_uniform([[3, 0.1001, 0.0], [1, 0.0, 0.02]])
+    begun = {"start"} if name == "density" else set()
+    assert failed(replace(run, given_problem=replace(run.problem, initial=law))) == begun
     # As if it had taken one hundredth less time: nothing else is wrong.
     assert failed(replace(run, scaled_time=0.99 * run.scaled_time)) == {"action bound"}
     assert failed(replace(run, attributes=run.attributes | {"status": "interrupted"})) == {
@@ -189,6 +192,7 @@ def test_file_of_a_run_has_its_hash(tmp_path: Path, density: Run) -> None:
     density.save(tmp_path / "run.h5")
     loaded = mf.load(tmp_path / "run.h5")
     found = verify(loaded)
+    assert "<table>" in found._repr_html_()
     assert found.passed and found["problem"].passed and found["energy"].measured == 0.0
     changed = replace(loaded, attributes=loaded.attributes | {"result_hash": 64 * "0"})
     assert failed(changed) == {"hash"}

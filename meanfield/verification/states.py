@@ -22,6 +22,7 @@ def stored(subject: Subject) -> Iterator[Check]:
     yield masses(subject)
     yield possible(subject)
     yield recomputed(subject)
+    yield start(subject)
 
 
 def times(subject: Subject) -> Check:
@@ -130,4 +131,30 @@ def recomputed(subject: Subject) -> Check:
         "moments", worst, allowed,
         f"stored against those of the stored states, {len(subject.kept)} of "
         f"{len(run.scaled_time)} saves; rounding of sums",
+    )  # fmt: skip
+
+
+def start(subject: Subject) -> Check:
+    """The first moments are those of the initial law, where it draws no tokens."""
+    name, run, problem = "start", subject.run, subject.problem
+    if problem is None:
+        return not_applicable(name, subject.no_problem)
+    if not len(run.scaled_time) or run.scaled_time[0] != 0.0:
+        return not_applicable(name, "time 0 was not saved")
+    if problem.has_labels:
+        return not_applicable(name, "the law is one of labels")
+    try:
+        law = problem.initial_measure()
+    except (ValueError, OSError) as error:
+        return not_applicable(name, str(error).removesuffix("."))
+    if isinstance(law, Density) and run.representation[0] == "particles":
+        return not_applicable(name, "tokens were drawn from the law")
+    space, first = subject.space, subject.moments[0]
+    degree = space.degree_of(first)
+    sizes = space.sizes_by_degree(law.moments(degree) - first)
+    unit = space.largest_sizes(degree) if space.is_sphere else np.ones(len(sizes))
+    allowed = subject.grown(0) if run.representation[0] == "characteristics" else 10 * ROUNDING
+    return measured(
+        name, float((sizes / unit).max()), allowed,
+        "first moments against those of the initial law; rounding, of nodes 100 tolerances",
     )  # fmt: skip
