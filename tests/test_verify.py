@@ -216,7 +216,6 @@ def test_rates_of_motion_are_those_of_sums_over_pairs() -> None:
     assert found.dissipation == pytest.approx(mass @ (partition * velocity**2), **close)
     assert found.power == pytest.approx(mass @ velocity**2, **close)
     assert found.torque == pytest.approx(abs(mass @ velocity), **close)
-    assert found.least_partition == pytest.approx(partition.min(), **close)
 
 
 @pytest.mark.parametrize("strength", [1.0, -1.0])

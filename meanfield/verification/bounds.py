@@ -1,87 +1,24 @@
-"""Constants that the checks rest on: how steep kernels are, and how fast differences may grow.
+"""Constants that the checks rest on: speeds, rates of powers, growth of differences, 1/Z.
 
-Of a zonal kernel a, W' = a, tokens at an angle phi attract each other along the geodesic with
+Those of stability are `theory.contraction`'s: W_2 between two runs grows and falls at the rates of
+`contraction_rates` because the energy has no larger second derivatives along geodesics, C above and
+L below. Along a run without normalisation P = int |v|^2 dmu has dP/dt = 2 c Hess E(v, v), so that
+-2 L P <= dP/dt <= 2 C P.
 
-    h(phi) = a(cos phi) sin phi,    h' = a cos phi - a' sin^2 phi.
-
-On the circle d/dt int v^2 dmu = -c iint h'(v - v')^2 dmu dmu along v = c grad W * mu, and
-iint (v - v')^2 <= 2 int v^2. On other spheres W(<x, y>) has, along geodesics with velocities e, e',
-the second derivative
-
-    -h' (e_1 - e'_1)^2 - s (|e_2|^2 + |e'_2|^2) a + 2 a <e_2, e'_2>
-
-of their parts e_1 along the great circle through x and y and e_2 across, with eigenvalues 0, -2 h'
-and -s a +- a: half the double integral is at most the largest of them times int |e|^2 dmu.
-
-References: Otto, Commun. PDE 26 (2001) 101 (gradient flows and their Hessians); Dobrushin, Funct.
-Anal. Appl. 13 (1979) 115 (stability of mean-field limits).
+Reference: Otto, Commun. PDE 26 (2001) 101 (gradient flows of measures and their Hessians).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+import math
 
 import numpy as np
 
-from meanfield.kernels import Kernel
+from meanfield.certificates.partition import integral_of_inverse, smallest_partition
+from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import contraction_rate
-
-# Angles at which a kernel is looked at, so close that largest values are missed by a relative
-# (beta step^2) ~ 1e-3 at most for beta up to 1000; larger beta take more of them.
-_ANGLES = 4001
-_MARGIN = 1.01
-
-
-@dataclass(frozen=True)
-class Slopes:
-    """Largest slopes of a kernel.
-
-    Attributes
-    ----------
-    draws : float
-        Derived. max h', at least 0: how fast what attracts falls together.
-    parts : float
-        Derived. max -h', at least 0: how fast what attracts is torn apart.
-    draws_across, parts_across : float
-        Derived. The same of the second derivative on any sphere: 2 h' and (s + 1) a at most, -2 h'
-        and (1 - s) a.
-    own, others : float
-        Derived. Bounds of the slope of a velocity in the place where it is felt, and in the places
-        of those who are felt, on any sphere.
-    """
-
-    draws: float
-    parts: float
-    draws_across: float
-    parts_across: float
-    own: float
-    others: float
-
-
-@lru_cache(maxsize=64)
-def slopes(kernel: Kernel) -> Slopes | None:
-    """Slopes of a kernel; None of a user's own, whose derivative is not known."""
-    beta = kernel.log_slope
-    if beta is None:
-        return None
-    count = _ANGLES * max(1, int(np.sqrt(abs(beta)) / 30.0))
-    phi = np.linspace(0.0, np.pi, count)
-    s = np.cos(phi)
-    a, square = np.asarray(kernel.attention(s)), np.sin(phi) ** 2
-    slope = beta * a
-    along = a * s - slope * square
-    steep = np.abs(slope) * square
-    draws, parts = max(float(along.max()), 0.0), max(float(-along.min()), 0.0)
-    return Slopes(
-        draws=_MARGIN * draws,
-        parts=_MARGIN * parts,
-        draws_across=_MARGIN * max(2.0 * draws, float((a * s + np.abs(a)).max())),
-        parts_across=_MARGIN * max(2.0 * parts, float((np.abs(a) - a * s).max())),
-        own=_MARGIN * float((np.abs(a * s) + steep).max()),
-        others=_MARGIN * float((np.abs(a) + steep).max()),
-    )
+from meanfield.theory.contraction import contraction_rates, softmax_source, softmax_stretch
 
 
 def power_rates(problem: Problem) -> tuple[float, float] | None:
@@ -93,52 +30,45 @@ def power_rates(problem: Problem) -> tuple[float, float] | None:
     --------
     >>> import meanfield as mf
     >>> falls, grows = power_rates(mf.Problem(mf.Circle(), mf.exponential(5.0)))
-    >>> round(falls / 1.01, 6), round(grows / 1.01, 4)  # 2 and 2 e^{(R-3)/2 - beta} (R-2) / beta
-    (2.0, 0.8328)
+    >>> falls, round(grows, 6)
+    (2.0, 0.832792)
     """
-    if problem.attention is not None or _divided(problem) or problem.flow.diffusivity:
+    if problem.flow.diffusivity:
         return None
-    found, strength = slopes(problem.own_kernel), problem.flow.strength
-    if found is None:
+    try:
+        rates = contraction_rates(problem, 2)
+    except ValueError:
         return None
-    line = problem.manifold.dimension == 1
-    falls = found.draws if line else found.draws_across
-    grows = found.parts if line else found.parts_across
-    if strength < 0:
-        falls, grows = grows, falls
-    return 2.0 * abs(strength) * falls, 2.0 * abs(strength) * grows
+    return 2.0 * rates.lower, 2.0 * rates.upper
 
 
-def distance_rate(problem: Problem, least_partition: float | None) -> float | None:
-    """Rate at which W_1 between two solutions may grow; None where none is known.
+def growth(
+    problem: Problem, length: float, ends: tuple[Density | Measure | None, Density | Measure | None]
+) -> float:
+    """Exponent by which W_1 between two solutions may grow in a time; infinite where none is known.
 
-    Without normalisation on the circle 2 max -h' |strength| (attraction), on other spheres what
-    `Slopes.own` and `others` add up to. With softmax, Z no smaller than `least_partition` z,
+    With softmax the measures at both ends are needed, for Z between them.
 
-        beta + 1 / (4 beta) + Lam / z,    Lam = max (|h'| + |a'| sin)
-
-    on the circle, sqrt(Lam^2 + 1) in the place of Lam on others, for 1 <= 2 beta; of the second
-    measure Z is felt alone.
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> round(growth(mf.Problem(mf.Circle(), mf.exponential(5.0)), 10.0, (None, None)), 4)
+    8.3279
     """
-    if problem.attention is not None:
-        return None
-    kernel, size = problem.own_kernel, abs(problem.flow.strength)
-    found = slopes(kernel)
-    if found is None:
-        return None
-    line = problem.manifold.dimension == 1
-    if not _divided(problem):
-        if line:
-            return 2.0 * size * (found.parts if problem.flow.strength > 0 else found.draws)
-        return size * (found.own + found.others)
-    beta = kernel.beta
-    if beta < 0.5 or least_partition is None or least_partition <= 0.0:
-        return None
-    phi = np.linspace(0.0, np.pi, _ANGLES)
-    steep = float((beta * kernel.attention(np.cos(phi)) * np.sin(phi)).max())
-    lam = max(found.draws, found.parts) + _MARGIN * steep
-    lam = lam if line else float(np.hypot(lam, 1.0))
-    return size * (beta + 0.25 / beta + lam / least_partition)
+    try:
+        if not _divided(problem):
+            return max(contraction_rates(problem, 1).upper, 0.0) * length
+        first, second = ends
+        beta, zonal = problem.beta, problem.zonal
+        if first is None or second is None:
+            return math.inf
+        known = smallest_partition(problem, first), smallest_partition(problem, second)
+    except ValueError:
+        return math.inf
+    stretch = softmax_stretch(math.copysign(beta, beta * zonal.strength))
+    inverse = integral_of_inverse(*known, length)
+    source = softmax_source(beta, zonal.dimension)
+    return abs(zonal.strength) * (stretch * length + source * inverse)
 
 
 def largest_speed(problem: Problem) -> float | None:

@@ -44,15 +44,12 @@ class Motion:
         where it is not known.
     fastest : float
         Derived. Largest speed.
-    least_partition : float
-        Derived. Smallest Z where the measure is; 1 where there is none, NaN where it is not known.
     """
 
     power: float
     dissipation: float
     torque: float
     fastest: float
-    least_partition: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +249,6 @@ def _summed(
         dissipation=np.nan if partition is None else float(masses @ (partition * squared)),
         torque=torque,
         fastest=float(np.sqrt(squared[present].max(initial=0.0))),
-        least_partition=np.nan if partition is None else float(partition[present].min()),
     )
 
 

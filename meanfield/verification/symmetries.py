@@ -1,7 +1,7 @@
 """Checks of symmetries: what the initial measure and the problem share, a run keeps.
 
 Rounding breaks a symmetry, and the flow makes what is broken grow, by e^{rate t} in W_1 at most
-(`bounds.distance_rate`). Where that has become visible a symmetry says nothing, and is not asked.
+(`bounds.growth`). Where that has become visible a symmetry says nothing, and is not asked.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
-from meanfield.problem import Problem
-from meanfield.verification.bounds import distance_rate, largest_speed
+from meanfield.verification.bounds import growth
 from meanfield.verification.result import Check, measured, not_applicable
 from meanfield.verification.subject import Subject
 
@@ -21,6 +20,8 @@ from meanfield.verification.subject import Subject
 _ZERO = 1e-12
 # What rounding leaves of a symmetry in each step: transforms to points are good to 1e-13.
 _STEP = 1e-13
+# Of exponents.
+_LONGEST = 700.0
 # Beyond, a symmetry may be gone.
 _VISIBLE = 1e-3
 
@@ -163,35 +164,17 @@ def _allowed(subject: Subject) -> FloatArray:
         if run.representation[save] not in ("density", "particles"):
             # Cells and clusters are chosen without regard to symmetry.
             source = max(source, subject.grown(save))
-        allowed[save] = source * np.exp(min(exponent, 700.0))
+        allowed[save] = source * np.exp(min(exponent, _LONGEST))
     return allowed
 
 
 def _growth(subject: Subject, save: int) -> float:
     """Exponent by which distances may grow from the save before to this one."""
     run = subject.run
-    h = float(run.scaled_time[save] - run.scaled_time[save - 1])
-    worst = 0.0
-    for problem in subject.problems_between(save - 1, save):
-        rate = distance_rate(problem, _least_partition(subject, problem, save, h))
-        worst = max(worst, np.inf if rate is None else rate * h)
-    return worst
-
-
-def _least_partition(subject: Subject, problem: Problem, save: int, h: float) -> float | None:
-    """Smallest Z between the save before and this one, None where it is not known.
-
-    Cosines change by twice the largest speed at most, and no time is farther than h / 2 from a
-    save: log Z changes by beta times the largest speed times h.
-    """
-    if problem.normalization == "none":
-        return None
-    speed = largest_speed(problem)
-    ends = [subject.motions.get(each) for each in (save - 1, save)]
-    if speed is None or any(end is None for end in ends):
-        return None
-    least = min(end.least_partition for end in ends if end is not None)
-    return float(least * np.exp(-abs(problem.beta) * speed * h)) if np.isfinite(least) else None
+    length = float(run.scaled_time[save] - run.scaled_time[save - 1])
+    ends = run.measures[save - 1], run.measures[save]
+    between = subject.problems_between(save - 1, save)
+    return max(growth(problem, length, ends) for problem in between)
 
 
 def _kept(subject: Subject, symmetry: Symmetry, allowed: FloatArray) -> Check:
