@@ -52,6 +52,11 @@ class Moments:
     shift: FloatArray
 
 
+def covariance_bytes(size: int) -> int:
+    """Memory of stepping C and eta of so many real coordinates: DOP853 has 16 states."""
+    return 8 * 16 * size * (size + 2)
+
+
 def moments_along(path: Path, tolerance: float) -> Iterator[Moments]:
     """Moments at the saved times of a path.
 

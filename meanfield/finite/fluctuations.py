@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, IntArray, ModalArray
 from meanfield.checks import at_least, checked
+from meanfield.compute.limits import available_memory
 from meanfield.compute.threads import one_blas_thread
-from meanfield.finite.covariance import moments_along
+from meanfield.errors import SimulationError
+from meanfield.finite.covariance import Moments, covariance_bytes, moments_along
 from meanfield.finite.functionals import Functional, variation
-from meanfield.finite.influence import swept
+from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path
-from meanfield.finite.resolved import Settings, resolved
+from meanfield.finite.resolved import Settings, resolved_part
 from meanfield.manifolds.coordinates import Coordinates, coordinates
 from meanfield.manifolds.manifold import Manifold
 from meanfield.problem import Problem
+from meanfield.progress import followed
 from meanfield.simulation import timing
 
 MOMENTS_DEGREE = 4
 """Degree of the moments whose fluctuations are told, unless said otherwise."""
+# Largest degrees of a covariance, by the dimension, unless said otherwise: on one core a step of
+# 192 takes half a second, one of 24 on the sphere six, and both grow like the fifth power or so.
+_LARGEST = {1: 192, 2: 24}
+# What two ways to the same covariance may differ by, as a share.
+_AGREED = 1e-4
+
+Follow = Callable[[Iterable[Moments], int], Iterable[Moments]]
+"""Passes moments at saved times through, as many as it is told, and shows how far it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +43,8 @@ class Fluctuations:
     """Moments of N tokens along a run, to first order in 1/N.
 
         E m = limit + shift / N,    Cov m = covariance / N
+
+    Rows of times that are not resolved, see `note`, are NaN.
 
     Attributes
     ----------
@@ -54,6 +69,8 @@ class Fluctuations:
         largest entry: what both, which share nothing but F', leave in doubt.
     tail : float
         Derived. What truncation leaves out of influence functions, as a share.
+    note : str
+        Derived. Why the last rows are NaN; empty where none is.
     """
 
     problem: Problem
@@ -66,6 +83,18 @@ class Fluctuations:
     resolved_degree: int
     agreement: float
     tail: float
+    note: str = ""
+
+    @property
+    def resolved(self) -> npt.NDArray[np.bool_]:
+        """Which of the times are resolved, shape (n_times,)."""
+        return np.asarray(np.isfinite(self.real_shift).all(axis=1))
+
+    @property
+    def resolved_until(self) -> float:
+        """Last of the times that is resolved, scaled; NaN if none is."""
+        known = self.times[self.resolved]
+        return float(known[-1]) if len(known) else np.nan
 
     @property
     def _space(self) -> Manifold:
@@ -127,7 +156,10 @@ class Fluctuations:
                 f"the energy is a function of moments up to degree {felt}, and these are known up "
                 f"to {self.degree}: give degree = {felt}."
             )
-        rows = [self._observable(observable, n) for n in range(len(self.times))]
+        rows = [
+            self._observable(observable, n) if known else (np.nan,) * 3
+            for n, known in enumerate(self.resolved)
+        ]
         return ObservableFluctuations(self.times, *np.array(rows).T)
 
     def _observable(self, observable: Functional, n: int) -> tuple[float, float, float]:
@@ -185,6 +217,8 @@ def fluctuations(
     unit: str = "scaled",
     max_degree: int | None = None,
     tolerance: float = 1e-10,
+    unresolved: Literal["raise", "nan"] = "raise",
+    progress: bool = False,
 ) -> Fluctuations:
     """How far N tokens, drawn from the initial law, are from the limit: covariance and mean shift.
 
@@ -206,16 +240,24 @@ def fluctuations(
     unit : str
         Of times, "scaled", "paper" or "growth".
     max_degree : int, optional
-        Largest degree of the density and its perturbations; by default it rises as needed.
+        Largest degree of the density and its perturbations, which rises as needed; default: 192 on
+        the circle, 24 on the sphere, or what the tokens feel. The covariance has as many rows as
+        there are real moments up to there.
     tolerance : float
         Of steps, and of what truncation may leave out.
+    unresolved : str
+        "raise" an error if the last time is not resolved, as where clusters form; or let rows be
+        "nan" from the first time on that is not, and say in `note` why.
+    progress : bool
+        Show a bar of the saved times, in a notebook or on a terminal.
 
     Raises
     ------
     TypeError
         If the initial law gives points.
     ValueError
-        If the flow has no linearisation here, see `mf.influence`.
+        If the flow has no linearisation here, see `mf.influence`, or the covariance would not fit
+        in memory.
     SimulationError
         If the run, or its influence functions, are not resolved up to the end.
 
@@ -233,30 +275,134 @@ def fluctuations(
     """
     at_least(1, tokens=1 if tokens is None else tokens, degree=degree)
     times, _ = timing(problem, until, save, unit=unit)
-    settings = Settings(problem, times, max_degree, tolerance)
 
-    def made(path: Path) -> Fluctuations:
-        of = coordinates(path.space.dimension, degree)
-        adjoint = swept(path, of.to_coefficients(np.eye(of.size)), settings.allowed)
-        along = list(moments_along(path, tolerance))
-        told = _kept(path.coordinates, of)
-        covariance = np.array([each.covariance[np.ix_(told, told)] for each in along])
-        difference = np.abs(covariance[-1] - adjoint.covariance).max()
-        return Fluctuations(
-            problem,
-            times,
-            degree,
-            tokens,
-            limit=np.array([path.space.resize(each.density, degree) for each in along]),
-            real_covariance=covariance,
-            real_shift=np.array([each.shift[told] for each in along]),
-            resolved_degree=path.degree,
-            agreement=float(difference / np.abs(adjoint.covariance).max()),
-            tail=adjoint.tail,
-        )
+    def follow(stream: Iterable[Moments], count: int) -> Iterable[Moments]:
+        return followed(stream, count, "fluctuations")
+
+    return fluctuations_at(
+        problem,
+        times,
+        degree,
+        tokens=tokens,
+        max_degree=max_degree,
+        tolerance=tolerance,
+        whole=unresolved == "raise",
+        follow=follow if progress else None,
+    )
+
+
+def fluctuations_at(
+    problem: Problem,
+    times: FloatArray,
+    degree: int,
+    *,
+    tokens: int | None = None,
+    max_degree: int | None = None,
+    tolerance: float = 1e-10,
+    whole: bool = False,
+    follow: Follow | None = None,
+) -> Fluctuations:
+    """Fluctuations at scaled times, up to the last one that is resolved; see `fluctuations`.
+
+    Raises
+    ------
+    SimulationError
+        If `whole` is asked for, and the last time is not resolved.
+    """
+    settings = settings_of(problem, times, degree, max_degree, tolerance)
+    of = coordinates(problem.space.dimension, degree)
+
+    def sweep(path: Path) -> Sweep:
+        return swept(path, of.to_coefficients(np.eye(of.size)), settings.allowed)
 
     with one_blas_thread():
-        return resolved(settings, made)
+        part = resolved_part(settings, sweep, whole=whole)
+        check_memory(part.path.coordinates.size)
+        stream: Iterable[Moments] = moments_along(part.path, tolerance) if part.path.saves else ()
+        along, note = [], part.note
+        try:
+            for each in follow(stream, len(part.path.saves)) if follow else stream:
+                along.append(each)
+        except SimulationError as error:
+            if whole:
+                raise
+            note = f"the covariance ends: {error.reason}"
+    told = _kept(part.path.coordinates, of)
+    count, size = len(times), np.zeros(of.size)
+    covariance = _rows(
+        [each.covariance[np.ix_(told, told)] for each in along], count, np.outer(size, size)
+    )
+    agreement, tail = np.nan, np.nan
+    if part.found is not None and len(along) == len(part.path.saves):
+        adjoint = part.found.covariance
+        difference = np.abs(covariance[len(along) - 1] - adjoint).max()
+        agreement, tail = float(difference / np.abs(adjoint).max()), part.found.tail
+        if not agreement <= _AGREED:
+            raise SimulationError(
+                float(times[len(along) - 1]),
+                len(part.path.steps),
+                f"covariances by forward and backward sweeps differ by {agreement:.1e}: lower the "
+                "tolerance",
+            )
+    if len(along) < count:
+        note = f"{len(along)} of {count} times are resolved: {note}"
+    limit = [part.path.space.resize(each.density, degree) for each in along]
+    return Fluctuations(
+        problem,
+        times,
+        degree,
+        tokens,
+        limit=_rows(limit, count, of.to_coefficients(size)),
+        real_covariance=covariance,
+        real_shift=_rows([each.shift[told] for each in along], count, size),
+        resolved_degree=part.path.degree,
+        agreement=agreement,
+        tail=tail,
+        note=note,
+    )
+
+
+def settings_of(
+    problem: Problem,
+    times: FloatArray,
+    degree: int,
+    max_degree: int | None = None,
+    tolerance: float = 1e-10,
+) -> Settings:
+    """How a run is linearised for the moments up to a degree.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the initial law gives points, the flow has no linearisation here, or a degree is too low.
+    """
+    settings = Settings(problem, times, None, tolerance, looked_at=degree)
+    usual = max(_LARGEST[problem.space.dimension], settings.least)
+    return replace(settings, largest=usual if max_degree is None else max_degree)
+
+
+def check_memory(size: int) -> None:
+    """Refuse a covariance of so many real coordinates that does not fit in memory.
+
+    Raises
+    ------
+    ValueError
+        With both sizes.
+    """
+    needed, there = covariance_bytes(size), available_memory()
+    if needed > there:
+        raise ValueError(
+            f"the covariance of {size} moments takes {needed / 2**30:.1f} GiB, more than the "
+            f"memory of {there / 2**30:.1f} GiB: lower max_degree or beta."
+        )
+
+
+def _rows(known: Sequence[ModalArray], count: int, some: ModalArray) -> ModalArray:
+    """So many rows such as `some`: those that are known, then NaN."""
+    rows = np.full((count, *some.shape), np.nan, some.dtype)
+    if known:
+        rows[: len(known)] = known
+    return rows
 
 
 def _kept(all_of: Coordinates, some: Coordinates) -> IntArray:

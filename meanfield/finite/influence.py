@@ -180,7 +180,8 @@ def swept(path: Path, fields: ModalArray, allowed: float) -> Sweep:
         if not tail <= allowed:
             raise Unresolved(
                 f"influence functions of degree {path.degree} have a tail of {tail:.1e}, above "
-                f"{allowed:.0e}: they steepen as clusters form; end earlier, or raise tolerance"
+                f"{allowed:.0e}: they steepen as clusters form; end earlier, or raise degrees or "
+                "tolerance"
             )
     fields[:, 0] -= [space.inner(each, initial) for each in fields]
     of = path.grid.to_nodal(fields)

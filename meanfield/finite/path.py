@@ -24,7 +24,7 @@ Sanz-Serna, Symplectic Runge-Kutta schemes for adjoint equations, SIAM Review 58
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -124,6 +124,21 @@ class Path:
         """Bytes of the states that are kept, and of those made again."""
         return (len(self.states) + self.stride) * self.last.nbytes
 
+    def until(self, save: int) -> Path:
+        """The part up to a saved time."""
+        count = self.saves[save]
+        kept = max(-(-count // self.stride), 1)
+        state = self.states[kept - 1]
+        for step in self.steps[(kept - 1) * self.stride : count]:
+            _, state = self.stages(step, state)
+        return replace(
+            self,
+            steps=self.steps[:count],
+            saves=self.saves[: save + 1],
+            states=self.states[:kept],
+            last=state,
+        )
+
     def flow(self, leg: int, state: ModalArray) -> LinearisedFlow:
         """The linearised flow at a state."""
         problem = self.problems[leg]
@@ -205,8 +220,8 @@ def path(
     degree: int,
     tolerance: float,
     allowed: float,
-) -> Path:
-    """Run a density at a fixed degree to the last of some times.
+) -> tuple[Path, SimulationError | None]:
+    """Run a density at a fixed degree through some times, as far as it is resolved.
 
     Parameters
     ----------
@@ -223,10 +238,13 @@ def path(
     allowed : float
         Tail of the density that may be.
 
-    Raises
-    ------
-    SimulationError
-        If the degree does not resolve the density up to the last time, or steps become too small.
+    Returns
+    -------
+    Path
+        Up to the last of the times before it ends.
+    SimulationError or None
+        Why it ends before the last time: the degree does not resolve the density, or steps become
+        too small.
     """
     problems = tuple(leg.problem for leg in legs)
     space = problems[0].space
@@ -235,20 +253,20 @@ def path(
     kept, stride = [state], 1
     steps: list[Step] = []
     now, step = 0.0, None
+    reason: str | None = None
     for end in ends:
         leg = next(n for n, each in enumerate(legs) if end <= each.end)
         carrier = DensityRepresentation(problems[leg], state, allowed, degree)
         longest = _longest(problems[leg], degree, times[-1])
         begin = Start(now, state, step)
         stepper = None
-        while now < end:
-            if (reason := carrier.failure(now, state)) is not None:
-                raise SimulationError(now, len(steps), reason)
+        while now < end and (reason := carrier.failure(now, state)) is None:
             if stepper is None:
                 stepper = dop853(carrier.rhs, begin, tolerance)
             largest = min(carrier.largest_step(now, state), longest, end - now)
             if not stepper.step(largest) or not np.all(np.isfinite(stepper.state)):
-                raise SimulationError(now, len(steps), "the step became too small")
+                reason = "the step became too small"
+                break
             reached = stepper.time
             if end - reached < _SAME_TIME * end:
                 reached = end
@@ -259,12 +277,16 @@ def path(
             if len(kept) > MOST_STATES:
                 kept, stride = kept[::2], 2 * stride
         step = None if stepper is None else stepper.step_size
-    if (reason := carrier.failure(now, state)) is not None:
-        raise SimulationError(now, len(steps), reason)
+        reason = reason or carrier.failure(now, state)
+        if reason is not None:
+            break
+    failure = None if reason is None else SimulationError(now, len(steps), reason)
+    met = [t for t in times if failure is None or t < now]
     at = np.array([0.0, *(each.end for each in steps)])
-    saves = tuple(int(np.abs(at - t).argmin()) for t in times)
-    wanted = -(-len(steps) // stride) if steps else 1
-    return Path(problems, degree, tuple(steps), saves, stride, tuple(kept[:wanted]), state)
+    saves = tuple(int(np.abs(at - t).argmin()) for t in met)
+    wanted = max(-(-len(steps) // stride), 1)
+    whole = Path(problems, degree, tuple(steps), saves, stride, tuple(kept[:wanted]), state)
+    return (whole.until(len(saves) - 1) if failure and saves else whole), failure
 
 
 def _longest(problem: Problem, degree: int, end: float) -> float:

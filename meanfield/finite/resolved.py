@@ -9,8 +9,8 @@ coefficients next to the last degree bound what is missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -50,6 +50,10 @@ class Settings:
         Given. The only one to try.
     tolerance : float
         Given. Of steps, and of what truncation may leave out.
+    largest : int, optional
+        Given. The largest one to try.
+    looked_at : int
+        Given. Largest degree of the moments that are looked at.
     """
 
     problem: Problem
@@ -57,6 +61,7 @@ class Settings:
     degree: int | None
     tolerance: float
     largest: int | None = None
+    looked_at: int = 0
 
     def __post_init__(self) -> None:
         """Check what was given."""
@@ -66,12 +71,18 @@ class Settings:
             raise ValueError(f"until must be positive and finite, got {self.times[-1]:g}.")
         if self.degree is not None and self.degree < self.least:
             raise ValueError(f"degree = {self.degree} must be at least {self.least}, what is felt.")
+        if self.largest is not None and self.largest < self.least:
+            raise ValueError(
+                f"max_degree = {self.largest} must be at least {self.least}: what is felt, looked "
+                "at, or in the initial density."
+            )
 
     @property
     def least(self) -> int:
-        """Degree of what is felt, and of the initial density."""
+        """Degree of what is felt, looked at, and of the initial density."""
         carried = density_of(self.problem).max_degree
-        return max(carried, *(attended(each).degree for each in self.problem.staged))
+        felt = (attended(each).degree for each in self.problem.staged)
+        return max(carried, self.looked_at, *felt)
 
     @property
     def allowed(self) -> float:
@@ -100,22 +111,71 @@ def resolved(settings: Settings, made: Callable[[Path], R]) -> R:
     SimulationError
         If none does.
     """
-    problem = settings.problem
-    legs = Evolution(problem, Options(), np.asarray(settings.times)).legs
-    initial = density_of(problem).coefficients
+    part = resolved_part(settings, made, whole=True)
+    assert part.found is not None
+    return part.found
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Generic[R]):
+    """As much of a run as is resolved.
+
+    Attributes
+    ----------
+    path : Path
+        Derived. To the last resolved time; its `saves` are those up to there, maybe none.
+    found : object, optional
+        Derived. What was made of it; None where no time is resolved.
+    note : str
+        Derived. Why it ends before the last time; empty where it does not.
+    """
+
+    path: Path
+    found: R | None
+    note: str
+
+
+def resolved_part(settings: Settings, made: Callable[[Path], R], *, whole: bool = False) -> Part[R]:
+    """What `made` finds along a run, or along its part up to the last time at which it can.
+
+    The degree rises until the run is resolved to its end. If none resolves it, bisection finds the
+    last time up to which the largest does.
+
+    Raises
+    ------
+    SimulationError
+        If `whole` is asked for and not resolved.
+    """
+    legs = Evolution(settings.problem, Options(), np.asarray(settings.times)).legs
+    initial = density_of(settings.problem).coefficients
     for degree in settings.degrees():
+        along, failure = path(
+            legs, initial, settings.times, degree, settings.tolerance, settings.allowed
+        )
+        if failure is None:
+            try:
+                return Part(along, made(along), "")
+            except Unresolved as error:
+                failure = SimulationError(float(settings.times[-1]), len(along.steps), str(error))
+                along = along.until(len(along.saves) - 2) if len(along.saves) > 1 else along
+    assert failure is not None
+    if whole:
+        raise failure
+    return _bisected(along, made, failure.reason)
+
+
+def _bisected(along: Path, made: Callable[[Path], R], reason: str) -> Part[R]:
+    good, bad, best = -1, len(along.saves), None
+    middle = bad - 1  # the whole of it may be resolved
+    while bad - good > 1:
         try:
-            along = path(
-                legs, initial, settings.times, degree, settings.tolerance, settings.allowed
-            )
-        except SimulationError as error:
-            last: SimulationError = error
-            continue
-        try:
-            return made(along)
+            best = made(along.until(middle))
+            good = middle
         except Unresolved as error:
-            last = SimulationError(float(settings.times[-1]), len(along.steps), str(error))
-    raise last
+            bad, reason = middle, str(error)
+        middle = (good + bad) // 2
+    kept = along.until(good) if good >= 0 else replace(along, steps=(), saves=())
+    return Part(kept, best, reason)
 
 
 def check_linearised(problem: Problem) -> None:

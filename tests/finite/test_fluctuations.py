@@ -140,3 +140,27 @@ def test_a_run_that_outgrows_its_degree_says_so() -> None:
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, RIPPLE)
     with pytest.raises(SimulationError, match="end earlier|spectral tail"):
         mf.fluctuations(problem, until=20.0, max_degree=48)
+
+
+def test_times_that_are_not_resolved_are_nan_and_say_why() -> None:
+    """And the others are those of a run that ends there."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, RIPPLE)
+    of = mf.fluctuations(problem, until=6.0, save=7, max_degree=48, unresolved="nan")
+    last = int(of.resolved.sum()) - 1
+    assert 1 <= last < 6 and of.resolved_until == of.times[last]
+    assert of.note.startswith(f"{last + 1} of 7 times are resolved: ") and "48" in of.note
+    for rows in (of.limit, of.covariance, of.relation, of.shift):
+        assert np.isnan(rows[last + 1 :]).all() and np.isfinite(rows[: last + 1]).all()
+    assert np.isnan(of.of(lambda m: m[3].real).variance[last + 1 :]).all()
+    part = mf.fluctuations(problem, until=float(last), save=2, max_degree=48)
+    np.testing.assert_allclose(of.covariance[last], part.covariance[-1], rtol=1e-9, atol=1e-9)
+    assert not part.note
+
+
+def test_moments_above_the_first_degree_are_resolved_too() -> None:
+    """About uniform C_kk = e^{2 lambda_k t}, also where nothing that is felt needs k."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=0.5), mf.SA)
+    of = mf.fluctuations(problem, until=0.5, save=2, degree=60)
+    assert of.resolved_degree >= 60
+    rates = mf.growth_rates(problem, 60)
+    np.testing.assert_allclose(np.diag(of.covariance[-1]).real[1:], np.exp(rates[1:]), rtol=1e-9)
