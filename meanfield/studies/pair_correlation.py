@@ -7,10 +7,6 @@ Every run draws N tokens from the initial law, moves them, and gives at each tim
 Their means tell the law of the angle between two tokens, `theory.pair_correlation` (1), and their
 covariances how well: errors of psi at an angle and of the energy are those of linear sums of q_l.
 
-Runs of few tokens are moved together, and feel each other by sums over pairs: without noise each
-with adaptive steps of its own, with it by Strang's splitting, exact noise and the midpoint rule.
-Runs of many are moved one by one, by the moments that are felt.
-
 Tokens may be left out altogether. About uniform their moments are Gaussian of variance C_l / N
 (`linear_growth`) while they are small; a quiet start (`corrected_law`) makes nodes of a draw of
 these, and the flow carries them on: phases are random and nothing is closed, so that clusters form.
@@ -18,8 +14,7 @@ these, and the flow carries them on: phases are random and nothing is closed, so
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,26 +25,15 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import at_least, checked
-from meanfield.compute.threads import one_blas_thread
-from meanfield.errors import SimulationError, known_names
-from meanfield.fields.blocks import Weighing, attention_output
-from meanfield.integrators.replicas import Numbers, replicas_at
-from meanfield.manifolds import MANIFOLDS
-from meanfield.measures import Density, Measure
+from meanfield.errors import known_names
+from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.progress import followed
-from meanfield.representations.options import Options
-from meanfield.representations.particles import ParticleRepresentation
-from meanfield.representations.step_limits import (
-    check_movable,
-    check_no_labels,
-    check_no_layers,
-    check_step,
-)
-from meanfield.sampling import tokens_of
 from meanfield.studies.corrected_law import quiet_degree, quiet_start, quiet_time
 from meanfield.studies.executors import finished
-from meanfield.studies.study import check_runs, initial_density, rng_of
+from meanfield.studies.study import initial_density, rng_of
+from meanfield.studies.token_runs import TOLERANCE, TokenRuns, moved_by_moments, token_runs
+from meanfield.studies.token_runs import pair_velocity as pair_velocity
 from meanfield.theory.pair_correlation import (
     CLOSURES,
     correlations_of,
@@ -58,24 +42,10 @@ from meanfield.theory.pair_correlation import (
     pair_energies,
 )
 from meanfield.theory.stability import growth_rates
-from meanfield.trajectory import trajectory
 from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# Of the steps: errors grow as fluctuations do, and stay this small beside them. At 1e-6 second
-# moments of 24,000 runs err by less than a thousandth of their standard errors.
-_TOLERANCE = 1e-6
-# Tokens of the runs that move together: their stages stay in cache.
-_TOKENS_AT_ONCE = 2**15
-# Runs of more tokens are faster one by one, by moments.
-_FEW_TOKENS = 128
-# Runs by moments in a block.
-_RUNS_AT_ONCE = 10
-
-Velocity = Callable[[FloatArray], FloatArray]
-"""Velocities (R, n, d) of tokens of many runs, in R^d and tangent to the manifold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,28 +188,16 @@ class PairCorrelation:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Everything about the runs but their random numbers."""
+    """Runs, and what is looked at."""
 
-    problem: Problem
-    density: Density
-    tokens: int
-    runs: int
-    times: FloatArray
+    of: TokenRuns
     degree: int
-    seed: int
-    tolerance: float
-    step: float | None
     waves: bool
 
     @property
-    def length(self) -> int:
-        """Runs of a block; of those moved together a full one is drawn whatever is wanted of it."""
-        return max(1, _TOKENS_AT_ONCE // self.tokens) if self.together else _RUNS_AT_ONCE
-
-    @property
-    def together(self) -> bool:
-        """Whether runs are moved together."""
-        return not self.waves and (self.step is not None or self.tokens <= _FEW_TOKENS)
+    def problem(self) -> Problem:
+        """What is run."""
+        return self.of.problem
 
 
 @checked
@@ -251,7 +209,7 @@ def pair_correlation(
     runs: int = 1000,
     max_degree: int | None = None,
     seed: int = 0,
-    tolerance: float = _TOLERANCE,
+    tolerance: float = TOLERANCE,
     step: float | None = None,
     start: Literal["tokens", "random phase"] = "tokens",
     executor: Executor | None = None,
@@ -319,9 +277,8 @@ def pair_correlation(
     True
     """
     plan = _planned(problem, tokens, times, runs, max_degree, seed, tolerance, step, start)
-    blocks = [range(at, min(at + plan.length, runs)) for at in range(0, runs, plan.length)]
     parts: dict[int, tuple[FloatArray, FloatArray]] = {}
-    done = finished(partial(_sums, plan), blocks, executor)
+    done = finished(partial(_sums, plan), plan.of.blocks(runs), executor)
     if progress:
         done = followed(done, runs, "runs", weight=lambda part: len(part[0]))
     for block, part in done:
@@ -330,7 +287,7 @@ def pair_correlation(
     first, second = (sum(parts[at][i] for at in sorted(parts)) for i in (0, 1))
     mean = np.asarray(first) / runs
     covariances = (np.asarray(second) / runs - mean[:, :, None] * mean[:, None, :]) / (runs - 1)
-    return PairCorrelation(problem, tokens, runs, plan.times, mean, covariances)
+    return PairCorrelation(problem, tokens, runs, plan.of.times, mean, covariances)
 
 
 def _planned(
@@ -351,34 +308,21 @@ def _planned(
     ValueError
         If a value is out of range, or tokens of the problem cannot be moved so.
     """
-    check_runs((tokens,), "runs", runs, 2, seed)
-    Options(tolerance=tolerance, step=step)
-    space = problem.manifold
-    if space.name not in MANIFOLDS:
-        raise ValueError(
-            f"pair correlations are measured on the circle and the sphere, got {space.name}: "
-            "mf.merging_diagram has pairs of tokens in R^d."
-        )
-    problem.check_one_stage()
-    check_no_layers(problem, "pair correlations")
-    check_no_labels(problem, "pair correlations")
+    of = token_runs(
+        problem, tokens, times, runs, seed=seed, tolerance=tolerance, step=step,
+        what="pair correlations",
+    )  # fmt: skip
     if problem.terms or problem.normalization == "sinkhorn":
         raise ValueError(
             "pair correlations are those of attention alone, softmax or none: use mf.simulate for "
             "fixed fields and doubly stochastic attention."
         )
-    wanted = np.asarray(times, dtype=np.float64)
-    if not len(wanted) or wanted[0] < 0.0 or np.any(np.diff(wanted) <= 0.0):
-        raise ValueError(f"times must be increasing and not negative, got {list(times)}.")
-    noisy = problem.flow.diffusivity > 0.0
-    check_step(problem, step)
     degree = problem.moment_degree
     if max_degree is not None:
         at_least(1, max_degree=max_degree)
         degree = max(degree, max_degree)
-    density = initial_density(problem)
     waves = start == "random phase"
-    if waves and (noisy or density.max_degree > 0):
+    if waves and (step is not None or of.density.max_degree > 0):
         raise ValueError(
             "random phases are those of uniform tokens without noise, got initial law "
             f"{problem.initial.name!r} and diffusivity = {problem.flow.diffusivity:g}: use start = "
@@ -389,13 +333,19 @@ def _planned(
             f"fluctuations of {tokens} tokens are not small at time 0: random phases need more "
             'tokens, and so few are cheap to follow with start = "tokens".'
         )
-    check_movable(problem)
-    return _Plan(problem, density, tokens, runs, wanted, degree, seed, tolerance, step, waves)
+    return _Plan(of, degree, waves)
 
 
 def _sums(plan: _Plan, runs: range) -> tuple[FloatArray, FloatArray]:
     """Sums over a block of runs of q_l, (n_times, K + 1), and of q_k q_l."""
-    found = _together(plan, runs) if plan.together else _one_by_one(plan, runs)
+    found = np.empty((len(runs), len(plan.of.times), plan.degree + 1))
+    if plan.waves:
+        for row, run in zip(found, runs, strict=True):
+            _fill_waves(plan, rng_of(plan.of.seed, plan.of.tokens, run), row)
+    else:
+        for number, index, points in plan.of.points(runs):
+            moments = plan.problem.space.moments(points, None, plan.degree)
+            found[number, index] = _sizes(plan, moments)
     by_time = found.swapaxes(0, 1)
     return found.sum(axis=0), np.matmul(by_time.swapaxes(1, 2), by_time)
 
@@ -406,141 +356,29 @@ def _sizes(plan: _Plan, moments: ModalArray) -> FloatArray:
     return np.asarray((space.sizes_by_degree(moments) / space.largest_sizes(plan.degree)) ** 2)
 
 
-def _together(plan: _Plan, runs: range) -> FloatArray:
-    """Sizes q_l of runs that are moved together, shape (runs, n_times, K + 1)."""
-    space = plan.problem.space
-    rng = rng_of(plan.seed, plan.tokens, runs.start // plan.length)
-    # What others of the block would have drawn decides nothing, but must have been drawn.
-    moved = plan.length if plan.step is not None else len(runs)
-    points = tokens_of(space, plan.density, plan.length * plan.tokens, rng)
-    start = space.vectors(points).reshape(plan.length, plan.tokens, -1)[:moved]
-    found = np.empty((moved, len(plan.times), plan.degree + 1))
-    for numbers, indices, x in _states(plan, start, rng):
-        for number, index, tokens in zip(numbers, indices, x, strict=True):
-            moments = space.moments(space.points_of(tokens), None, plan.degree)
-            found[number, index] = _sizes(plan, moments)
-    return found[: len(runs)]
-
-
-def _one_by_one(plan: _Plan, runs: range) -> FloatArray:
-    """Sizes q_l of runs that are moved by moments, shape (runs, n_times, K + 1)."""
-    found = np.empty((len(runs), len(plan.times), plan.degree + 1))
-    for row, run in zip(found, runs, strict=True):
-        rng, first, begun = rng_of(plan.seed, plan.tokens, run), 0, 0.0
-        if plan.waves:
-            start, row[:] = _random_phases(plan, rng)
-            begun = quiet_time(plan.problem, plan.tokens)
-            first = int(np.searchsorted(plan.times, begun, side="right"))
-        else:
-            points = tokens_of(plan.problem.space, plan.density, plan.tokens, rng)
-            start = Measure(plan.problem.space, points)
-        if first == len(plan.times):
-            continue
-        carried = ParticleRepresentation(
-            plan.problem, start.points.ravel(), start.weights, tolerance=plan.tolerance
-        )
-        times = plan.times[first:] - begun
-        stream = trajectory(plan.problem, carried, times, tolerance=plan.tolerance)
-        for index, snapshot in enumerate(stream, first):
-            row[index] = _sizes(plan, snapshot.measure.moments(plan.degree))
-    return found
+def _fill_waves(plan: _Plan, rng: np.random.Generator, sizes: FloatArray) -> None:
+    """Sizes q_l, (n_times, K + 1), of a draw of random phases that the flow carries on."""
+    times = plan.of.times
+    start, sizes[:] = _random_phases(plan, rng)
+    begun = quiet_time(plan.problem, plan.of.tokens)
+    first = int(np.searchsorted(times, begun, side="right"))
+    if first < len(times):
+        stream = moved_by_moments(plan.problem, start, times[first:] - begun, plan.of.tolerance)
+        for index, measure in enumerate(stream, first):
+            sizes[index] = _sizes(plan, measure.moments(plan.degree))
 
 
 def _random_phases(plan: _Plan, rng: np.random.Generator) -> tuple[Measure, FloatArray]:
     """Nodes at the quiet time, and sizes q_l at all times as the linear flow has them."""
     from meanfield.manifolds.maxima import gaussian_fields
 
-    problem, begun = plan.problem, quiet_time(plan.problem, plan.tokens)
-    variances = linear_growth(problem, [begun], plan.degree)[0] / plan.tokens
+    problem, begun = plan.problem, quiet_time(plan.problem, plan.of.tokens)
+    variances = linear_growth(problem, [begun], plan.degree)[0] / plan.of.tokens
     variances[0] = 0.0
     moments = gaussian_fields(problem.space, variances, 1, rng)[0]
-    back = np.minimum(plan.times - begun, 0.0)[:, None]
+    back = np.minimum(plan.of.times - begun, 0.0)[:, None]
     linear = _sizes(plan, moments) * np.exp(2.0 * growth_rates(problem, plan.degree) * back)
     linear[:, 0] = 1.0
     # Every degree fluctuates, also those that nobody feels.
     grid_degree = max(quiet_degree(problem), plan.degree)
     return quiet_start(problem.space, moments, grid_degree), linear
-
-
-def _states(
-    plan: _Plan, start: FloatArray, rng: np.random.Generator
-) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
-    """Runs, the times that they have reached, and their tokens (m, n, d) there."""
-    velocity = pair_velocity(plan.problem)
-    try:
-        with one_blas_thread():
-            if plan.step is not None:
-                yield from _noisy(plan, velocity, start, rng)
-            elif plan.times[-1] == 0.0:
-                yield np.arange(len(start)), np.zeros(len(start), dtype=np.int64), start
-            else:
-                yield from replicas_at(
-                    lambda _, x: velocity(x),
-                    start,
-                    plan.times,
-                    tolerance=plan.tolerance,
-                    retract=_retracted,
-                )
-    except FloatingPointError as error:
-        raise SimulationError(0.0, 0, str(error)) from None
-
-
-def _noisy(
-    plan: _Plan, velocity: Velocity, start: FloatArray, rng: np.random.Generator
-) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
-    """Strang's splitting with equal steps between times: half a step of noise, drift, noise."""
-    assert plan.step is not None
-    space, diffusivity = plan.problem.space, plan.problem.flow.diffusivity
-    dimension, numbers = space.dimension, np.arange(len(start))
-
-    def diffused(x: FloatArray, time: float) -> FloatArray:
-        points = space.points_of(x.reshape(-1, x.shape[-1]))
-        shape = (len(points),) if dimension == 1 else (len(points), dimension)
-        moved = space.diffuse(points, diffusivity * time, rng.standard_normal(shape))
-        return space.vectors(moved).reshape(x.shape)
-
-    x, reached = start, 0.0
-    for index, time in enumerate(plan.times):
-        steps = math.ceil((time - reached) / plan.step)
-        h = (time - reached) / max(steps, 1)
-        for number in range(steps):
-            x = diffused(x, 0.5 * h if number == 0 else h)
-            middle = x + 0.5 * h * velocity(x)
-            x = _retracted(x + h * velocity(middle))
-            if number == steps - 1:
-                x = diffused(x, 0.5 * h)
-        yield numbers, np.full(len(start), index), x
-        reached = float(time)
-
-
-def pair_velocity(problem: Problem) -> Velocity:
-    """Velocity of tokens of many runs in their own fields, summed over pairs: P_x A(x).
-
-    Examples
-    --------
-    >>> import meanfield as mf
-    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
-    >>> pair_velocity(problem)(np.eye(2)[None]) * 2.0
-    array([[[0., 1.],
-            [1., 0.]]])
-    """
-    strength, heads = 1.0, problem.heads
-    weighing: Weighing
-    if heads is None:
-        weighing, strength = problem.own_kernel.attention, problem.flow.strength
-    else:
-        weighing = heads
-
-    def velocity(x: FloatArray) -> FloatArray:
-        a = attention_output(
-            x, weighing, normalization=problem.normalization, log_scale=problem.log_scale
-        )
-        a -= np.einsum("rnd,rnd->rn", x, a)[..., None] * x
-        return np.asarray(strength * a)
-
-    return velocity
-
-
-def _retracted(x: FloatArray) -> FloatArray:
-    """Unit vectors."""
-    return np.asarray(x / np.sqrt(np.einsum("...d,...d->...", x, x))[..., None])
