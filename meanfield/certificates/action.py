@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import EPS, FloatArray
+from meanfield.certificates.distances import distance_ends
 from meanfield.certificates.partition import (
+    LARGEST_LOG,
     SmallestPartition,
     lowest_between,
     smallest_partition,
@@ -31,7 +33,6 @@ from meanfield.observables.energies import entropy, interaction_energy
 from meanfield.observables.head_energies import energy_told
 from meanfield.problem import Problem
 from meanfield.runs import KEEP_STATES, Run
-from meanfield.transport import Bracket, wasserstein
 
 # What saved times of a run at the default tolerance leave of positions.
 _TOLERANCE = 1e-7
@@ -252,26 +253,9 @@ def _pair(
             lowest_between(known[k, stage], known[k + 1, stage], float(length_of))
             for k, length_of in zip(range(i, j), lengths, strict=True)
         )
-    bound = length * gained * math.exp(-lowest)
+    # Beyond all numbers, e^700 will do.
+    slowness = length * math.exp(min(-lowest, LARGEST_LOG))
+    bound = slowness * gained
     allowance = 2.0 * tolerance * math.sqrt(max(bound, 0.0)) + tolerance**2
-    allowance += length * math.exp(-lowest) * error
-    return squared_distance(measures[i], measures[j]), bound, allowance
-
-
-def squared_distance(first: Density | Measure, second: Density | Measure) -> float:
-    """Lower bound of W_2^2; where no distance is known, that of each token to itself.
-
-    Raises
-    ------
-    ValueError
-        Of tokens that are not as many.
-    """
-    space = first.manifold
-    if space.family != "vectors":
-        found = wasserstein(first, second, 2)
-        return (found.lower if isinstance(found, Bracket) else found) ** 2
-    if not (isinstance(first, Measure) and isinstance(second, Measure)):
-        raise ValueError(f"densities on {space.name} have no distance here.")
-    if len(first.points) != len(second.points):
-        raise ValueError("tokens of two measures are paired, and they are not as many.")
-    return float(first.mass @ space.distance(first.points, second.points) ** 2)
+    allowance += slowness * error
+    return distance_ends(measures[i], measures[j], 2)[0] ** 2, bound, allowance

@@ -31,6 +31,9 @@ from meanfield.problem import Problem
 if TYPE_CHECKING:
     from meanfield.manifolds.sphere.grid import SphereGrid
 
+LARGEST_LOG = 700.0
+"""Of 1 / Z: a larger one is as good as infinite."""
+
 # Above this many points their Z is bounded by that of all places.
 _MOST_POINTS = 10_000
 # Angles of a circle, or of an axis, on which Z is evaluated; degree of the grid of a sphere.
@@ -175,13 +178,15 @@ def integral_of_inverse(
     2.0
     """
     rate = max(first.rate, second.rate)
+    floor = max(first.floor, -LARGEST_LOG)
+    logs = [max(known.log, floor) for known in (first, second)]
     if rate == 0.0:
-        return length * math.exp(-max(first.log, second.log))
-    meets = 0.5 * (length + (first.log - second.log) / rate)
+        return length * math.exp(-max(logs))
+    meets = 0.5 * (length + (logs[0] - logs[1]) / rate)
     meets = min(max(meets, 0.0), length)
     total = 0.0
-    for known, part in ((first, meets), (second, length - meets)):
-        until_floor = min(part, (known.log - known.floor) / rate)
-        total += math.exp(-known.log) * math.expm1(rate * until_floor) / rate
-        total += math.exp(-known.floor) * (part - until_floor)
+    for log, part in zip(logs, (meets, length - meets), strict=True):
+        until_floor = min(part, (log - floor) / rate)
+        total += math.exp(-log) * math.expm1(rate * until_floor) / rate
+        total += math.exp(-floor) * (part - until_floor)
     return total

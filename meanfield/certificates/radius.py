@@ -20,7 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.certificates.distances import distance_ends
 from meanfield.certificates.partition import (
+    LARGEST_LOG,
     SmallestPartition,
     integral_of_inverse,
     smallest_partition,
@@ -35,7 +37,6 @@ from meanfield.theory.contraction import (
     softmax_source,
     softmax_stretch,
 )
-from meanfield.transport import Bracket, wasserstein
 
 _TOLERANCE = 1e-7
 # Times of two runs that are the same but for the rounding of units.
@@ -54,7 +55,8 @@ class CertifiedRadius:
     times : ndarray, shape (k,)
         Derived. Scaled times that both runs saved.
     distance : ndarray, shape (k, 2)
-        Derived. W_p measured, between two ends, which are the same where it is exact.
+        Derived. W_p measured, between two ends, which are the same where it is exact; of tokens in
+        other dimensions than 1 and 2, where it is not known, that of each to its own partner.
     lower, upper : ndarray, shape (k,)
         Derived. Certified from the distance at the first time; lower is 0 where nothing is proved.
     tolerance : float
@@ -155,9 +157,10 @@ def certified_radius(
     one = [_state(first, i) for i, _ in pairs]
     other = [_state(second, j) for _, j in pairs]
     upper, lower = growth(problem, times, one, other, p=p)
-    measured = np.array([_distance(a, b, p) for a, b in zip(one, other, strict=True)])
-    with np.errstate(over="ignore"):
-        bounds = measured[0, 0] * np.exp(-lower), measured[0, 1] * np.exp(upper)
+    measured = np.array([distance_ends(a, b, p) for a, b in zip(one, other, strict=True)])
+    # Beyond all numbers, e^700 will do.
+    grown = np.exp(np.minimum(upper, LARGEST_LOG))
+    bounds = measured[0, 0] * np.exp(-lower), measured[0, 1] * grown
     return CertifiedRadius(p, times, measured, *bounds, tolerance)
 
 
@@ -242,8 +245,3 @@ def _state(run: Run, save: int) -> State:
     if isinstance(measure, LabelledDensity):
         raise ValueError("no bound is proved for densities of labels.")
     return measure
-
-
-def _distance(first: State, second: State, p: int) -> tuple[float, float]:
-    found = wasserstein(first, second, p)
-    return (found.lower, found.upper) if isinstance(found, Bracket) else (found, found)

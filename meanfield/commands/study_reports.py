@@ -192,11 +192,11 @@ def _headline_table(study: ConvergenceStudy) -> str:
 def _certified(study: ConvergenceStudy) -> str:
     """Until when the certified distance of the largest size says something."""
     until, size = study.certified_until[-1], int(study.tokens[-1])
-    if not until > study.times[0]:
-        return f"beyond pi at all later times: it says nothing of n = {size}"
     grows = f"{study.metric} of any tokens grows at most by the factor below"
     if until == study.times[-1]:
         return grows
+    if not until > study.times[0]:
+        return f"beyond pi at all later times: it says nothing of n = {size}"
     return f"{grows}; beyond pi it says nothing, of n = {size} after t = {until:.5g}"
 
 

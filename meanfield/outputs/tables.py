@@ -328,7 +328,8 @@ def comparison_html(study: ConvergenceStudy) -> str:
         study.tokens, study.mean_distance[:, at], study.standard_error[:, at], study.onset_times,
         strict=True,
     )  # fmt: skip
-    columns = ("n", f"mean {study.metric} (rad)", "standard error", "onset time (scaled)")
+    unit = "" if study.metric == "mmd" else " (rad)"
+    columns = ("n", f"mean {study.metric}{unit}", "standard error", "onset time (scaled)")
     return html_table("Comparison with the density", pairs) + rows_html(columns, rows)
 
 

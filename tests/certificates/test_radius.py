@@ -118,3 +118,30 @@ def test_what_is_not_proved_is_refused() -> None:
     of_heads = mf.simulate(heads, until=0.1, save=2)
     with pytest.raises(ValueError, match="attention has heads"):
         mf.certified_radius(of_heads, of_heads)
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_tokens_of_many_dimensions_are_paired(flow: mf.Flow) -> None:
+    """No distance is known there, and the bound holds for the coupling of equal indices."""
+    rng, space = np.random.default_rng(6), mf.Sphere(6)
+    x = space.random_points(12, rng)
+    y = x + 0.02 * rng.normal(size=x.shape)
+    y /= np.linalg.norm(y, axis=1)[:, None]
+    made = []
+    for points in (x, y, y[:5]):
+        problem = mf.Problem(space, mf.exponential(3.0), flow, mf.from_points(points))
+        made.append(mf.simulate(problem, until=0.05, save=3, representation="particles"))
+    radius = mf.certified_radius(made[0], made[1])
+    assert radius.holds and radius.informative.all()
+    assert radius.distance[0, 0] < 0.1 and np.all(radius.distance[:, 0] == radius.distance[:, 1])
+    with pytest.raises(ValueError, match="paired one by one"):
+        mf.certified_radius(made[0], made[2])
+
+
+def test_bounds_beyond_all_numbers_are_bounds() -> None:
+    """Softmax of opposite tokens at beta = 1000 has Z = e^{-2000}."""
+    problem = mf.Problem(CIRCLE, mf.exponential(1000.0), mf.SA, LAW)
+    run = mf.simulate(problem, until=20.0, save=2, representation="particles", tokens=5)
+    radius = mf.certified_radius(run, run)
+    assert radius.holds and radius.upper[0] == 0.0
+    assert mf.action_bound(run).holds
