@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from meanfield.outputs.tables import rows_html
 
-_WIDTH = 79
+_WIDTH, _BENEATH = 79, 4 * " "
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Verification:
     >>> print(found)
     check  result  measured  allowed
     mass   pass           0    1e-09
-             |mass - 1|
+        |mass - 1|
     <BLANKLINE>
     passed: 1 check
     """
@@ -121,31 +121,31 @@ class Verification:
         rows = [head, *(_cells(check) for check in self.checks)]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         indent = " " * (widths[0] + 2)
-        lines = []
+        lines: list[str] = []
+        reasons: dict[str, str] = {}
         for row, check in zip(rows, [None, *self.checks], strict=True):
-            name, result = (
-                cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)
-            )
-            numbers = [c.rjust(w) for c, w in zip(row[2:], widths[2:], strict=True)]
+            name, result = (cell.ljust(w) for cell, w in zip(row[:2], widths[:2], strict=True))
+            numbers = [cell.rjust(w) for cell, w in zip(row[2:], widths[2:], strict=True)]
             note = "" if check is None else check.note
             if check is not None and check.measured is None:
                 # Nothing stands in the columns of numbers.
-                begun = f"{name}  {result}  "
-                rest = textwrap.fill(note, _WIDTH, initial_indent=begun, subsequent_indent=indent)
-                lines.append(rest)
+                told = f"as for {reasons[note]}" if note in reasons else note
+                reasons.setdefault(note, check.name)
+                lines.append(_filled(told, f"{name}  {result}  ", indent))
                 continue
             lines.append("  ".join([name, result, *numbers]).rstrip())
             if note:
-                beneath = indent + "  "
-                lines.append(
-                    textwrap.fill(note, _WIDTH, initial_indent=beneath, subsequent_indent=beneath)
-                )
+                lines.append(_filled(note, _BENEATH, _BENEATH))
         return "\n".join([*lines, "", self.summary])
 
     def _repr_html_(self) -> str:
         """Table for notebooks."""
         cells = [(*_cells(check), check.note) for check in self.checks]
         return rows_html(("check", "result", "measured", "allowed", "note"), cells)
+
+
+def _filled(text: str, first: str, others: str) -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)
 
 
 def _cells(check: Check) -> tuple[str, str, str, str]:

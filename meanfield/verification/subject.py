@@ -78,7 +78,7 @@ class Subject:
         try:
             _ = self.run.problem
         except ValueError as error:
-            return str(error)
+            return str(error).removesuffix(".")
         return ""
 
     @cached_property
