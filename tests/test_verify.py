@@ -219,7 +219,7 @@ def test_rates_of_motion_are_those_of_sums_over_pairs() -> None:
 
 
 @pytest.mark.parametrize("strength", [1.0, -1.0])
-@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(), mf.Sphere(5)])
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(5)])
 def test_power_grows_no_faster_than_its_rate(space: Any, strength: float) -> None:
     """An honest run would leave the bracket of its energies."""
     rng = np.random.default_rng(2)
@@ -227,7 +227,7 @@ def test_power_grows_no_faster_than_its_rate(space: Any, strength: float) -> Non
     falls, grows = bounds.power_rates(problem) or (0.0, 0.0)
     step = 1e-4
     largest = 0.0
-    for _ in range(40):
+    for _ in range(25):
         # Few tokens: those of many have rates in between.
         points = space.random_points(int(rng.integers(2, 4)), rng)
         law = mf.from_points(points)
