@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +101,8 @@ def action_bound(run: Run, *, tolerance: float = _TOLERANCE) -> ActionBound:
     -------
     ActionBound
         Under softmax Z between saves is bounded by how fast it may change: saves further apart
-        than 1 / (beta strength) give it away. Of stages the pairs that lie in one.
+        than 1 / (beta strength) give it away. Of stages the pairs that lie in one; none of nodes of
+        characteristics.
 
     Raises
     ------
@@ -126,12 +128,15 @@ def action_bound(run: Run, *, tolerance: float = _TOLERANCE) -> ActionBound:
     problem = run.problem
     check_climbs(problem)
     measures = _states(run)
-    count = len(measures)
-    if count < 2:
-        raise ValueError(f"two saved times are needed, the run has {count}.")
-    pairs = [(i, i + 1) for i in range(count - 1)]
-    if count > 2:
-        pairs.append((0, count - 1))
+    # Nodes of characteristics stand for a density: as points they are apart by their gaps.
+    saves = [i for i, each in enumerate(measures) if not getattr(each, "cell_order", 0)]
+    if len(saves) < 2:
+        raise ValueError(
+            f"two saved times of a density or of tokens are needed, the run has {len(saves)}."
+        )
+    pairs = list(pairwise(saves))
+    if len(saves) > 2:
+        pairs.append((saves[0], saves[-1]))
     known: dict[tuple[int, int], SmallestPartition] = {}
     rows = [
         (run.scaled_time[i], run.scaled_time[j], *found)

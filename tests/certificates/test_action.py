@@ -129,3 +129,15 @@ def test_one_save_or_none_kept_is_refused() -> None:
     one = dataclasses.replace(run, scaled_time=run.scaled_time[:1], measures=run.measures[:1])
     with pytest.raises(ValueError, match="two saved times"):
         mf.action_bound(one)
+
+
+def test_nodes_that_stand_for_a_density_are_left_out() -> None:
+    """As points they are apart by their gaps, more than energy allows for a density."""
+    law = mf.perturbed_uniform([[2, 0.3, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
+    run = mf.simulate(problem, until=30.0, save=16)
+    carried = np.isin(run.representation, ["characteristics"])
+    assert carried.any() and not carried.all()
+    bound = mf.action_bound(run)
+    assert bound.holds
+    assert not np.isin(run.scaled_time[carried], [bound.starts, bound.times]).any()
