@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from meanfield.stationary.states import stationary_state
     from meanfield.studies.convergence import convergence_study
     from meanfield.studies.ensemble import ensemble
+    from meanfield.studies.ensemble_moments import ensemble_moments
     from meanfield.studies.merging import RandomHead, merging_diagram
     from meanfield.studies.pair_correlation import pair_correlation
     from meanfield.studies.phase import phase_diagram, phase_point
@@ -171,6 +172,7 @@ __all__ = [
     "critical_widths",
     "dominant_degree",
     "ensemble",
+    "ensemble_moments",
     "equiangular_beta",
     "equiangular_cosine",
     "equiangular_layers",
@@ -256,6 +258,7 @@ _MODULES = {
     "stationary.states": "stationary_state",
     "studies.convergence": "convergence_study",
     "studies.ensemble": "ensemble",
+    "studies.ensemble_moments": "ensemble_moments",
     "studies.merging": "RandomHead merging_diagram",
     "studies.pair_correlation": "pair_correlation",
     "studies.phase": "phase_diagram phase_point",

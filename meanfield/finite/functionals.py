@@ -59,22 +59,41 @@ def variation(problem: Problem, observable: Functional, moments: ModalArray) -> 
     >>> variation(problem, lambda m: abs(m[1]) ** 2, np.array([1.0, 0.5])).field.round(12)
     array([0. +0.j, 0.5+0.j])
     """
-    if isinstance(observable, str):
-        if observable not in NAMED:
-            known = ", ".join(sorted(NAMED))
-            raise ValueError(
-                f"observable {observable!r} is not known. Known: {known}; or a function of moments."
-            )
-        observable = partial(NAMED[observable], problem)
+    value = function_of(problem, observable)
     space = problem.space
     of = coordinates(space.dimension, space.degree_of(moments))
     slopes = np.zeros(of.size)
     for j, unit in enumerate(np.eye(of.size)):
         change = of.to_coefficients(unit)
         for n, weight in _WEIGHTS:
-            ahead, behind = (_number(observable, moments + s * n * _STEP * change) for s in (1, -1))
+            ahead, behind = (value(moments + s * n * _STEP * change) for s in (1, -1))
             slopes[j] += weight * (ahead - behind) / _STEP
-    return Variation(_number(observable, moments), of.to_coefficients(slopes))
+    return Variation(value(moments), of.to_coefficients(slopes))
+
+
+def function_of(problem: Problem, observable: Functional) -> Callable[[ModalArray], float]:
+    """Observable as a function of packed moments, by its name too.
+
+    Raises
+    ------
+    ValueError
+        If the name is not known.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> function_of(problem, lambda m: m[1].imag)(np.array([1.0, 0.5j]))
+    0.5
+    """
+    if not isinstance(observable, str):
+        return partial(_number, observable)
+    if observable not in NAMED:
+        known = ", ".join(sorted(NAMED))
+        raise ValueError(
+            f"observable {observable!r} is not known. Known: {known}; or a function of moments."
+        )
+    return partial(_number, partial(NAMED[observable], problem))
 
 
 def _number(function: Callable[[ModalArray], float], moments: ModalArray) -> float:

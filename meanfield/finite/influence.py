@@ -153,11 +153,17 @@ def influence(
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Influence functions at time 0, lim N Cov of what they belong to, and their tail."""
+    """Influence functions at time 0, and lim N Cov: by the draw of tokens, and by noise."""
 
     coefficients: ModalArray
-    covariance: FloatArray
+    drawn: FloatArray
+    noise: FloatArray | float
     tail: float
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Lim N Cov of what they belong to."""
+        return self.drawn + self.noise
 
 
 def swept(path: Path, fields: ModalArray, allowed: float) -> Sweep:
@@ -185,8 +191,8 @@ def swept(path: Path, fields: ModalArray, allowed: float) -> Sweep:
             )
     fields[:, 0] -= [space.inner(each, initial) for each in fields]
     of = path.grid.to_nodal(fields)
-    covariance = (path.grid.weights * path.grid.to_nodal(initial) * of) @ of.T
-    return Sweep(fields, covariance + noise.integral, tail)
+    drawn = (path.grid.weights * path.grid.to_nodal(initial) * of) @ of.T
+    return Sweep(fields, drawn, noise.integral, tail)
 
 
 def _tail(space: Manifold, field: ModalArray) -> float:
