@@ -6,7 +6,7 @@ problem -> representation -> trajectory -> run file
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,13 @@ from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
 from meanfield.config import Config, ConfigError
 from meanfield.config.config import check_continues
+from meanfield.finite.fluctuations import FluctuationOptions, Follow, fluctuations_at, settings_of
 from meanfield.observables import chosen_observables
 from meanfield.outputs.locks import check_welcome, writer_lock
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.provenance import provenance
 from meanfield.outputs.reading import damage_told
-from meanfield.outputs.recorder import conclude, record
+from meanfield.outputs.recorder import add_fluctuations, conclude, record
 from meanfield.outputs.run_file import load, read_checkpoint
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.representations import represent, resumed
@@ -33,7 +34,7 @@ from meanfield.status import RUNNING, is_cut_short
 from meanfield.version import __version__
 
 # Sections and keys in which a resumed run may differ from the one it continues.
-_FREE_KEYS = {"time": ("end", "save"), "output": None}
+_FREE_KEYS = {"time": ("end", "save"), "output": None, "fluctuations": None}
 # Relative difference of times that only rounding tells apart, as of another spacing. The clock
 # starts again before steps get shorter than a million times this.
 _SAME_TIME = 1e-12
@@ -188,6 +189,54 @@ def recorded(
             reached=reached,
             spent=spent,
         )
+
+
+def complete_fluctuations(
+    evolution: Evolution, kept: Record, options: FluctuationOptions, follow: Follow | None = None
+) -> bool:
+    """Put fluctuations at its saved times beside a run that is kept, unless they are there.
+
+    Nothing is written before all is known: a run whose fluctuations were interrupted is whole, and
+    they begin again.
+
+    Parameters
+    ----------
+    evolution : Evolution
+        What the run evolved.
+    kept : Record
+        Where it is kept.
+    options : FluctuationOptions
+        Which are asked for.
+    follow : callable, optional
+        Shows how far it is.
+
+    Returns
+    -------
+    bool
+        Whether there was anything to do.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    SimulationError
+        If forward and backward sweeps do not agree.
+    """
+    with writer_lock(kept.path) as output:
+        run = load(kept.path, states="none")
+        found, times = run.fluctuations, run.scaled_time
+        if len(times) == 0 or times[-1] == 0.0:
+            return False
+        settings = settings_of(evolution.problem, times, options, unit=evolution.unit)
+        asked = (options.degree, settings.most)
+        if found is None or (found.degree, found.max_degree) != asked:
+            found = fluctuations_at(
+                evolution.problem, times, options, unit=evolution.unit, follow=follow
+            )
+        elif found.tokens == options.tokens:
+            return False
+        add_fluctuations(output, replace(found, tokens=options.tokens), kept.attributes)
+    return True
 
 
 def origin(evolution: Evolution) -> dict[str, Any]:

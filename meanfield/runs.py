@@ -34,6 +34,8 @@ from meanfield.views import VIEWS, Axes
 if TYPE_CHECKING:
     import xarray
 
+    from meanfield.finite.fluctuations import Fluctuations
+
 KEEP_STATES = (
     'run again with state="all" (in a run file [output] state = "all"), or load with states="all"'
 )
@@ -84,6 +86,8 @@ class Run:
         Given, where the run was made in Python; see `problem`.
     checkpoint : Checkpoint or None
         Given, where the run was made in this process: where a file of it is gone on from.
+    fluctuations : Fluctuations or None
+        Given, where they were asked for: how far N tokens are from the limit at the saved times.
 
     Examples
     --------
@@ -105,6 +109,7 @@ class Run:
     events: tuple[Event, ...] = ()
     given_problem: Problem | None = None
     checkpoint: Checkpoint | None = None
+    fluctuations: Fluctuations | None = None
 
     @property
     def status(self) -> str:

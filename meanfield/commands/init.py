@@ -77,6 +77,10 @@ save = 81                     # equally spaced, or a list of times
 [output]
 path = {output}               # relative to this file
 observables = ["order_parameter", "energy", "clusters", "peaks", "resolution"]
+
+# [fluctuations]              # how far N tokens are from this limit, at every saved time
+# degree = 4                  # of the moments
+# tokens = 1000               # N, for figures and tables
 """
 
 

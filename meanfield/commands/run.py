@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time as clock
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 from meanfield.commands.happenings import happening_lines
@@ -13,7 +14,9 @@ from meanfield.commands.progress import shown
 from meanfield.commands.streams import say
 from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
+from meanfield.finite.covariance import Moments
 from meanfield.outputs.output_file import LostOutputError
+from meanfield.outputs.run_file import load
 from meanfield.representations.effects import STATIONARY, is_stationary
 from meanfield.snapshot import Snapshot
 from meanfield.theory.time_units import time_unit
@@ -42,7 +45,38 @@ def execute(options: argparse.Namespace) -> int:
     if not options.quiet:
         done = f"{path} holds all the times asked for: nothing to do."
         say(done if last is None else _summary(config, last, began))
+    if config.fluctuations is not None:
+        try:
+            _fluctuate(config, options)
+        except SimulationError as error:
+            reason = f"fluctuations: {error.reason.rstrip('.')}; {path} holds the run"
+            raise SimulationError(error.time, error.step, reason) from None
+        except KeyboardInterrupt:
+            note = f"{path} holds the run, --resume finds its fluctuations"
+            raise KeyboardInterrupt(f"interrupted; {note}") from None
     return 0
+
+
+def _fluctuate(config: Config, options: argparse.Namespace) -> None:
+    """Put fluctuations beside the run, which is safe, and say how far they are known."""
+    from meanfield.execute import complete_fluctuations, evolution_of, record_of
+
+    assert config.fluctuations is not None
+
+    def follow(stream: Iterable[Moments], count: int) -> Iterator[Moments]:
+        for each in shown(stream, count, "fluctuations", quiet=options.quiet):
+            check_interrupt()
+            yield each
+
+    began = clock.perf_counter()
+    evolution, kept = evolution_of(config), record_of(config)
+    if not complete_fluctuations(evolution, kept, config.fluctuations, follow) or options.quiet:
+        return
+    found = load(config.output.path, states="none").fluctuations
+    assert found is not None
+    until = found.resolved_until / evolution.unit_length
+    text = f"fluctuations up to t = {until:.6g}, {clock.perf_counter() - began:.2f} s."
+    say(f"{config.output.path}: {text}{' ' + found.note + '.' if found.note else ''}")
 
 
 def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:

@@ -40,6 +40,7 @@ from meanfield.config.sections import (
     normalization_of,
 )
 from meanfield.errors import known_names
+from meanfield.finite.fluctuations import FluctuationOptions, settings_of
 from meanfield.frequencies import GivenFrequencies
 from meanfield.measures import Density, Measure
 from meanfield.observables import usual_observables
@@ -80,6 +81,7 @@ SECTION_KEYS = {
     "output": keys_of(output_of),
     "compare": keys_of(StudyOptions, metric=one_of(*METRICS)),
     "ensemble": keys_of(EnsembleOptions, carrier=one_of(*CARRIERS)),
+    "fluctuations": keys_of(FluctuationOptions),
 }
 """Sections with the same keys in every run file; those of [initial] depend on its name."""
 # The step of noisy particles is a time: it stands in [time], in its unit.
@@ -125,6 +127,8 @@ class Config:
         Derived.
     ensemble : EnsembleOptions
         Derived.
+    fluctuations : FluctuationOptions or None
+        Derived. None where the file does not ask for them.
     tables : dict
         Given. The TOML document with all overrides applied, and matrices of files written out.
     idle : mapping
@@ -144,6 +148,7 @@ class Config:
     inputs: tuple[Path, ...]
     compare: StudyOptions
     ensemble: EnsembleOptions
+    fluctuations: FluctuationOptions | None
     tables: dict[str, Any]
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unexecuted: tuple[str, ...] = ()
@@ -280,6 +285,11 @@ def _config(
         compare = StudyOptions(**_hashable(values["compare"]))
     with located(f"{where}: [ensemble]"):
         ensemble = EnsembleOptions(**_hashable(values["ensemble"]))
+    fluctuations = None
+    if "fluctuations" in tables:
+        with located(f"{where}: [fluctuations]"):
+            fluctuations = FluctuationOptions(**values["fluctuations"])
+            settings_of(problem, times, fluctuations, unit=values["time"]["unit"])
     idle = _idle_keys(problem, options, study == "compare" or "compare" in tables)
     for section, keys in idle.items():
         for key in (key for key in keys if key in tables.get(section, {})):
@@ -297,6 +307,7 @@ def _config(
         inputs=tuple(inputs),
         compare=compare,
         ensemble=ensemble,
+        fluctuations=fluctuations,
         tables=tables,
         idle=idle,
     )

@@ -31,6 +31,10 @@ MOMENTS_DEGREE = 4
 # Largest degrees of a covariance, by the dimension, unless said otherwise: on one core a step of
 # 192 takes half a second, one of 24 on the sphere six, and both grow like the fifth power or so.
 _LARGEST = {1: 192, 2: 24}
+# What a tail of influence functions may be beyond that of a density. It enters covariances squared,
+# and shifts times what a covariance has at the last degrees: tails of 1e-5 at degree 72 were
+# measured to cost 1e-9 of a shift and 3e-11 of a covariance, beside degree 192.
+_TAIL = 1e3
 # What two ways to the same covariance may differ by, as a share.
 _AGREED = 1e-4
 
@@ -48,7 +52,9 @@ class Fluctuations:
 
     Attributes
     ----------
-    problem : Problem
+    made_from : Problem or callable () -> Problem
+        Given. The problem, or what makes it when it is asked for.
+    space : Manifold
         Given.
     times : ndarray, shape (n_times,)
         Given. Scaled.
@@ -71,9 +77,12 @@ class Fluctuations:
         Derived. What truncation leaves out of influence functions, as a share.
     note : str
         Derived. Why the last rows are NaN; empty where none is.
+    max_degree : int
+        Given. Largest degree that it might have been resolved with.
     """
 
-    problem: Problem
+    made_from: Problem | Callable[[], Problem]
+    space: Manifold
     times: FloatArray
     degree: int
     tokens: int | None
@@ -83,7 +92,8 @@ class Fluctuations:
     resolved_degree: int
     agreement: float
     tail: float
-    note: str = ""
+    note: str
+    max_degree: int
 
     @property
     def resolved(self) -> npt.NDArray[np.bool_]:
@@ -96,19 +106,18 @@ class Fluctuations:
         known = self.times[self.resolved]
         return float(known[-1]) if len(known) else np.nan
 
-    @property
-    def _space(self) -> Manifold:
-        return self.problem.space
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem; of a run from a file as `Run.problem`, which may raise ValueError."""
+        return self.made_from if isinstance(self.made_from, Problem) else self.made_from()
 
     @cached_property
     def _coordinates(self) -> Coordinates:
-        return coordinates(self._space.dimension, self.degree)
+        return coordinates(self.space.dimension, self.degree)
 
     @cached_property
     def _basis(self) -> ModalArray:
-        """Moments as files have them, flat, of each real coordinate: (size, moments)."""
-        units = self._coordinates.to_coefficients(np.eye(self._coordinates.size))
-        return np.array([np.ravel(self._space.spread(unit)) for unit in units])
+        return moments_of_coordinates(self.space, self.degree)
 
     @cached_property
     def covariance(self) -> ModalArray:
@@ -188,6 +197,55 @@ class Fluctuations:
             f"Fluctuations({len(self.times)} times up to t = {self.times[-1]:.6g}, degree "
             f"{self.degree}{tokens})"
         )
+
+
+def moments_of_coordinates(space: Manifold, degree: int) -> ModalArray:
+    """Moments as files have them, flat, of each real coordinate, shape (size, moments)."""
+    of = coordinates(space.dimension, degree)
+    units = of.to_coefficients(np.eye(of.size))
+    return np.array([np.ravel(space.spread(unit)) for unit in units])
+
+
+def real_fluctuations(
+    space: Manifold, degree: int, covariance: ModalArray, relation: ModalArray, shift: ModalArray
+) -> tuple[FloatArray, FloatArray]:
+    """Covariance and shift in real coordinates from those of moments, as `Fluctuations` has both.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> found = mf.fluctuations(mf.Problem(mf.Circle(), mf.linear()), until=1.0, save=2, degree=2)
+    >>> covariance, _ = real_fluctuations(
+    ...     found.space, 2, found.covariance, found.relation, found.shift)
+    >>> bool(np.allclose(covariance, found.real_covariance, rtol=1e-14))
+    True
+    """
+    basis = moments_of_coordinates(space, degree)
+    # Of parts a + ib: E a a' = Re (C + P) / 2, E b b' = Re (C - P) / 2, E a b' = Im (P - C) / 2.
+    both, mixed = (relation + covariance) / 2, (relation - covariance).imag / 2
+    parts = np.block([[both.real, mixed], [mixed.mT, (covariance - relation).real / 2]])
+    back = np.linalg.pinv(np.concatenate([basis.real, basis.imag], axis=1))
+    shifts = np.concatenate([shift.real, shift.imag], axis=1)
+    return np.asarray(back.T @ parts @ back), np.asarray(shifts @ back)
+
+
+@dataclass(frozen=True)
+class FluctuationOptions:
+    """Section [fluctuations] of a run file; see `fluctuations`.
+
+    Attributes
+    ----------
+    degree, tokens, max_degree : int
+        Given.
+    """
+
+    degree: int = MOMENTS_DEGREE
+    tokens: int | None = None
+    max_degree: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        at_least(1, degree=self.degree, tokens=1 if self.tokens is None else self.tokens)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +331,6 @@ def fluctuations(
     >>> np.exp(2 * mf.growth_rates(problem, 2)).round(6)
     array([1.      , 1.429541, 2.796126])
     """
-    at_least(1, tokens=1 if tokens is None else tokens, degree=degree)
     times, _ = timing(problem, until, save, unit=unit)
 
     def follow(stream: Iterable[Moments], count: int) -> Iterable[Moments]:
@@ -282,9 +339,8 @@ def fluctuations(
     return fluctuations_at(
         problem,
         times,
-        degree,
-        tokens=tokens,
-        max_degree=max_degree,
+        FluctuationOptions(degree, tokens, max_degree),
+        unit=unit,
         tolerance=tolerance,
         whole=unresolved == "raise",
         follow=follow if progress else None,
@@ -294,26 +350,28 @@ def fluctuations(
 def fluctuations_at(
     problem: Problem,
     times: FloatArray,
-    degree: int,
+    options: FluctuationOptions,
     *,
-    tokens: int | None = None,
-    max_degree: int | None = None,
+    unit: str = "scaled",
     tolerance: float = 1e-10,
     whole: bool = False,
     follow: Follow | None = None,
 ) -> Fluctuations:
     """Fluctuations at scaled times, up to the last one that is resolved; see `fluctuations`.
 
+    Stages end in `unit`.
+
     Raises
     ------
     SimulationError
         If `whole` is asked for, and the last time is not resolved.
     """
-    settings = settings_of(problem, times, degree, max_degree, tolerance)
+    settings = settings_of(problem, times, options, unit=unit, tolerance=tolerance)
+    degree = options.degree
     of = coordinates(problem.space.dimension, degree)
 
     def sweep(path: Path) -> Sweep:
-        return swept(path, of.to_coefficients(np.eye(of.size)), settings.allowed)
+        return swept(path, of.to_coefficients(np.eye(of.size)), _TAIL * settings.allowed)
 
     with one_blas_thread():
         part = resolved_part(settings, sweep, whole=whole)
@@ -349,9 +407,10 @@ def fluctuations_at(
     limit = [part.path.space.resize(each.density, degree) for each in along]
     return Fluctuations(
         problem,
+        problem.space,
         times,
         degree,
-        tokens,
+        options.tokens,
         limit=_rows(limit, count, of.to_coefficients(size)),
         real_covariance=covariance,
         real_shift=_rows([each.shift[told] for each in along], count, size),
@@ -359,14 +418,16 @@ def fluctuations_at(
         agreement=agreement,
         tail=tail,
         note=note,
+        max_degree=settings.most,
     )
 
 
 def settings_of(
     problem: Problem,
     times: FloatArray,
-    degree: int,
-    max_degree: int | None = None,
+    options: FluctuationOptions,
+    *,
+    unit: str = "scaled",
     tolerance: float = 1e-10,
 ) -> Settings:
     """How a run is linearised for the moments up to a degree.
@@ -376,9 +437,10 @@ def settings_of(
     TypeError, ValueError
         If the initial law gives points, the flow has no linearisation here, or a degree is too low.
     """
-    settings = Settings(problem, times, None, tolerance, looked_at=degree)
+    settings = Settings(problem, times, None, tolerance, looked_at=options.degree, unit=unit)
     usual = max(_LARGEST[problem.space.dimension], settings.least)
-    return replace(settings, largest=usual if max_degree is None else max_degree)
+    given = options.max_degree
+    return replace(settings, largest=usual if given is None else given)
 
 
 def check_memory(size: int) -> None:

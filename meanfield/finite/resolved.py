@@ -54,6 +54,8 @@ class Settings:
         Given. The largest one to try.
     looked_at : int
         Given. Largest degree of the moments that are looked at.
+    unit : str
+        Given. Unit of the ends of stages.
     """
 
     problem: Problem
@@ -62,6 +64,7 @@ class Settings:
     tolerance: float
     largest: int | None = None
     looked_at: int = 0
+    unit: str = "scaled"
 
     def __post_init__(self) -> None:
         """Check what was given."""
@@ -85,6 +88,14 @@ class Settings:
         return max(carried, self.looked_at, *felt)
 
     @property
+    def most(self) -> int:
+        """Largest degree that is tried."""
+        if self.degree is not None:
+            return self.degree
+        usual = _LARGEST[self.problem.space.dimension]
+        return max(usual if self.largest is None else self.largest, self.least)
+
+    @property
     def allowed(self) -> float:
         """Largest tail of the density and of influence functions."""
         return _ALLOWED * self.tolerance
@@ -94,13 +105,11 @@ class Settings:
         if self.degree is not None:
             yield self.degree
             return
-        dimension = self.problem.space.dimension
-        degree = max(_FIRST[dimension], self.least)
-        largest = _LARGEST[dimension] if self.largest is None else self.largest
-        while degree < largest:
+        degree = max(_FIRST[self.problem.space.dimension], self.least)
+        while degree < self.most:
             yield degree
             degree += degree // 2
-        yield max(largest, self.least)
+        yield self.most
 
 
 def resolved(settings: Settings, made: Callable[[Path], R]) -> R:
@@ -146,7 +155,8 @@ def resolved_part(settings: Settings, made: Callable[[Path], R], *, whole: bool 
     SimulationError
         If `whole` is asked for and not resolved.
     """
-    legs = Evolution(settings.problem, Options(), np.asarray(settings.times)).legs
+    times = np.asarray(settings.times)
+    legs = Evolution(settings.problem, Options(), times, settings.unit).legs
     initial = density_of(settings.problem).coefficients
     for degree in settings.degrees():
         along, failure = path(

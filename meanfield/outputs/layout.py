@@ -25,12 +25,13 @@ HASH = "64 hexadecimal digits"
 ATTRIBUTES = {
     TEXT: "meanfield_version created config title status manifold kernel normalization initial "
     "versions platform processor changes metric note carrier representation units "
-    "requested_time_unit label_name",
+    "requested_time_unit label_name layout",
     NUMBER: "beta strength diffusivity paper_time_factor headline_time tolerance "
     "seconds_setup seconds_stepping seconds_observing seconds_running seconds_writing clock epoch "
     "unit time",
-    NUMBER_OR_NAN: "growth_rate_max",
-    INTEGER: "heads seed sessions threads steps rejected evaluations events",
+    NUMBER_OR_NAN: "growth_rate_max agreement tail resolved_until",
+    INTEGER: "heads seed sessions threads steps rejected evaluations events degree tokens "
+    "max_degree resolved_degree",
     TRUTH: "normalized",
     HASH: "result_hash",
 }

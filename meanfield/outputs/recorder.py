@@ -15,7 +15,9 @@ from meanfield.arrays import FloatArray
 from meanfield.errors import SimulationError
 from meanfield.events import Event
 from meanfield.files.replacing import OutputError, uninterrupted
+from meanfield.finite.fluctuations import Fluctuations
 from meanfield.outputs import run_writer
+from meanfield.outputs.fluctuations_file import write_fluctuations
 from meanfield.outputs.output_file import FLUSH_SECONDS, OutputFile, replace_file
 from meanfield.outputs.provenance import FACTS
 from meanfield.outputs.result_hash import result_hash
@@ -184,9 +186,22 @@ def record_whole(output: OutputFile, run: Run, attributes: dict[str, Any]) -> No
         run_writer.append_events(file, run.events, 0)
         if run.checkpoint is not None:
             run_writer.write_checkpoint(file, run.checkpoint, run.representation[-1])
+        if run.fluctuations is not None:
+            write_fluctuations(file, run.fluctuations)
         _conclude(file, run.status)
 
     replace_file(output, None, write)
+
+
+def add_fluctuations(output: OutputFile, found: Fluctuations, attributes: dict[str, Any]) -> None:
+    """Put fluctuations beside the run that a file holds, with these attributes of the file."""
+
+    def write(file: Any) -> None:
+        write_fluctuations(file, found)
+        file.attrs.update(attributes)
+
+    room = 2 * (found.covariance.nbytes + found.relation.nbytes)
+    replace_file(output, output.path, write, room)
 
 
 def conclude(output: OutputFile, attributes: dict[str, Any]) -> None:

@@ -17,6 +17,9 @@
     /events/<column>        (n_events,) what happened on the way, see `events.Event`: time, kind and
                             text; first_cluster, second_cluster; first_mass, second_mass
     /stability/growth_rates (n_degrees,) of the uniform state
+    /fluctuations/<name>    how far N tokens are from the limit, if it was asked for: limit, shift
+                            (n_saves, n), covariance, relation (n_saves, n, n), NaN where they are
+                            not resolved; attributes say why, and how n moments are laid out
     /checkpoint/state       where to go on from, one-dimensional; epoch, clock (time is their sum),
                             unit, step and counts as attributes; checkpoint/fixed/<name> what the
                             representation needs besides
@@ -35,6 +38,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +53,7 @@ from meanfield.manifolds import Manifold, manifold_of
 from meanfield.manifolds.label_cells import usual_order
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import OBSERVABLES
+from meanfield.outputs.fluctuations_file import GROUP, read_fluctuations
 from meanfield.outputs.layout import (
     check_counts,
     check_grows,
@@ -139,7 +144,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
                 f"{os.fspath(path)} has no state to go on from: a run that had been loaded was "
                 "saved in it. Go on with the file that the run was loaded from."
             )
-        check_grows(file, "checkpoint", "stability")
+        check_grows(file, "checkpoint", "stability", GROUP)
         group = file["checkpoint"]
         told = plain_attributes(group, *_COUNTS, "clock", "epoch", "unit", "representation")
         name = _known(told["representation"])
@@ -259,7 +264,7 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
     if count:
         names = texts(dataset(file, "diagnostics/representation", "O", (count,)))
         moments = read_moments(space, file, count)
-    return Run(
+    run = Run(
         scaled_time=time,
         moments=moments,
         observables={n: item[()] for n, item in checked_observables(space, file, count).items()},
@@ -270,6 +275,8 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
         growth_rates=dataset(file, "stability/growth_rates", "f", (None,))[()],
         events=read_events(file),
     )
+    known = read_fluctuations(space, file, time, partial(getattr, run, "problem"))
+    return run if known is None else replace(run, fluctuations=known)
 
 
 def _unit_asked_for(attributes: dict[str, Any]) -> str:

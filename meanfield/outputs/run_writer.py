@@ -16,6 +16,7 @@ from meanfield.events import Event
 from meanfield.manifolds import Manifold
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import entry_axis
+from meanfield.outputs.fluctuations_file import drop_fluctuations
 from meanfield.outputs.run_file import EVENT_NUMBERS, FORMAT_VERSION
 from meanfield.snapshot import Checkpoint, Snapshot
 
@@ -114,6 +115,8 @@ def append(file: h5py.File, rows: Sequence[Row]) -> None:
     """Append saved times, one write a dataset."""
     if not rows:
         return
+    # They are of all saved times.
+    drop_fluctuations(file)
     first = len(file["time"])
     file["time"].resize((first + len(rows),))
     file["time"][first:] = [row.time for row in rows]

@@ -68,5 +68,6 @@ def test_template_shows_every_section() -> None:
     shown = {f"[{name}]" for name in (*sections.SECTION_KEYS, "initial")} - {
         "[compare]",
         "[ensemble]",
+        "[fluctuations]",
     }
     assert {line for line in text.splitlines() if line.startswith("[")} == shown

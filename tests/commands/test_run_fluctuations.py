@@ -1,0 +1,134 @@
+"""Section [fluctuations]: what N tokens do stands beside the run, or the user learns why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield import execute
+from meanfield.commands import run as command
+from meanfield.commands.main import main
+from meanfield.finite.fluctuations import Fluctuations
+
+CONFIG = """\
+[problem]
+manifold = "circle"
+beta = 4.0
+normalization = "softmax"
+[initial]
+name = "perturbed_uniform"
+modes = [[1, 0.1, 0.0], [3, 0.0, 0.05]]
+[time]
+end = 1.0
+unit = "growth"
+save = 3
+[fluctuations]
+degree = 2
+tokens = 500
+"""
+
+
+def run(config: Path, *options: str) -> int:
+    """Status of the command in this process."""
+    return main(["run", str(config), "--quiet", *options])
+
+
+def test_file_holds_what_the_function_finds(config: Path) -> None:
+    """Of the same problem at the same times; read, saved and shown again."""
+    assert run(config) == 0
+    made = mf.load(config.with_suffix(".h5"))
+    assert isinstance(made, mf.Run) and made.fluctuations is not None
+    found = made.fluctuations
+    of = mf.fluctuations(made.problem, until=1.0, unit="growth", save=3, degree=2)
+    for name in ("times", "limit", "covariance", "relation", "shift"):
+        np.testing.assert_allclose(getattr(found, name), getattr(of, name), rtol=1e-9, atol=1e-12)
+    assert (found.tokens, found.note, found.degree) == (500, "", 2)
+    np.testing.assert_allclose(
+        found.of(lambda m: m[1].real).variance, of.of(lambda m: m[1].real).variance, rtol=1e-9
+    )
+    np.testing.assert_allclose(found.limit, made.moments[:, :3], atol=1e-8)
+    copy = config.with_name("copy.h5")
+    made.save(copy)
+    again = mf.load(copy)
+    assert isinstance(again, mf.Run) and again.fluctuations is not None
+    assert np.array_equal(again.fluctuations.covariance, found.covariance)
+    # Hashes of results are those of runs without them.
+    assert run(config, "--overwrite", "--set", "fluctuations=") == 0
+    plain = mf.load(config.with_suffix(".h5"))
+    assert isinstance(plain, mf.Run) and plain.fluctuations is None
+    assert plain.attributes["result_hash"] == made.attributes["result_hash"]
+
+
+def stored(config: Path) -> Fluctuations | None:
+    """What the output of a run file holds."""
+    made = mf.load(config.with_suffix(".h5"))
+    assert isinstance(made, mf.Run) and made.status == "completed"
+    return made.fluctuations
+
+
+def test_interrupted_fluctuations_leave_a_whole_run(
+    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--resume finds them, once; of a longer run again; of other tokens without work."""
+    shown = command.shown
+
+    def interrupted(stream: Iterable[Any], total: float, label: str, **more: Any) -> Iterator[Any]:
+        for item in shown(stream, total, label, **more):
+            yield item
+            if label == "fluctuations":
+                raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "shown", interrupted)
+        assert run(config) == 130
+    assert "holds the run, --resume finds its fluctuations" in capsys.readouterr().err
+    assert stored(config) is None
+    assert run(config, "--resume") == 0
+    first = stored(config)
+    assert first is not None and first.tokens == 500
+    assert run(config, "--resume", "--set", "time.end=1.5") == 0
+    longer = stored(config)
+    assert longer is not None and longer.times[-1] > first.times[-1]
+    np.testing.assert_allclose(longer.covariance[:3], first.covariance, rtol=1e-8, atol=1e-10)
+    monkeypatch.setattr(execute, "fluctuations_at", None)
+    more = ["--set", "time.end=1.5", "--set", "fluctuations.tokens=50"]
+    assert run(config, "--resume", *more) == 0
+    known = stored(config)
+    assert known is not None and known.tokens == 50
+
+
+def test_run_to_clusters_says_up_to_when(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Later rows are NaN, and never silently so."""
+    options = ["--set", "time.end=4", "--set", "fluctuations.max_degree=40"]
+    assert main(["run", str(config), *options]) == 0
+    said = capsys.readouterr().err.splitlines()[-1]
+    found = stored(config)
+    assert found is not None and 0 < found.resolved_until < found.times[-1]
+    assert f"2 of 3 times are resolved: {found.note.split(': ', 1)[1]}" in said
+    assert np.isnan(found.covariance[-1]).all() and np.isfinite(found.covariance[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ("fluctuations.degree=0", "[fluctuations] degree must be at least 1, got 0."),
+        ("fluctuations.tokens=0", "[fluctuations] tokens must be at least 1, got 0."),
+        ("fluctuations.max_degree=3", "[fluctuations] max_degree = 3 must be at least "),
+        ("fluctuations.order=3", "order is not a key of [fluctuations]."),
+        ("initial={name='atoms', angles=[0.0, 1.0]}", "the initial law gives points"),
+        ("problem.mask=causal", "not for masks and frequencies."),
+    ],
+)
+def test_what_has_no_fluctuations_is_refused_at_once(
+    config: Path, capsys: pytest.CaptureFixture[str], changed: str, told: str
+) -> None:
+    """After hours of a run the mistake would be found."""
+    assert run(config, "--set", changed) == 2
+    captured = capsys.readouterr().err
+    assert captured.count("\n") == 1 and told in captured
+    assert not config.with_suffix(".h5").exists()
