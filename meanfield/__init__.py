@@ -293,6 +293,7 @@ _MAKERS = {
     "Density.plot": "outputs.plots.measure:measure_figure",
     "Ensemble.html": "outputs.tables:ensemble_html",
     "Ensemble.plot": "outputs.plots.ensemble:ensemble_figure",
+    "Fluctuations.plot": "outputs.plots.fluctuations:fluctuations_figure",
     "LimitShape.plot": "outputs.plots.hulls:limit_shape_figure",
     "LinearOperator.plot": "outputs.plots.spectrum:spectrum_figure",
     "Measure.plot": "outputs.plots.measure:measure_figure",

@@ -311,6 +311,7 @@ class Run:
         limits: tuple[float, float] | None = None,
         figsize: tuple[float, float] | None = None,
         dpi: float | None = None,
+        particles: Sequence[Run] = (),
     ) -> Any:
         """Figure of the run.
 
@@ -318,7 +319,8 @@ class Run:
         ----------
         kind : str
             "overview", "density", "velocity", "energy", "order_parameter", "spectrum",
-            "clusters", "resolution", "staircase", "tree"; on the sphere also "map" and "globe";
+            "clusters", "resolution", "staircase", "tree", "fluctuations"; on the sphere also "map"
+            and "globe";
             of tokens in other dimensions "axes", "cosines", "similarity", "attention", in R^d
             "hulls". Or an observable of the run, also one of your own: against time, arrays as
             several curves.
@@ -336,6 +338,8 @@ class Run:
             Width and height in inches.
         dpi : float, optional
             Dots an inch.
+        particles : sequence of Run
+            Of "fluctuations": runs of tokens that are drawn over them.
 
         Returns
         -------
@@ -343,7 +347,15 @@ class Run:
             A notebook shows it; pyplot does not know it.
         """
         return VIEWS["Run.plot"](
-            self, kind, ax=ax, title=title, times=times, limits=limits, figsize=figsize, dpi=dpi
+            self,
+            kind,
+            ax=ax,
+            title=title,
+            times=times,
+            limits=limits,
+            figsize=figsize,
+            dpi=dpi,
+            particles=particles,
         )
 
     @checked

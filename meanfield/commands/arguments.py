@@ -173,6 +173,13 @@ def _plot(command: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FIGURE", help=".png, .pdf or .svg; a film: .mp4 or .gif"
     )
     command.add_argument("--kind", metavar="KIND", help="of a run, see --list; default: overview")
+    command.add_argument(
+        "--beside",
+        metavar="PARTICLES.h5",
+        nargs="+",
+        default=[],
+        help="of kind fluctuations: runs of tokens, drawn over them",
+    )
     command.add_argument("--list", action="store_true", help="kinds of figures")
 
 

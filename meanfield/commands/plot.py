@@ -7,6 +7,7 @@ from pathlib import Path
 
 from meanfield.commands.progress import shown
 from meanfield.outputs.result_file import load
+from meanfield.runs import Run
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -20,9 +21,23 @@ def execute(options: argparse.Namespace) -> int:
         raise ValueError("plot needs a file of results: meanfield plot OUT.h5.")
     result = load(options.file)
     output = Path(options.output or Path(options.file).with_suffix(".png"))
-    save_plot(result, output, options.kind, lambda frames, count: shown(frames, count, "frames"))
+    save_plot(
+        result,
+        output,
+        options.kind,
+        lambda frames, count: shown(frames, count, "frames"),
+        particles=[_particles(path) for path in options.beside],
+    )
     print(f"{output}")
     return 0
+
+
+def _particles(path: str) -> Run:
+    """Run of a file that --beside names."""
+    found = load(path, states="last")
+    if not isinstance(found, Run) or found.representation[-1:] != ("particles",):
+        raise ValueError(f"--beside {path}: expected a run of particles.")
+    return found
 
 
 def kind_lines() -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,12 @@ from meanfield.manifolds.coordinates import Coordinates, coordinates
 from meanfield.manifolds.manifold import Manifold
 from meanfield.problem import Problem
 from meanfield.progress import followed
+from meanfield.runs import Run
 from meanfield.simulation import timing
+from meanfield.views import VIEWS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOMENTS_DEGREE = 4
 """Degree of the moments whose fluctuations are told, unless said otherwise."""
@@ -189,6 +194,39 @@ class Fluctuations:
             bent += float((ahead - behind) @ of.to_vector(each)) / (2.0 * step)
         shift = float(slope @ self.real_shift[n]) + 0.5 * bent
         return here.value, shift, float(slope @ covariance @ slope)
+
+    @checked
+    def plot(
+        self,
+        *,
+        particles: Sequence[Run] = (),
+        tokens: int | None = None,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        """Figure of the sizes of moments, |c_k| on the circle, one panel a degree.
+
+        The limit; the mean of N tokens and the band in which 95 % of them lie, where moments are
+        normal; runs of particles on top.
+
+        Parameters
+        ----------
+        particles : sequence of Run
+            Runs of N tokens each, drawn from the same law.
+        tokens : int, optional
+            N; default: `self.tokens`, that of the particles, or 1000.
+        title : str, optional
+            Above it.
+        figsize : (float, float), optional
+            Width and height in inches.
+        dpi : float, optional
+            Dots an inch.
+        """
+        figure: Figure = VIEWS["Fluctuations.plot"](
+            self, particles=particles, tokens=tokens, title=title, figsize=figsize, dpi=dpi
+        )
+        return figure
 
     def __repr__(self) -> str:
         """One line, without the arrays."""

@@ -45,7 +45,10 @@ def run_of(name: str) -> Run:
 
 def possible(kind: str, name: str) -> bool:
     """Points have no spectral tail, what are no atoms no tree, and the circle no map; no labels."""
-    if kind in ("tree", "label_order", "labels") or "circle" not in PLOTS[kind].manifolds:
+    if (
+        kind in ("tree", "label_order", "labels", "fluctuations")
+        or "circle" not in PLOTS[kind].manifolds
+    ):
         return False
     return kind != "resolution" or name == "density"
 

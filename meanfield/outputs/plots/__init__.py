@@ -162,6 +162,10 @@ PLOTS: dict[str, PlotKind] = {
             "order parameter of each position or frequency against time",
         ),
         (
+            "fluctuations", "fluctuations", "fluctuations", 3.5, ("circle", "sphere"),
+            "moments of N tokens beside their limit, of a run file with [fluctuations]",
+        ),
+        (
             "labels", "labels", "labels", 4.2, ("circle",),
             "densities of all positions or frequencies at a few times",
         ),
@@ -196,6 +200,7 @@ def plot(
     limits: tuple[float, float] | None = None,
     figsize: tuple[float, float] | None = None,
     dpi: float | None = None,
+    particles: Sequence[Run] = (),
 ) -> Figure:
     """Figure of a run; the last line of a notebook cell shows it.
 
@@ -252,6 +257,10 @@ def plot(
     if limits is not None:
         _check_limits(limits, kind)
         given = (tuple(limits),) if kind in _LIMITS_OF_PICTURES else ()
+    if len(particles):
+        if kind != "fluctuations":
+            raise ValueError(f"particles are drawn over kind 'fluctuations', not over {kind!r}.")
+        given = (tuple(particles),)
     picture = chosen.picture(run, *given)
     if guest:
         picture = replace(picture, frame=replace(picture.frame, guest=True))
@@ -273,6 +282,10 @@ def _size(kind: PlotKind, picture: Any) -> tuple[float, float]:
     if kind.name in ("similarity", "attention"):
         rows, columns = picture.matrices.shape[:2]
         return width, 0.9 + rows * (0.9 * width / max(columns, 3))
+    if kind.name == "fluctuations":
+        from meanfield.outputs.plots.fluctuations import figure_height
+
+        return width, figure_height(picture.limit.shape[1])
     maps = kind.name == "map" or (kind.name == "velocity" and not picture.frame.on_circle)
     if maps:
         height = _ROW_OF_MAPS.get(len(picture.panels), height)
@@ -387,6 +400,8 @@ def save_plot(
     path: str | os.PathLike[str],
     kind: str | None = None,
     progress: Progress | None = None,
+    *,
+    particles: Sequence[Run] = (),
 ) -> None:
     """Draw a run, a study, a prediction or a phase diagram into a file.
 
@@ -400,6 +415,8 @@ def save_plot(
         Of a run, as `plot` takes it; "overview" by default. None for what has one kind.
     progress : callable, optional
         Of a film, see `animate`.
+    particles : sequence of Run
+        Of kind "fluctuations": runs of tokens that are drawn over them.
 
     Raises
     ------
@@ -417,6 +434,8 @@ def save_plot(
     from meanfield.runs import Run
 
     film = check_suffix(path, SUFFIXES + FILM_SUFFIXES) in FILM_SUFFIXES
+    if len(particles) and (film or not isinstance(result, Run)):
+        raise ValueError("particles are drawn over kind 'fluctuations' of a run.")
     if not isinstance(result, Run):
         if film:
             raise ValueError(f"{os.fspath(path)}: films are of runs. End in .png, .pdf or .svg.")
@@ -431,7 +450,7 @@ def save_plot(
             )
         animate(result, path, progress)
     else:
-        write_figure(plot(result, kind or DEFAULT_KIND), path)
+        write_figure(plot(result, kind or DEFAULT_KIND, particles=particles), path)
 
 
 def _check_saved(run: Run) -> None:

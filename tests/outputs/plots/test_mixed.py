@@ -45,8 +45,8 @@ def atoms_alone(run: Run) -> Run:
 def test_every_kind_shows_atoms_alone_or_says_why_not(kind: str, mixed: Run) -> None:
     """An empty range of colours would be a traceback."""
     run = atoms_alone(mixed)
-    refused = "is for (the |spheres of|R)|carried by atoms|has no labels"
-    of_labels = kind in ("label_order", "labels")
+    refused = "is for (the |spheres of|R)|carried by atoms|has no labels|has no fluct"
+    of_labels = kind in ("label_order", "labels", "fluctuations")
     if run.manifold.name not in PLOTS[kind].manifolds or kind == "resolution" or of_labels:
         with pytest.raises(ValueError, match=refused):
             plot(run, kind)
