@@ -60,6 +60,9 @@ def covariance_bytes(size: int) -> int:
 def moments_along(path: Path, tolerance: float) -> Iterator[Moments]:
     """Moments at the saved times of a path.
 
+    The tolerance may be what truncation leaves out: the highest degrees, which turn fastest, would
+    have steps three times as short, and reach low moments through tails as small.
+
     Raises
     ------
     SimulationError

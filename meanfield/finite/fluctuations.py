@@ -414,7 +414,9 @@ def fluctuations_at(
     with one_blas_thread():
         part = resolved_part(settings, sweep, whole=whole)
         check_memory(part.path.coordinates.size)
-        stream: Iterable[Moments] = moments_along(part.path, tolerance) if part.path.saves else ()
+        stream: Iterable[Moments] = (
+            moments_along(part.path, settings.allowed) if part.path.saves else ()
+        )
         along, note = [], part.note
         try:
             for each in follow(stream, len(part.path.saves)) if follow else stream:
