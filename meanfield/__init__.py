@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from meanfield.errors import SimulationError
     from meanfield.events import Event
     from meanfield.finite.fluctuations import fluctuations
+    from meanfield.finite.gradients import gradient
     from meanfield.finite.influence import influence
     from meanfield.flows import SA, USA, Flow
     from meanfield.frequencies import Gaussian, GivenFrequencies, Lorentzian, UniformSpread
@@ -184,6 +185,7 @@ __all__ = [
     "from_labels",
     "from_points",
     "from_values",
+    "gradient",
     "influence",
     "normal_tokens",
     "growth_rate_max",
@@ -237,6 +239,7 @@ _MODULES = {
     "errors": "SimulationError",
     "events": "Event",
     "finite.fluctuations": "fluctuations",
+    "finite.gradients": "gradient",
     "finite.influence": "influence",
     "flows": "SA USA Flow",
     "frequencies": "Gaussian GivenFrequencies Lorentzian UniformSpread",

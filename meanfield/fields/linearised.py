@@ -231,7 +231,7 @@ class LinearisedFlow:
         return self.grid.to_nodal(self.density)
 
     @cached_property
-    def _each(self) -> list[tuple[FloatArray, FloatArray | None]]:
+    def by_head(self) -> list[tuple[FloatArray, FloatArray | None]]:
         """Velocity that each head gives, and its Z, at the nodes."""
         own, grid = attention_of(self.felt), self.grid
         if isinstance(own, Interaction):
@@ -245,7 +245,7 @@ class LinearisedFlow:
     @cached_property
     def velocity(self) -> FloatArray:
         """V at the nodes, with that of fixed fields."""
-        total = sum((v for v, _ in self._each[1:]), start=self._each[0][0])
+        total = sum((v for v, _ in self.by_head[1:]), start=self.by_head[0][0])
         if isinstance(self.felt, DrivenInteraction):
             total = total + self.felt.fixed.on_nodes(self.grid)
         return np.asarray(total)
@@ -253,28 +253,37 @@ class LinearisedFlow:
     @cached_property
     def transport(self) -> ModalArray:
         """F(f)."""
-        return self._minus_divergence(self._times(self.values, self.velocity)) - self._damped(
+        return self._minus_divergence(self.times(self.values, self.velocity)) - self._damped(
             self._space.resize(self.density, self.grid.max_degree)
         )
 
     def derivative(self, perturbations: ModalArray) -> ModalArray:
         """F'(f) g for perturbations of the grid's degree, (..., coefficients)."""
-        flux = self._times(self.grid.to_nodal(perturbations), self.velocity)
+        flux = self.times(self.grid.to_nodal(perturbations), self.velocity)
         for change in self._changes(perturbations):
-            flux += self._times(self.values, change.of_velocity)
+            flux += self.times(self.values, change.of_velocity)
         return self._minus_divergence(flux) - self._damped(perturbations)
 
     def adjoint(self, fields: ModalArray) -> ModalArray:
         """F'(f)* psi, without degree 0: int (F'* psi) g = int psi (F' g) for all g."""
         slopes = self.grid.gradient(fields)
-        found = self.grid.to_modal(self._dot(self.velocity, slopes))
-        for response, (velocity, below) in zip(self._responses, self._each, strict=True):
-            pull = self._times(self.values if below is None else self.values / below, slopes)
-            back = None if below is None else -self._dot(velocity, pull)
+        found = self.grid.to_modal(self.dot(self.velocity, slopes))
+        for response, (pull, back) in zip(self._responses, self.pulls(slopes), strict=True):
             felt = response.adjoint(pull, back)
             found += self._space.resize(felt, self.grid.max_degree)
         found[..., 0] = 0.0
         return np.asarray(found - self._damped(fields))
+
+    def pulls(self, slopes: FloatArray) -> list[tuple[FloatArray, FloatArray | None]]:
+        """Vectors p and values r of each head: int psi F changes by int <p, N'> + int r Z'.
+
+        p = f grad psi / Z,    r = -<v, p>,    None where nothing is divided
+        """
+        found: list[tuple[FloatArray, FloatArray | None]] = []
+        for velocity, below in self.by_head:
+            pull = self.times(self.values if below is None else self.values / below, slopes)
+            found.append((pull, None if below is None else -self.dot(velocity, pull)))
+        return found
 
     def second(self, first: ModalArray, second: ModalArray) -> ModalArray:
         """sum_j F''(f)[g_j, h_j] / 2 over rows g_j and h_j.
@@ -289,21 +298,21 @@ class LinearisedFlow:
             moved = values
             if of_first.of_partition is not None:
                 moved = values - self.values * of_first.of_partition
-            flux = flux + self._times(moved, of_second.of_velocity).sum(axis=0)
+            flux = flux + self.times(moved, of_second.of_velocity).sum(axis=0)
         return self._minus_divergence(np.asarray(flux))
 
     def spread(self, fields: ModalArray) -> ModalArray:
         """-div(f grad psi), the adjoint of which is itself: int f <grad phi, grad psi>."""
-        return self._minus_divergence(self._times(self.values, self.grid.gradient(fields)))
+        return self._minus_divergence(self.times(self.values, self.grid.gradient(fields)))
 
     def _changes(self, perturbations: ModalArray) -> list[_Change]:
         found = []
-        for response, (velocity, below) in zip(self._responses, self._each, strict=True):
+        for response, (velocity, below) in zip(self._responses, self.by_head, strict=True):
             change = response.numerator(perturbations)
             partition = response.partition(perturbations)
             if partition is not None and below is not None:
                 partition = partition / below
-                change = self._times(1.0 / below, change) - self._times(partition, velocity)
+                change = self.times(1.0 / below, change) - self.times(partition, velocity)
             found.append(_Change(change, partition))
         return found
 
@@ -311,12 +320,14 @@ class LinearisedFlow:
     def _space(self) -> Manifold:
         return self.felt.manifold
 
-    def _times(self, values: FloatArray, vectors: FloatArray) -> FloatArray:
+    def times(self, values: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Nodal vectors times nodal values."""
         # On the sphere nodal vectors are (..., 2, n).
         values = values[..., None, :] if self._space.dimension == 2 else values
         return np.asarray(values * vectors)
 
-    def _dot(self, first: FloatArray, second: FloatArray) -> FloatArray:
+    def dot(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Products of nodal vectors."""
         products = first * second
         return np.asarray(products.sum(axis=-2) if self._space.dimension == 2 else products)
 

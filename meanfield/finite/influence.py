@@ -16,9 +16,9 @@ Hampel, The influence curve and its role in robust estimation, J. Amer. Statist.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,9 @@ import numpy.typing as npt
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked
 from meanfield.compute.threads import one_blas_thread
+from meanfield.fields.linearised import LinearisedFlow
 from meanfield.finite.functionals import Functional, variation
-from meanfield.finite.path import Path, adjoint
+from meanfield.finite.path import Path, Step, adjoint
 from meanfield.finite.resolved import Settings, Unresolved, resolved
 from meanfield.manifolds.manifold import Manifold
 from meanfield.observables.resolution import spectral_tail
@@ -166,8 +167,15 @@ class Sweep:
         return self.drawn + self.noise
 
 
-def swept(path: Path, fields: ModalArray, allowed: float) -> Sweep:
+def swept(
+    path: Path,
+    fields: ModalArray,
+    allowed: float,
+    seen: Callable[[Step, LinearisedFlow, ModalArray], None] | None = None,
+) -> Sweep:
     """Influence functions of what has first variations `fields` at the end, (k, coefficients).
+
+    `seen(step, flow, weight)` is called as `path.adjoint` says.
 
     Raises
     ------
@@ -180,7 +188,7 @@ def swept(path: Path, fields: ModalArray, allowed: float) -> Sweep:
     noise = _Noise(path)
     for step, flows, start in path.backward():
         noise.see(step.leg, step.end, later, fields)
-        fields = adjoint(step, flows, fields)
+        fields = adjoint(step, flows, fields, None if seen is None else partial(seen, step))
         noise.see(step.leg, step.time, start, fields)
         tail, later = max(tail, *(_tail(space, each) for each in fields)), start
         if not tail <= allowed:

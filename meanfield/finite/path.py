@@ -25,13 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.errors import SimulationError
-from meanfield.fields.felt import felt_by
+from meanfield.fields.felt import Felt, felt_by
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.integrators import Start, dop853
 from meanfield.manifolds.coordinates import Coordinates, coordinates
@@ -119,6 +119,10 @@ class Path:
         """Real coordinates of perturbations."""
         return coordinates(self.space.dimension, self.degree)
 
+    @cached_property
+    def _felt(self) -> tuple[Felt, ...]:
+        return tuple(felt_by(problem) for problem in self.problems)
+
     @property
     def memory(self) -> int:
         """Bytes of the states that are kept, and of those made again."""
@@ -141,8 +145,8 @@ class Path:
 
     def flow(self, leg: int, state: ModalArray) -> LinearisedFlow:
         """The linearised flow at a state."""
-        problem = self.problems[leg]
-        return LinearisedFlow(felt_by(problem), self.grid, state, problem.flow.diffusivity)
+        diffusivity = self.problems[leg].flow.diffusivity
+        return LinearisedFlow(self._felt[leg], self.grid, state, diffusivity)
 
     def stages(self, step: Step, state: ModalArray) -> tuple[list[LinearisedFlow], ModalArray]:
         """Linearised flows at the stages of a step, and the state at its end."""

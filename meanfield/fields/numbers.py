@@ -1,0 +1,126 @@
+"""The numbers that a flow is made of, and how int psi F depends on them.
+
+F(f) is -div(f v) + diffusivity Laplacian f with, of a kernel, v = grad Phi / Z, or of heads
+
+    v(x) = P_x sum_h V_h m_h(x) / G_h(x),    m_h(x) = int e^{x^T S_h y} y df(y),    G_h without y,
+
+without normalisation m_h e^{-s}. With the pull p = f grad psi / Z on what is divided,
+
+    d/dS_ab int psi F = int x_a (<p, P_x V m_b'> - <v, p> m_b),    m_b' = int e^{x^T S y} y_b y df
+    d/dV_ab int psi F = int (p)_a m_b
+
+and m_b is G of the density y_b f: no derivative of a head's table is needed. A kernel's numbers
+are its multipliers, those of fixed fields their values at the nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.fields.driven import DrivenInteraction
+from meanfield.fields.felt import Felt, attended, attention_of, fixed_field
+from meanfield.fields.heads import HeadsInteraction, heads_interaction
+from meanfield.fields.linearised import LinearisedFlow
+from meanfield.fields.mean_field import Interaction
+from meanfield.manifolds.coordinates import coordinates
+from meanfield.manifolds.grid import Grid
+from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
+from meanfield.problem import Problem
+
+Numbers = tuple[FloatArray, ...]
+"""Diffusivity, fixed field at the nodes, then multipliers; or scores, values and log_scale."""
+
+
+def numbers_of(problem: Problem, grid: Grid, degree: int, heads: bool) -> Numbers:
+    """Numbers of one stage of a problem, of a kernel up to a degree, or as those of heads.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(strength=3.0, diffusivity=0.1))
+    >>> numbers_of(problem, problem.space.grid(1), 2, heads=False)[::2]
+    (array(0.1), array([0. , 1.5, 0. ]))
+    """
+    fixed: FloatArray = np.zeros_like(grid.gradient(np.zeros(1)))
+    if problem.terms:
+        fixed = fixed_field(problem).on_nodes(grid)
+    common = (np.asarray(problem.flow.diffusivity), fixed)
+    if heads:
+        own = heads_interaction(problem)
+        scores, values = (np.array(each) for each in zip(*own.heads, strict=True))
+        return (*common, scores, values, np.asarray(own.log_scale))
+    felt = cast(Interaction, attended(problem, degree))
+    potential = felt.potential_multipliers / felt.scale
+    if felt.attention_multipliers is None:
+        return (*common, potential)
+    return (*common, potential, felt.attention_multipliers / felt.scale)
+
+
+def by_heads(felt: Felt, problem: Problem) -> Felt:
+    """What is felt, by heads also where a kernel is one."""
+    if isinstance(attention_of(felt), HeadsInteraction):
+        return felt
+    own = heads_interaction(problem)
+    return replace(felt, own=own) if isinstance(felt, DrivenInteraction) else own
+
+
+def dependence(flow: LinearisedFlow, psi: ModalArray) -> Numbers:
+    """Derivatives of int psi F with respect to the numbers of a flow, as `numbers_of` has them."""
+    grid, space = flow.grid, flow.felt.manifold
+    eigenvalues = laplacian_eigenvalues(space.dimension, grid.max_degree)
+    damping = -space.inner(psi, space.convolve(eigenvalues, flow.density))
+    slope = grid.gradient(psi)
+    moving = flow.times(grid.weights * flow.values, slope)
+    common = (np.asarray(damping), moving)
+    own = attention_of(flow.felt)
+    if isinstance(own, Interaction):
+        return (*common, *_of_kernel(own, flow, slope))
+    return (*common, *_of_heads(own, flow, slope))
+
+
+def _of_kernel(own: Interaction, flow: LinearisedFlow, slope: FloatArray) -> Numbers:
+    """Degree by degree: int <p, grad f_l>, and -int <v, p> f_l."""
+    grid, space = flow.grid, flow.felt.manifold
+    ((pull, back),) = flow.pulls(slope)
+    found = [_by_degree(space, -grid.divergence(pull), flow.density, own.degree)]
+    if back is not None:
+        found.append(_by_degree(space, grid.to_modal(back), flow.density, own.degree))
+    return tuple(own.scale * each for each in found)
+
+
+def _by_degree(space: Manifold, first: ModalArray, second: ModalArray, degree: int) -> FloatArray:
+    """Inner product of each degree of two fields."""
+    first, second = (space.resize(each, degree) for each in (first, second))
+    of = coordinates(space.dimension, degree)
+    products = of.to_vector(first) * of.to_vector(second)
+    found = np.zeros(degree + 1)
+    np.add.at(found, of.vector_degrees, products)
+    found[0] = (first[0] * second[0]).real
+    return found
+
+
+def _of_heads(own: HeadsInteraction, flow: LinearisedFlow, slope: FloatArray) -> Numbers:
+    grid, d = flow.grid, flow.felt.manifold.ambient
+    x = flow.felt.manifold.vectors(grid.points).T
+    axes = [grid.project(np.tile(unit[:, None], len(grid.weights))) for unit in np.eye(d)]
+    tilted = grid.to_modal(x * flow.values)  # y_b f
+    scores, values = (np.zeros((len(own.heads), d, d)) for _ in range(2))
+    scale = 0.0
+    parts = zip(own.tables, flow.pulls(slope), flow.by_head, strict=True)
+    for h, (table, (pull, back), (velocity, _)) in enumerate(parts):
+        # What is tilted has a mass of its own, which `responses` leave out.
+        means = grid.to_nodal(np.array([table.partition(each) for each in tilted]))
+        found = [grid.to_nodal(np.array(table.fields(each)[0])) for each in tilted]
+        felt = np.array([flow.dot(pull, grid.project(each)) for each in found])
+        if back is not None:
+            felt += back * means
+        else:
+            scale -= float(grid.weights @ flow.dot(pull, velocity))
+        scores[h] = (grid.weights * x) @ felt.T
+        along = np.array([flow.dot(pull, axis) for axis in axes])
+        values[h] = (grid.weights * along) @ means.T
+    return scores, values, np.asarray(scale)

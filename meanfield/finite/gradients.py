@@ -1,0 +1,302 @@
+"""Derivatives of what a run ends with, with respect to parameters, by one backward sweep.
+
+For J at the end, a density run f' = F(f; p) from f_0(p), and its backward sweep psi,
+
+    dJ/dp_i = d_i J + int psi_0 d_i f_0 + sum over stages of steps of int w d_i F(f)
+
+with w the field by which the stage counts (`path.adjoint`): the exact derivative of what the steps
+compute, their number and shares held fixed. F enters by its numbers (`fields.numbers`) and by
+the lengths of stages, and int w F is differentiated with respect to all of them during the sweep.
+What they owe to p are differences of order six, taken once, without a run: the sweep costs the same
+whatever the number of parameters.
+
+References
+----------
+Sanz-Serna, Symplectic Runge-Kutta schemes for adjoint equations, SIAM Review 58 (2016), 3-33.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.checks import checked, made
+from meanfield.compute.threads import one_blas_thread
+from meanfield.fields.linearised import LinearisedFlow
+from meanfield.fields.numbers import Numbers, by_heads, dependence, numbers_of
+from meanfield.finite.functionals import NAMED, Functional, variation
+from meanfield.finite.influence import swept
+from meanfield.finite.path import Path, Step, density_of
+from meanfield.finite.resolved import Settings, check_linearised, resolved
+from meanfield.problem import Problem
+from meanfield.theory.time_units import time_unit
+
+ProblemOf = Callable[[FloatArray], Problem]
+"""A problem for each parameter vector."""
+
+# Differences of order six: their error is h^6 / 140 and rounding / h.
+_WEIGHTS = ((1, 3.0 / 4.0), (2, -3.0 / 20.0), (3, 1.0 / 60.0))
+_STEP = 4e-3
+_LEAST_SHARE = 1e-2
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """An observable at the end of a run, and its derivatives.
+
+    Attributes
+    ----------
+    parameters : ndarray, shape (n,)
+        Given. p.
+    value : float
+        Derived. J.
+    gradient : ndarray, shape (n,)
+        Derived. dJ/dp_i.
+    degree : int
+        Derived. Of the density and the backward sweep.
+    steps : int
+        Derived. Steps of the run, twelve stages each.
+    memory : int
+        Derived. Bytes of the states that were kept: of at most 512 steps, and as many as lie
+        between two of them, 16 bytes a coefficient.
+    tail : float
+        Derived. What truncation leaves out of the sweep, as a share.
+    """
+
+    parameters: FloatArray
+    value: float
+    gradient: FloatArray
+    degree: int
+    steps: int
+    memory: int
+    tail: float
+
+
+@checked
+def gradient(
+    problem_of: ProblemOf,
+    parameters: npt.ArrayLike,
+    observable: Functional,
+    *,
+    until: float,
+    unit: str = "scaled",
+    degree: int | None = None,
+    tolerance: float = 1e-10,
+    step: npt.ArrayLike | None = None,
+) -> Gradient:
+    """Derivatives of an observable at the end of a run, by one backward sweep.
+
+    Everything may depend on p: kernels, heads, strengths, fixed fields, diffusivities, stages and
+    their ends, the initial density. The run is that of a density with fixed steps, which differs
+    from one of `mf.simulate` by the order of the tolerance. With respect to the initial density
+    alone, `mf.influence(...).coefficients` has the derivative in every direction at once.
+
+    Parameters
+    ----------
+    problem_of : callable (parameters) -> Problem
+        A problem of densities on the circle or the sphere, smooth in p, on the same manifold and
+        with as many stages and heads for all p.
+    parameters : array_like, shape (n,)
+        p.
+    observable : str or callable (moments) -> float
+        "energy", or a function of packed moments, such as `lambda m: abs(m[2]) ** 2`.
+    until : float
+        End time, the same for all p.
+    unit : str
+        Of `until` and the ends of stages: "scaled", "paper" or "growth". What is held fixed is the
+        number in this unit: without normalisation derivatives with respect to beta at a fixed time
+        of papers, "paper", are others than at a fixed scaled time.
+    degree : int, optional
+        Of the density and the sweep; by default it rises until both are resolved.
+    tolerance : float
+        Of steps, and of what truncation may leave out.
+    step : float or array, optional
+        Of differences in p, problems are made up to three of them away; by default 4e-3 of each
+        parameter, at least 4e-5 and at most 4e-3, and 4e-3 where it is 0.
+
+    Returns
+    -------
+    Gradient
+
+    Raises
+    ------
+    TypeError
+        If problem_of gives no Problem, or the initial law points.
+    ValueError
+        If a parameter or the observable is not finite, problems differ in their manifold, stages
+        or heads, one cannot be made, or the flow has no linearisation here, see `mf.influence`.
+    SimulationError
+        If the largest degree does not resolve the run or the sweep up to the end.
+
+    See Also
+    --------
+    influence : what every direction of the initial density does.
+
+    Examples
+    --------
+    About uniform modes grow at their own rates, c_2(t) = c_2(0) e^{lambda_2(beta) t}:
+
+    >>> import meanfield as mf
+    >>> def problem(p):
+    ...     law = mf.from_density([1.0, 0.0, 1e-9])
+    ...     return mf.Problem(mf.Circle(), mf.exponential(p[0]), mf.SA, law)
+    >>> found = mf.gradient(problem, [5.0], lambda m: 1e9 * m[2].real, until=1.0)
+    >>> rate = [mf.growth_rates(problem([b]), 2)[2] for b in (5 - 1e-4, 5.0, 5 + 1e-4)]
+    >>> found.gradient.round(6), np.round(np.exp(rate[1]) * (rate[2] - rate[0]) / 2e-4, 6)
+    (array([-0.088738]), np.float64(-0.088738))
+    """
+    at = np.array(parameters, dtype=np.float64)
+    if at.ndim != 1 or not np.isfinite(at).all():
+        raise ValueError(f"parameters must be a vector of finite numbers, got {parameters!r}.")
+    near = _Neighbours(problem_of, at, _steps(at, step))
+    problem = near.problem
+    check_linearised(problem)
+    end = until * time_unit(problem, unit)
+    settings = Settings(problem, (0.0, end), degree, tolerance, unit=unit)
+
+    def found(path: Path) -> Gradient:
+        last = variation(path.problems[-1], observable, path.last)
+        if not (np.isfinite(last.value) and np.isfinite(last.field).all()):
+            raise ValueError(
+                f"the observable or its slopes are not finite at the end of the run: its value is "
+                f"{last.value}; take one that is smooth there."
+            )
+        sums = _Sums(path, near)
+        sweep = swept(path, last.field[None], settings.allowed, sums.add)
+        slopes = sums.slopes(until, unit) + near.slopes(
+            lambda each: _start(each, path, sweep.coefficients[0])
+        )
+        if isinstance(observable, str):
+            named, leg = NAMED[observable], path.steps[-1].leg
+            slopes += near.slopes(lambda each: np.asarray(named(each.staged[leg], path.last)))
+        return Gradient(
+            at, last.value, slopes, path.degree, len(path.steps), path.memory, sweep.tail
+        )
+
+    with one_blas_thread():
+        return resolved(settings, found)
+
+
+def _start(problem: Problem, path: Path, psi: ModalArray) -> FloatArray:
+    """Int psi_0 f_0."""
+    space = path.space
+    initial = space.resize(density_of(problem).coefficients, path.degree)
+    return np.asarray(space.inner(psi, initial))
+
+
+def _steps(at: FloatArray, given: npt.ArrayLike | None) -> FloatArray:
+    if given is None:
+        usual = _STEP * np.clip(np.abs(at), _LEAST_SHARE, 1.0)
+        return np.where(at == 0.0, _STEP, usual)
+    steps = np.broadcast_to(np.asarray(given, dtype=np.float64), at.shape)
+    if not (np.isfinite(steps).all() and (steps > 0.0).all()):
+        raise ValueError(f"step must be positive and finite, got {given!r}.")
+    return steps
+
+
+class _Neighbours:
+    """Problems about p, each made once, and differences of what they say."""
+
+    def __init__(self, problem_of: ProblemOf, at: FloatArray, steps: FloatArray) -> None:
+        self._of, self._at, self._steps = problem_of, at, steps
+        self.problem = self._made(at)
+        self._about = [
+            [
+                (s * weight / step, self._shifted(i, s * n * step))
+                for n, weight in _WEIGHTS
+                for s in (1, -1)
+            ]
+            for i, step in enumerate(steps)
+        ]
+
+    @property
+    def all(self) -> list[Problem]:
+        """Every problem."""
+        return [self.problem, *(each for about in self._about for _, each in about)]
+
+    def slopes(self, number: Callable[[Problem], FloatArray]) -> FloatArray:
+        """Derivatives of a number with respect to p."""
+        return np.array(
+            [sum(weight * number(each) for weight, each in about) for about in self._about],
+            dtype=np.float64,
+        )
+
+    def _made(self, at: FloatArray) -> Problem:
+        return made("problem_of(parameters)", self._of(at.copy()), Problem)  # type: ignore[no-any-return]
+
+    def _shifted(self, i: int, change: float) -> Problem:
+        at = self._at.copy()
+        at[i] += change
+        try:
+            found = self._made(at)
+        except ValueError as error:
+            raise ValueError(
+                f"problem_of fails near parameter {i} = {self._at[i]:g}, at {at[i]:g}: {error} "
+                f"Differences need it there: give a smaller step than {self._steps[i]:g}."
+            ) from error
+        first = self.problem
+        for what, one, other in (
+            ("manifold", first.manifold.name, found.manifold.name),
+            ("number of stages", len(first.staged), len(found.staged)),
+            ("normalization", *([e.normalization for e in p.staged] for p in (first, found))),
+            ("number of heads", *([len(e.heads or ()) for e in p.staged] for p in (first, found))),
+        ):
+            if one != other:
+                raise ValueError(
+                    f"problem_of must give problems of one {what}: {one} became {other} as "
+                    f"parameter {i} went from {self._at[i]:g} to {at[i]:g}."
+                )
+        return found
+
+
+class _Sums:
+    """Derivatives of J with respect to the numbers of each stage of the problem, and its length."""
+
+    def __init__(self, path: Path, near: _Neighbours) -> None:
+        self._path, self._near = path, near
+        legs = range(len(path.problems))
+        # A kernel that becomes heads as p changes is seen as the head that it is.
+        self._heads = [any(each.staged[n].attention for each in near.all) for n in legs]
+        self._numbers: dict[int, Numbers] = {}
+        self._moved = [0.0 for _ in legs]
+
+    def add(self, step: Step, flow: LinearisedFlow, weight: ModalArray) -> None:
+        """Look at a stage of a step."""
+        leg, problem = step.leg, self._path.problems[step.leg]
+        # All steps are as much longer as their stage of the problem is.
+        self._moved[leg] += self._path.space.inner(weight[0], flow.transport)
+        if self._heads[leg]:
+            felt = by_heads(flow.felt, problem)
+            if felt is not flow.felt:
+                flow = LinearisedFlow(felt, flow.grid, flow.density, flow.diffusivity)
+        found = dependence(flow, weight[0])
+        so_far = self._numbers.get(leg)
+        if so_far is not None:
+            found = tuple(a + b for a, b in zip(so_far, found, strict=True))
+        self._numbers[leg] = found
+
+    def slopes(self, until: float, unit: str) -> FloatArray:
+        """Derivatives of J with respect to p, by what the numbers and lengths owe to it."""
+
+        def lengths(problem: Problem) -> FloatArray:
+            ends = [stage.end or until for stage in problem.stages[:-1]]
+            times = np.minimum([0.0, *ends, until], until)
+            return np.diff(times) * time_unit(problem, unit)
+
+        whole = lengths(self._near.problem)
+        rates = np.array(self._moved) / np.where(whole > 0.0, whole, 1.0)
+        total = self._near.slopes(lambda each: np.asarray(rates @ lengths(each)))
+        for leg, sums in self._numbers.items():
+            total += self._near.slopes(partial(self._said, leg, sums))
+        return total
+
+    def _said(self, leg: int, sums: Numbers, problem: Problem) -> FloatArray:
+        """Numbers of a problem, times what J makes of each."""
+        degree = self._path.problems[leg].kernel_degree
+        numbers = numbers_of(problem.staged[leg], self._path.grid, degree, self._heads[leg])
+        return np.asarray(sum(float(np.vdot(a, b)) for a, b in zip(sums, numbers, strict=True)))

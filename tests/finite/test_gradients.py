@@ -1,0 +1,159 @@
+"""Gradients by one backward sweep against differences of runs."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.arrays import FloatArray, ModalArray
+
+WEIGHTS = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
+
+
+def squared(moments: ModalArray) -> float:
+    """An observable that every parameter changes."""
+    return float(abs(moments[2]) ** 2 + (moments[1] + moments[2]).imag + moments[1].real)
+
+
+def kernel(p: FloatArray) -> mf.Problem:
+    """Beta, strength, diffusivity, a mode, and an entry of the drift."""
+    law = mf.from_density([1.0, 0.25 + p[3], -0.1j])
+    flow = mf.Flow(normalized=True, strength=p[1], diffusivity=p[2])
+    drift = mf.Drift([[0.0, p[4]], [0.1, 0.2]])
+    return mf.Problem(mf.Circle(), mf.exponential(p[0]), flow, law, drift=drift)
+
+
+def heads(p: FloatArray) -> mf.Problem:
+    """Entries of score and value, beta, and strength, end and query of stages, unnormalised."""
+    head = mf.Head(score=[[0.9, p[0]], [-0.4, 0.5]], value=[[0.8, p[1]], [-0.6, 1.1]])
+    first = mf.Attention([head, mf.Head(query=p[5])], "none", beta=p[2])
+    second = mf.Attention([head], "none", beta=2 * p[2], strength=p[3], diffusivity=0.01)
+    law = mf.from_density([1.0, 0.25, -0.1j])
+    stages = [mf.Stage(end=p[4]), mf.Stage(kernel=second)]
+    return mf.Problem(mf.Circle(), first, initial=law, stages=stages)
+
+
+def near_kernel(p: FloatArray) -> mf.Problem:
+    """A head of numbers at p = 0 alone."""
+    head = mf.Head(score=[[1.0, p[0]], [0.0, 1.0 + p[1]]], value=[[1.0, p[2]], [0.0, 1.0]])
+    law = mf.from_density([1.0, 0.25, -0.1j])
+    return mf.Problem(mf.Circle(), mf.Attention([head], beta=2.0), initial=law)
+
+
+def sphere(p: FloatArray) -> mf.Problem:
+    """Entries of score and value, and a mode."""
+    score = [[0.5, p[0], 0.0], [0.0, 0.3, 0.2], [0.1, 0.0, -0.2]]
+    value = [[1.0, 0.2, 0.0], [0.0, 0.5, p[1]], [0.0, 0.3, 1.0]]
+    attention = mf.Attention([mf.Head(score=score, value=value)], beta=1.0)
+    law = mf.perturbed_uniform([[2, 1, p[2]], [1, 0, 0.2]])
+    return mf.Problem(mf.Sphere(), attention, initial=law)
+
+
+def zonal_sphere(p: FloatArray) -> mf.Problem:
+    """Beta and a drift."""
+    law = mf.perturbed_uniform([[2, 1, 0.1], [1, 0, 0.2]])
+    drift = mf.Drift([[0.0, p[1], 0.0], [0.0, 0.0, 0.1], [0.2, 0.0, 0.0]])
+    return mf.Problem(mf.Sphere(), mf.exponential(p[0]), mf.USA, law, drift=drift)
+
+
+@pytest.mark.parametrize(
+    ("problem", "at", "until", "unit", "degree"),
+    [
+        (kernel, [2.0, 1.3, 0.02, 0.0, 0.2], 0.2, "scaled", None),
+        (heads, [0.7, 0.3, 1.5, 1.2, 0.4, 0.7], 0.6, "scaled", None),
+        (heads, [0.7, 0.3, 1.5, 1.2, 0.4, 0.7], 0.5, "paper", None),
+        (near_kernel, [0.0, 0.0, 0.0], 1.0, "scaled", None),
+        (sphere, [0.6, 0.4, 0.1], 0.1, "scaled", 16),
+        (zonal_sphere, [0.7, 0.4], 0.1, "paper", 24),
+    ],
+)
+def test_every_parameter_against_differences_of_runs(
+    problem: Callable[[FloatArray], mf.Problem],
+    at: list[float],
+    until: float,
+    unit: str,
+    degree: int | None,
+) -> None:
+    """Runs of another stepping, differences of order six: their error is some 1e-10."""
+    found = mf.gradient(problem, at, squared, until=until, unit=unit, degree=degree,
+                        tolerance=1e-12)  # fmt: skip
+
+    def run(p: FloatArray) -> float:
+        simulated = mf.simulate(
+            problem(p), until, save=2, unit=unit, tolerance=1e-12, representation="density"
+        )
+        return squared(simulated.problem.space.packed(simulated.moments[-1]))
+
+    p = np.array(at)
+    # One direction through all of them, then every parameter would be seen.
+    direction = np.where(p == 0.0, 1.0, np.minimum(np.abs(p), 1.0)) * (-1.0) ** np.arange(len(p))
+    slope = sum(
+        weight * (run(p + n * 1e-2 * direction) - run(p - n * 1e-2 * direction)) / 1e-2
+        for n, weight in WEIGHTS.items()
+    )
+    np.testing.assert_allclose(found.gradient @ direction, slope, rtol=1e-8)
+    np.testing.assert_allclose(found.value, run(p), rtol=1e-10)
+
+
+def test_the_initial_density_alone_is_what_influence_has() -> None:
+    """With respect to a mode a of 1 + 2 a cos 3 theta: twice the coefficient of degree 3."""
+
+    def problem(p: FloatArray) -> mf.Problem:
+        law = mf.from_density([1.0, 0.25, -0.1j, p[0]])
+        return mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, law)
+
+    found = mf.gradient(problem, [0.05], squared, until=1.0)
+    psi = mf.influence(problem(np.array([0.05])), squared, until=1.0)
+    np.testing.assert_allclose(found.gradient, [2 * psi.coefficients[0, 3].real], rtol=1e-12)
+
+
+def test_energy_depends_on_parameters_by_itself() -> None:
+    """Uniform stays: the energy of its kernel is all that beta changes."""
+
+    def problem(p: FloatArray) -> mf.Problem:
+        return mf.Problem(mf.Circle(), mf.exponential(p[0]), mf.SA)
+
+    found = mf.gradient(problem, [2.0], "energy", until=0.5)
+    energies = [
+        mf.gradient(problem, [2.0 + s * 1e-3], "energy", until=0.5).value for s in (1.0, -1.0)
+    ]
+    np.testing.assert_allclose(found.gradient, (energies[0] - energies[1]) / 2e-3, rtol=1e-5)
+    assert abs(found.gradient[0]) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("problem", "at", "error", "match"),
+    [
+        (lambda p: p[0], [1.0], TypeError, "problem_of"),
+        (kernel, [np.nan], ValueError, "parameters must be a vector of finite numbers"),
+        (kernel, [2.0, 1.0, 0.0, 0.0, 0.0], ValueError, "fails near parameter 2 = 0, at -0.004"),
+        (
+            lambda p: mf.Problem(mf.Circle() if p[0] > 1.0 else mf.Sphere(), mf.linear()),
+            [1.0],
+            ValueError,
+            "problems of one manifold: sphere became circle as parameter 0 went",
+        ),
+    ],
+)
+def test_bad_input_is_told(
+    problem: Callable[[FloatArray], mf.Problem],
+    at: list[float],
+    error: type[Exception],
+    match: str,
+) -> None:
+    """In one line, before anything runs."""
+    with pytest.raises(error, match=match):
+        mf.gradient(problem, at, squared, until=1.0)
+
+
+def test_an_observable_without_slopes_is_told() -> None:
+    """Here that of log 0."""
+
+    def problem(p: FloatArray) -> mf.Problem:
+        return mf.Problem(mf.Circle(), mf.exponential(p[0]), mf.SA)
+
+    with pytest.raises(ValueError, match="not finite at the end of the run"):
+        mf.gradient(problem, [2.0], lambda m: float("nan"), until=0.1)
+    with pytest.raises(ValueError, match="step must be positive and finite"):
+        mf.gradient(problem, [2.0], squared, until=0.1, step=0.0)
