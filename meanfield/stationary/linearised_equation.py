@@ -1,11 +1,9 @@
 """The equation linearised about any density on the circle or the sphere, and its growth rates.
 
-    L g = diffusivity Laplacian g - div(g v + f v'[g]),    v = grad Phi / Z,
-    v'[g] = (grad Phi_g - v Z_g) / Z,
+    L g = F'(f) g,    F(f) = diffusivity Laplacian f - div(f v),    v = grad Phi / Z,
 
-where Phi, Z are the fields of the density f and Phi_g, Z_g those of the perturbation g (Z = 1 and
-Z_g = 0 when the flow is not normalised). Mass is conserved, so g has no degree 0. What is left are
-real `coordinates`.
+as `fields.linearised` has it, cut to a degree. Mass is conserved, so g has no degree 0. What is
+left are real `coordinates`.
 """
 
 from __future__ import annotations
@@ -17,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.fields.mean_field import Interaction, interaction
+from meanfield.fields.linearised import LinearisedFlow
+from meanfield.fields.mean_field import interaction
 from meanfield.manifolds.coordinates import Coordinates, coordinates
-from meanfield.manifolds.grid import Grid
-from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
+from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Density
 from meanfield.problem import Problem
 
@@ -93,36 +91,19 @@ class LinearisedEquation:
         return self.problem.space
 
     @cached_property
-    def _interaction(self) -> Interaction:
-        return interaction(self.problem)
-
-    @cached_property
-    def _grid(self) -> Grid:
+    def _flow(self) -> LinearisedFlow:
         # Exact to three times its degree: to density x perturbation's velocity x test field.
-        return self._space.grid(max(self.max_degree, self.density.max_degree))
-
-    @cached_property
-    def _nodal(self) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        """Density, velocity and partition function at the nodes."""
-        grid, coefficients = self._grid, self.density.coefficients
-        velocity, below = self._interaction.field(coefficients).on_nodes(grid)
-        return grid.to_nodal(coefficients), velocity, below
-
-    @cached_property
-    def _damping(self) -> FloatArray:
-        eigenvalues = laplacian_eigenvalues(self._space.dimension, self.max_degree)
-        return self.problem.zonal.diffusivity * eigenvalues[self.coordinates.degrees]
+        grid = self._space.grid(max(self.max_degree, self.density.max_degree))
+        diffusivity = self.problem.zonal.diffusivity
+        return LinearisedFlow(
+            interaction(self.problem), grid, self.density.coefficients, diffusivity
+        )
 
     def derivative(self, perturbation: ModalArray) -> ModalArray:
         """Coefficients of L g, from those of g up to max_degree."""
-        values, velocity, below = self._nodal
-        grid, felt = self._grid, self._interaction.field(perturbation)
-        change = grid.gradient(felt.potential)
-        if below is not None and felt.partition is not None:
-            change = (change - velocity * grid.to_nodal(felt.partition)) / below
-        flux = grid.to_nodal(perturbation) * velocity + values * change
-        divergence = self._space.resize(grid.divergence(flux), self.max_degree)
-        return np.asarray(-divergence - self._damping * perturbation)
+        resize = self._space.resize
+        whole = resize(perturbation, self._flow.grid.max_degree)
+        return resize(self._flow.derivative(whole), self.max_degree)
 
     def apply(self, vector: npt.ArrayLike) -> FloatArray:
         """L in real coordinates, shape (size,) to (size,)."""
