@@ -36,9 +36,6 @@ from meanfield.finite.resolved import Settings, check_linearised, resolved
 from meanfield.problem import Problem
 from meanfield.theory.time_units import time_unit
 
-ProblemOf = Callable[[FloatArray], Problem]
-"""A problem for each parameter vector."""
-
 # Differences of order six: their error is h^6 / 140 and rounding / h.
 _WEIGHTS = ((1, 3.0 / 4.0), (2, -3.0 / 20.0), (3, 1.0 / 60.0))
 _STEP = 4e-3
@@ -79,7 +76,7 @@ class Gradient:
 
 @checked
 def gradient(
-    problem_of: ProblemOf,
+    problem_of: Callable[[FloatArray], Problem],
     parameters: npt.ArrayLike,
     observable: Functional,
     *,
@@ -202,7 +199,9 @@ def _steps(at: FloatArray, given: npt.ArrayLike | None) -> FloatArray:
 class _Neighbours:
     """Problems about p, each made once, and differences of what they say."""
 
-    def __init__(self, problem_of: ProblemOf, at: FloatArray, steps: FloatArray) -> None:
+    def __init__(
+        self, problem_of: Callable[[FloatArray], Problem], at: FloatArray, steps: FloatArray
+    ) -> None:
         self._of, self._at, self._steps = problem_of, at, steps
         self.problem = self._made(at)
         self._about = [
