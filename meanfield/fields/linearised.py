@@ -82,10 +82,13 @@ class KernelResponse:
     def adjoint(self, vectors: FloatArray, values: FloatArray | None) -> ModalArray:
         """Coefficients of the field r with int r g = int <vectors, N[g]> + int values Z[g]."""
         space, multipliers = self.felt.manifold, self.felt.attention_multipliers
-        found = -space.convolve(self.felt.potential_multipliers, self.grid.divergence(vectors))
+        degree = min(self.felt.degree, self.grid.max_degree)
+        found = -space.convolve(
+            self.felt.potential_multipliers, self.grid.divergence(vectors, degree)
+        )
         if values is not None and multipliers is not None:
             found += space.convolve(multipliers, self.grid.to_modal(values))
-        return found
+        return np.asarray(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,6 +254,11 @@ class LinearisedFlow:
         return np.asarray(total)
 
     @cached_property
+    def _shares(self) -> list[FloatArray]:
+        """Quotient f / Z of each head at the nodes."""
+        return [self.values if below is None else self.values / below for _, below in self.by_head]
+
+    @cached_property
     def transport(self) -> ModalArray:
         """F(f)."""
         return self._minus_divergence(self.times(self.values, self.velocity)) - self._damped(
@@ -260,8 +268,17 @@ class LinearisedFlow:
     def derivative(self, perturbations: ModalArray) -> ModalArray:
         """F'(f) g for perturbations of the grid's degree, (..., coefficients)."""
         flux = self.times(self.grid.to_nodal(perturbations), self.velocity)
-        for change in self._changes(perturbations):
-            flux += self.times(self.values, change.of_velocity)
+        # f v'[g] = (f / Z) (N[g] - v Z[g]), in place: new arrays cost as much as transforms.
+        for response, share, (velocity, _) in zip(
+            self._responses, self._shares, self.by_head, strict=True
+        ):
+            change = response.numerator(perturbations)
+            change *= self._along(share)
+            flux += change
+            partition = response.partition(perturbations)
+            if partition is not None:
+                partition *= share
+                flux -= self.times(partition, velocity)
         return self._minus_divergence(flux) - self._damped(perturbations)
 
     def adjoint(self, fields: ModalArray) -> ModalArray:
@@ -280,8 +297,8 @@ class LinearisedFlow:
         p = f grad psi / Z,    r = -<v, p>,    None where nothing is divided
         """
         found: list[tuple[FloatArray, FloatArray | None]] = []
-        for velocity, below in self.by_head:
-            pull = self.times(self.values if below is None else self.values / below, slopes)
+        for share, (velocity, below) in zip(self._shares, self.by_head, strict=True):
+            pull = self.times(share, slopes)
             found.append((pull, None if below is None else -self.dot(velocity, pull)))
         return found
 
@@ -322,14 +339,19 @@ class LinearisedFlow:
 
     def times(self, values: FloatArray, vectors: FloatArray) -> FloatArray:
         """Nodal vectors times nodal values."""
-        # On the sphere nodal vectors are (..., 2, n).
-        values = values[..., None, :] if self._space.dimension == 2 else values
-        return np.asarray(values * vectors)
+        return np.asarray(self._along(values) * vectors)
 
     def dot(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Products of nodal vectors."""
-        products = first * second
-        return np.asarray(products.sum(axis=-2) if self._space.dimension == 2 else products)
+        if self._space.dimension == 1:
+            return np.asarray(first * second)
+        found = first[..., 0, :] * second[..., 0, :]
+        found += first[..., 1, :] * second[..., 1, :]
+        return np.asarray(found)
+
+    def _along(self, values: FloatArray) -> FloatArray:
+        # On the sphere nodal vectors are (..., 2, n).
+        return values[..., None, :] if self._space.dimension == 2 else values
 
     def _minus_divergence(self, flux: FloatArray) -> ModalArray:
         return np.negative(self.grid.divergence(flux))

@@ -16,6 +16,7 @@ are its multipliers, those of fixed fields their values at the nodes.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -105,17 +106,20 @@ def _by_degree(space: Manifold, first: ModalArray, second: ModalArray, degree: i
 
 def _of_heads(own: HeadsInteraction, flow: LinearisedFlow, slope: FloatArray) -> Numbers:
     grid, d = flow.grid, flow.felt.manifold.ambient
-    x = flow.felt.manifold.vectors(grid.points).T
-    axes = [grid.project(np.tile(unit[:, None], len(grid.weights))) for unit in np.eye(d)]
+    x, axes = _frame(flow.felt.manifold, grid.max_degree)
     tilted = grid.to_modal(x * flow.values)  # y_b f
     scores, values = (np.zeros((len(own.heads), d, d)) for _ in range(2))
     scale = 0.0
     parts = zip(own.tables, flow.pulls(slope), flow.by_head, strict=True)
     for h, (table, (pull, back), (velocity, _)) in enumerate(parts):
-        # What is tilted has a mass of its own, which `responses` leave out.
-        means = grid.to_nodal(np.array([table.partition(each) for each in tilted]))
-        found = [grid.to_nodal(np.array(table.fields(each)[0])) for each in tilted]
-        felt = np.array([flow.dot(pull, grid.project(each)) for each in found])
+        # What is tilted has a mass of its own, which `Response` leaves out.
+        series = []
+        for each in tilted:
+            above, below = table.fields(each)
+            series += [*above, table.partition(each) if below is None else below]
+        nodal = grid.to_nodal(np.array(series)).reshape(d, -1, len(grid.weights))
+        means = nodal[:, -1]
+        felt = np.array([flow.dot(pull, grid.project(each[:-1])) for each in nodal])
         if back is not None:
             felt += back * means
         else:
@@ -124,3 +128,12 @@ def _of_heads(own: HeadsInteraction, flow: LinearisedFlow, slope: FloatArray) ->
         along = np.array([flow.dot(pull, axis) for axis in axes])
         values[h] = (grid.weights * along) @ means.T
     return scores, values, np.asarray(scale)
+
+
+@lru_cache(maxsize=4)
+def _frame(space: Manifold, max_degree: int) -> tuple[FloatArray, FloatArray]:
+    """Coordinates of the nodes, (d, n), and tangential parts of the axes of R^d there."""
+    grid, d = space.grid(max_degree), space.ambient
+    units = np.eye(d)[:, :, None]
+    axes = np.array([grid.project(np.tile(unit, len(grid.weights))) for unit in units])
+    return np.ascontiguousarray(space.vectors(grid.points).T), axes
