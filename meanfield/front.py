@@ -18,8 +18,17 @@ from meanfield.config.output import check_path
 from meanfield.config.python_file import Permission
 from meanfield.config.written import written
 from meanfield.errors import SimulationError
-from meanfield.execute import Record, evolution_of, origin, record_of, recorded
+from meanfield.execute import (
+    Record,
+    complete_fluctuations,
+    evolution_of,
+    origin,
+    record_of,
+    recorded,
+)
 from meanfield.files.replacing import OutputError
+from meanfield.finite.covariance import Moments
+from meanfield.finite.fluctuations import FluctuationOptions, fluctuations_at, settings_of
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, chosen_observables, usual_observables
 from meanfield.outputs.locks import check_welcome, writer_lock
@@ -73,6 +82,7 @@ def simulate(
     step: float | None = None,
     labels: int | None = None,
     observables: Iterable[Any] | Mapping[str, Any] | None = None,
+    fluctuations: int | None = None,
     callback: Callback | None = None,
     progress: bool = False,
     output: str | os.PathLike[str] | None = None,
@@ -133,6 +143,9 @@ def simulate(
         "attention_entropy", "renyi_centres"), (name, function), `observable(...)`, or a mapping of
         names to functions f(measure); energy and clusters are always there. Default: the first
         seven; of tokens on other spheres and in R^d order parameter and mean cosine.
+    fluctuations : int, optional
+        Degree of the moments of which the run then also tells how far N tokens are from the limit
+        at every saved time, as far as that is resolved; see `fluctuations`, the function.
     callback : callable (time, measure), optional
         Called at every saved time, the time in `unit`.
     progress : bool
@@ -203,10 +216,15 @@ def simulate(
     }
     ours = [each.name for each in chosen if each.name in OBSERVABLES]
     tables = written(problem, options, asked) | {"output": {"observables": ours}}
+    linearised = None if fluctuations is None else FluctuationOptions(fluctuations)
+    if linearised is not None:
+        settings_of(problem, times, linearised, unit=unit)
+        tables["fluctuations"] = {"degree": linearised.degree}
     record = Record(_path(output) or Path(), state, "simulate", tables)
     return _run(
         evolution,
         record,
+        linearised,
         written_to=output is not None,
         resume=resume,
         overwrite=overwrite,
@@ -280,6 +298,7 @@ def run(
     return _run(
         evolution,
         record_of(config),
+        config.fluctuations,
         written_to=output is not None,
         resume=resume,
         overwrite=overwrite,
@@ -291,6 +310,7 @@ def run(
 def _run(
     evolution: Evolution,
     record: Record,
+    linearised: FluctuationOptions | None,
     *,
     written_to: bool,
     resume: bool,
@@ -305,12 +325,30 @@ def _run(
     if not written_to:
         if resume or overwrite:
             raise ValueError("resume and overwrite need output=, the file that they speak of.")
-        return _collected(evolution, record, callback, progress)
+        collected = _collected(evolution, record, callback, progress)
+        if linearised is None or collected.scaled_time[-1] == 0.0:
+            return collected
+        times, unit = collected.scaled_time, evolution.unit
+        follow = _followed if progress else None
+        try:
+            found = fluctuations_at(evolution.problem, times, linearised, unit=unit, follow=follow)
+        except BaseException as error:
+            _attach(error, lambda: collected)
+            raise
+        return replace(collected, fluctuations=found)
     if resume and overwrite:
         raise ValueError("resume goes on with the file and overwrite replaces it: give one.")
     with _python_words():
         check_path(f"output={record.path}", record.path, ())
-        return _kept(evolution, record, resume, overwrite, callback, progress)
+        kept = _kept(evolution, record, resume, overwrite, callback, progress)
+        if linearised is None:
+            return kept
+        complete_fluctuations(evolution, record, linearised, _followed if progress else None)
+        return replace(load(record.path), given_problem=evolution.problem)
+
+
+def _followed(stream: Iterable[Moments], count: int) -> Iterator[Moments]:
+    return followed(stream, count, "fluctuations")
 
 
 def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -17,6 +17,9 @@ from meanfield.commands.truncation import truncation_told
 from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
 from meanfield.execute import evolution_of
+from meanfield.finite.covariance import covariance_bytes
+from meanfield.finite.fluctuations import FluctuationOptions, settings_of
+from meanfield.manifolds.coordinates import coordinates
 from meanfield.measures import Density, LabelledDensity
 from meanfield.pictures.saved_times import is_logarithmic
 from meanfield.problem import Problem
@@ -78,6 +81,8 @@ def execute(options: argparse.Namespace) -> int:
     ):
         if text:
             pairs.insert(4 + len(parts_told(problem)), (name, text))
+    if config.fluctuations is not None:
+        pairs.append(("fluctuations", _fluctuations(config, config.fluctuations)))
     if is_stationary(problem, config.options):
         pairs.append(("note", STATIONARY))
     with patience():
@@ -104,6 +109,16 @@ def _memory(config: Config, representation: Representation) -> str:
     if largest.size <= start.size:
         return text
     return f"{text}; {largest.size / 2**20:.0f} MiB if it grows to {largest.what}"
+
+
+def _fluctuations(config: Config, options: FluctuationOptions) -> str:
+    """What is linearised, how large its covariance may get, and what it takes then."""
+    settings = settings_of(config.problem, config.times, options, unit=config.unit)
+    size = coordinates(config.problem.space.dimension, settings.most).size
+    return (
+        f"linearised, moments to degree {options.degree}; a covariance of up to {size} x {size}, "
+        f"degree {settings.most}: about {max(covariance_bytes(size) / 2**20, 1.0):.0f} MiB"
+    )
 
 
 def _attention(problem: Problem) -> str:

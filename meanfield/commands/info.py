@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from meanfield.commands.studies import runs_of_each
 from meanfield.commands.study_reports import comparison_report, ensemble_report, merging_report
 from meanfield.commands.truncation import truncation_told
 from meanfield.config.stored import stored_problem
+from meanfield.finite.fluctuations import Fluctuations
 from meanfield.outputs.provenance import parsed_versions, read_provenance
 from meanfield.outputs.result_file import load
 from meanfield.outputs.result_hash import result_hash, run_results
@@ -193,11 +195,18 @@ def _run_report(run: Run, digest: str) -> Report:
         names = [name.removesuffix("/count").replace("_time", " time") for name in told]
         blocks.append(table(names, rows) + _legend(told))
         blocks += _happened(run)
+    if run.fluctuations is not None:
+        blocks.append(_fluctuations(run, run.fluctuations))
+    elif _asked_for_fluctuations(run):
+        blocks.append(
+            "fluctuations: asked for and not there yet: meanfield run --resume finds them"
+        )
     data = {
         **run.attributes,
         "time": run.time,
         "scaled_time": run.scaled_time,
         "observables": run.observables,
+        "fluctuations": _fluctuations_json(run),
         **happenings_json(run.events_in(run.unit)),
         "provenance": provenance_report(run.attributes, digest).data,
     }
@@ -214,6 +223,51 @@ def _truncation(run: Run) -> str | None:
         return None
     carriers = dict.fromkeys(run.representation)
     return truncation_told(problem, options, carriers, options.tokens)
+
+
+def _asked_for_fluctuations(run: Run) -> bool:
+    with suppress(tomllib.TOMLDecodeError):
+        return "fluctuations" in tomllib.loads(str(run.attributes.get("config", "")))
+    return False
+
+
+def _fluctuations(run: Run, found: Fluctuations) -> str:
+    """Limit, variance and shift of each degree at the last time that is resolved."""
+    data = _fluctuations_json(run)
+    until = data["resolved_until"]
+    if np.isnan(until):
+        return f"fluctuations: {found.note}"
+    tokens = "" if found.tokens is None else f", sd with N = {found.tokens}"
+    columns = [data["limit"], data["variance"], data["shift"]]
+    names = ["degree", "limit", "N variance", "N shift"]
+    if found.tokens is not None:
+        columns.append(np.sqrt(np.array(data["variance"]) / found.tokens))
+        names.append("sd")
+    rows = [
+        [degree, *(_told(values[degree - 1]) for values in columns)]
+        for degree in range(1, found.degree + 1)
+    ]
+    head = f"fluctuations of N tokens at t = {until:.6g}: sizes of moments{tokens}"
+    told = f"\n{found.note}" if found.note else ""
+    return f"{head}\n{table(names, rows)}{told}"
+
+
+def _fluctuations_json(run: Run) -> Any:
+    """The same for programs: lists from degree 1 on; null where the file has none."""
+    found = run.fluctuations
+    if found is None:
+        return None
+    last = max(int(found.resolved.sum()) - 1, 0)
+    return {
+        "degree": found.degree,
+        "tokens": found.tokens,
+        "resolved_until": found.resolved_until / run.unit_length,
+        "note": found.note,
+        "agreement": found.agreement,
+        "limit": found.space.sizes_by_degree(found.limit[last])[1:],
+        "variance": found.variance_by_degree[last, 1:],
+        "shift": found.shift_by_degree[last, 1:],
+    }
 
 
 def _told(value: float) -> str:

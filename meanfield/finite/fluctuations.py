@@ -143,6 +143,23 @@ class Fluctuations:
         """Eta = lim N (E m - limit), shape (n_times, moments), as `covariance` has them."""
         return np.asarray(self.real_shift @ self._basis)
 
+    @cached_property
+    def size_factors(self) -> FloatArray:
+        """Squared size of a degree that one of each real coordinate makes, (size, K + 1)."""
+        units = self._coordinates.to_coefficients(np.eye(self._coordinates.size))
+        return np.array([self.space.sizes_by_degree(unit) ** 2 for unit in units])
+
+    @cached_property
+    def variance_by_degree(self) -> FloatArray:
+        """Lim N E |m - E m|^2 of each degree, over its orders, shape (n_times, K + 1)."""
+        diagonals = np.diagonal(self.real_covariance, axis1=1, axis2=2)
+        return np.asarray(diagonals @ self.size_factors)
+
+    @cached_property
+    def shift_by_degree(self) -> FloatArray:
+        """Size of eta of each degree, |eta_k| on the circle, shape (n_times, K + 1)."""
+        return np.asarray(np.sqrt(self.real_shift**2 @ self.size_factors))
+
     @checked
     def of(self, observable: Functional) -> ObservableFluctuations:
         """Mean shift and variance of an observable, a function of the moments up to K.
@@ -478,6 +495,7 @@ def settings_of(
         If the initial law gives points, the flow has no linearisation here, or a degree is too low.
     """
     settings = Settings(problem, times, None, tolerance, looked_at=options.degree, unit=unit)
+    check_memory(coordinates(problem.space.dimension, settings.least).size)
     usual = max(_LARGEST[problem.space.dimension], settings.least)
     given = options.max_degree
     return replace(settings, largest=usual if given is None else given)

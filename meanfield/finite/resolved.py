@@ -171,7 +171,7 @@ def resolved_part(settings: Settings, made: Callable[[Path], R], *, whole: bool 
     assert failure is not None
     if whole:
         raise failure
-    return _bisected(along, made, failure.reason)
+    return _bisected(along, made, failure.reason.partition("; raise max_degree")[0])
 
 
 def _bisected(along: Path, made: Callable[[Path], R], reason: str) -> Part[R]:

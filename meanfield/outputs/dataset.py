@@ -9,6 +9,8 @@ Variables:
     diagnostics   as diagnostics_<name>
     density       (time, angle) or (time, lat, lon), if a grid is asked for
     label_moments (time, label, degree) of labelled densities, with coordinates label, label_weight
+    fluctuations  fluctuations_covariance, _relation (time, moment, other_moment), _shift and _limit
+                  (time, moment), if the run has them, flat as in its file
     growth_rates  (degree), as far as moments by degree go; NaN where no rate is stored
 """
 
@@ -20,6 +22,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.checks import at_most
+from meanfield.finite.fluctuations import Fluctuations
 from meanfield.manifolds import Manifold
 from meanfield.measures import Density, LabelledDensity
 from meanfield.observables import OBSERVABLES, entry_axis
@@ -125,6 +128,8 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
         axes = ("time", "label", *space.modal_axes)
         details = {"long_name": "moments of the density of each label"}
         variables["label_moments"] = (axes, _label_moments(run, known[0]), details)
+    if run.fluctuations is not None:
+        variables |= _fluctuations(run.fluctuations)
     if grid is not None:
         places, points = _grid(run.manifold, grid)
         coordinates |= places
@@ -136,6 +141,22 @@ def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) 
     # NetCDF knows no booleans.
     attributes = {k: int(v) if isinstance(v, bool) else v for k, v in run.attributes.items()}
     return xarray.Dataset(variables, coordinates, attributes)
+
+
+def _fluctuations(found: Fluctuations) -> dict[str, Any]:
+    """Variables of fluctuations."""
+    limit = np.array([np.ravel(found.space.spread(row)) for row in found.limit])
+    one, two = ("time", "moment"), ("time", "moment", "other_moment")
+    told = {
+        "limit": (one, limit, "moments of the limit"),
+        "shift": (one, found.shift, "lim N (E m - limit) of N tokens"),
+        "covariance": (two, found.covariance, "lim N Cov(m, conj m) of N tokens"),
+        "relation": (two, found.relation, "lim N E zeta zeta of N tokens, zeta = m - E m"),
+    }
+    return {
+        f"fluctuations_{name}": (axes, values, {"long_name": words, "note": found.note})
+        for name, (axes, values, words) in told.items()
+    }
 
 
 def _grid(space: Manifold, count: int) -> tuple[dict[str, Any], FloatArray]:

@@ -143,15 +143,13 @@ def _sample(found: Fluctuations, run: Run, length: float) -> tuple[FloatArray, F
 
 def _sizes(found: Fluctuations, n: int, tokens: int) -> FloatArray:
     """Limit, mean and ends of the band of the sizes of all degrees, (4, K)."""
-    of, space = coordinates(found.space.dimension, found.degree), found.space
+    of = coordinates(found.space.dimension, found.degree)
     sizes, directions = np.linalg.eigh(found.real_covariance[n])
     # A symmetric root, whose signs do not depend on those of directions.
     root = (directions * np.sqrt(np.maximum(sizes, 0.0) / tokens)) @ directions.T
     half = np.random.default_rng(0).standard_normal((_POINTS // 2, of.size))
     around = of.to_vector(found.limit[n]) + found.real_shift[n] / tokens
     drawn = around + np.concatenate([half, -half]) @ root
-    # The size of a degree is the Euclidean one of its coordinates, but for a factor.
-    units = np.array([space.sizes_by_degree(one) for one in of.to_coefficients(np.eye(of.size))])
-    seen = np.sqrt(drawn**2 @ units[:, 1:] ** 2)
-    limit = space.sizes_by_degree(found.limit[n])[1:]
+    seen = np.sqrt(drawn**2 @ found.size_factors[:, 1:])
+    limit = found.space.sizes_by_degree(found.limit[n])[1:]
     return np.array([limit, seen.mean(axis=0), *np.quantile(seen, _LEVELS, axis=0)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,51 @@ def test_file_holds_what_the_function_finds(config: Path) -> None:
     plain = mf.load(config.with_suffix(".h5"))
     assert isinstance(plain, mf.Run) and plain.fluctuations is None
     assert plain.attributes["result_hash"] == made.attributes["result_hash"]
+
+
+def test_python_doors_have_them_too(config: Path, tmp_path: Path) -> None:
+    """In memory, in a file, and of a run file: the same."""
+    made = mf.run(config)
+    assert made.fluctuations is not None and made.fluctuations.tokens == 500
+    for options in ({}, {"output": tmp_path / "made.h5"}):
+        run = mf.simulate(
+            made.problem,
+            until=1.0,
+            unit="growth",
+            save=3,
+            fluctuations=2,
+            tolerance=1e-8,
+            **options,
+        )
+        assert run.fluctuations is not None
+        np.testing.assert_allclose(
+            run.fluctuations.covariance, made.fluctuations.covariance, atol=1e-12
+        )
+    data = run.to_xarray()
+    assert np.array_equal(data.fluctuations_shift, run.fluctuations.shift)
+    with pytest.raises(ValueError, match="degree must be at least 1"):
+        mf.simulate(made.problem, until=1.0, fluctuations=0)
+
+
+def test_info_and_check_tell_of_them(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The size before, the numbers after."""
+    assert main(["check", str(config), "--set", "fluctuations.max_degree=50"]) == 0
+    assert "linearised, moments to degree 2; a covariance of up to 100 x 100" in (
+        capsys.readouterr().out
+    )
+    assert run(config) == 0
+    output = config.with_suffix(".h5")
+    assert main(["info", str(output)]) == 0
+    assert "fluctuations of N tokens at t = 1: sizes of moments, sd with N = 500" in (
+        capsys.readouterr().out
+    )
+    assert main(["info", str(output), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["fluctuations"]
+    found = stored(config)
+    assert found is not None and told["tokens"] == 500 and told["resolved_until"] == 1.0
+    variance = np.diag(found.covariance[-1]).real[1:]
+    np.testing.assert_allclose(told["variance"], variance, rtol=1e-12)
+    np.testing.assert_allclose(told["shift"], np.abs(found.shift[-1, 1:]), rtol=1e-12)
 
 
 def stored(config: Path) -> Fluctuations | None:
