@@ -52,12 +52,14 @@ def test_file_holds_what_the_function_finds(config: Path) -> None:
     np.testing.assert_allclose(
         found.of(lambda m: m[1].real).variance, of.of(lambda m: m[1].real).variance, rtol=1e-9
     )
-    np.testing.assert_allclose(found.limit, made.moments[:, :3], atol=1e-8)
+    np.testing.assert_allclose(found.limit, made.moments[:, :3], atol=1e-7)
     copy = config.with_name("copy.h5")
     made.save(copy)
     again = mf.load(copy)
     assert isinstance(again, mf.Run) and again.fluctuations is not None
-    assert np.array_equal(again.fluctuations.covariance, found.covariance)
+    np.testing.assert_allclose(
+        again.fluctuations.covariance, found.covariance, rtol=1e-14, atol=1e-14
+    )
     # Hashes of results are those of runs without them.
     assert run(config, "--overwrite", "--set", "fluctuations=") == 0
     plain = mf.load(config.with_suffix(".h5"))
