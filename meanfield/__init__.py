@@ -103,6 +103,7 @@ if TYPE_CHECKING:
         incoherence_growth_rates,
         synchronised_order,
     )
+    from meanfield.theory.lifetimes import closest_pair_survival, polygon_lifetime
     from meanfield.theory.limit_shapes import limit_shape
     from meanfield.theory.linear_operator import LinearOperator, linear_operator
     from meanfield.theory.next_merge import next_merge_estimate
@@ -165,6 +166,7 @@ __all__ = [
     "attention_matrix",
     "certified_collapse",
     "certified_radius",
+    "closest_pair_survival",
     "cluster_rates",
     "cluster_tree",
     "contraction_rates",
@@ -208,6 +210,7 @@ __all__ = [
     "perturbed_uniform",
     "phase_diagram",
     "phase_point",
+    "polygon_lifetime",
     "predict_clusters",
     "run",
     "sample_tokens",
@@ -272,6 +275,7 @@ _MODULES = {
     "theory.contraction": "contraction_rates",
     "theory.equiangular": "equiangular_beta equiangular_cosine equiangular_time",
     "theory.kuramoto": "critical_widths incoherence_growth_rates synchronised_order",
+    "theory.lifetimes": "closest_pair_survival polygon_lifetime",
     "theory.limit_shapes": "limit_shape",
     "theory.linear_operator": "LinearOperator linear_operator",
     "theory.next_merge": "next_merge_estimate",

@@ -91,7 +91,7 @@ def two_cluster_time(
     """
     problem.check_own_clock("times of clusters")
     check_no_diffusion(problem)
-    _check_masses(masses)
+    check_masses(masses)
     for name, value in (("angle", angle), ("until", until)):
         if not 0 <= value <= math.pi:
             raise ValueError(f"{name} must lie between 0 and pi, got {value}.")
@@ -216,7 +216,8 @@ def _log_ratio_of_tangents(far: float, near: float) -> float:
     return math.log(math.tan(0.5 * far)) - math.log(math.tan(0.5 * near))
 
 
-def _check_masses(masses: tuple[float, float]) -> None:
+def check_masses(masses: tuple[float, float]) -> None:
+    """Refuse masses of two clusters that are none."""
     total = sum(masses)
     if not (len(masses) == 2 and min(masses) >= 0 and 0 < total <= 1.0 + 1e-9):
         raise ValueError(f"masses must be two, not negative, with a sum up to 1, got {masses}.")
