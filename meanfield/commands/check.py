@@ -17,9 +17,8 @@ from meanfield.commands.truncation import truncation_told
 from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
 from meanfield.execute import evolution_of
-from meanfield.finite.covariance import covariance_bytes
+from meanfield.finite.covariance import coordinate_count, covariance_bytes
 from meanfield.finite.fluctuations import FluctuationOptions, settings_of
-from meanfield.manifolds.coordinates import coordinates
 from meanfield.measures import Density, LabelledDensity
 from meanfield.pictures.saved_times import is_logarithmic
 from meanfield.problem import Problem
@@ -114,7 +113,7 @@ def _memory(config: Config, representation: Representation) -> str:
 def _fluctuations(config: Config, options: FluctuationOptions) -> str:
     """What is linearised, how large its covariance may get, and what it takes then."""
     settings = settings_of(config.problem, config.times, options, unit=config.unit)
-    size = coordinates(config.problem.space.dimension, settings.most).size
+    size = coordinate_count(config.problem.space.dimension, settings.most)
     return (
         f"linearised, moments to degree {options.degree}; a covariance of up to {size} x {size}, "
         f"degree {settings.most}: about {max(covariance_bytes(size) / 2**20, 1.0):.0f} MiB"

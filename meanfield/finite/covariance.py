@@ -52,6 +52,17 @@ class Moments:
     shift: FloatArray
 
 
+def coordinate_count(dimension: int, degree: int) -> int:
+    """Number of real coordinates up to a degree, however large; see `Coordinates.size`.
+
+    Examples
+    --------
+    >>> coordinate_count(1, 2), coordinate_count(2, 2)
+    (4, 8)
+    """
+    return 2 * degree if dimension == 1 else (degree + 1) ** 2 - 1
+
+
 def covariance_bytes(size: int) -> int:
     """Memory of stepping C and eta of so many real coordinates: DOP853 has 16 states."""
     return 8 * 16 * size * (size + 2)

@@ -15,7 +15,7 @@ from meanfield.checks import at_least, checked
 from meanfield.compute.limits import available_memory
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError
-from meanfield.finite.covariance import Moments, covariance_bytes, moments_along
+from meanfield.finite.covariance import Moments, coordinate_count, covariance_bytes, moments_along
 from meanfield.finite.functionals import Functional, variation
 from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path
@@ -495,10 +495,11 @@ def settings_of(
         If the initial law gives points, the flow has no linearisation here, or a degree is too low.
     """
     settings = Settings(problem, times, None, tolerance, looked_at=options.degree, unit=unit)
-    check_memory(coordinates(problem.space.dimension, settings.least).size)
-    usual = max(_LARGEST[problem.space.dimension], settings.least)
-    given = options.max_degree
-    return replace(settings, largest=usual if given is None else given)
+    dimension, given = problem.space.dimension, options.max_degree
+    usual = max(_LARGEST[dimension], settings.least)
+    settings = replace(settings, largest=usual if given is None else given)
+    check_memory(coordinate_count(dimension, settings.most))
+    return settings
 
 
 def check_memory(size: int) -> None:
@@ -513,7 +514,7 @@ def check_memory(size: int) -> None:
     if needed > there:
         raise ValueError(
             f"the covariance of {size} moments takes {needed / 2**30:.1f} GiB, more than the "
-            f"memory of {there / 2**30:.1f} GiB: lower max_degree or beta."
+            f"memory of {there / 2**30:.1f} GiB: lower degree, max_degree or beta."
         )
 
 

@@ -165,6 +165,7 @@ def test_run_to_clusters_says_up_to_when(config: Path, capsys: pytest.CaptureFix
     ("changed", "told"),
     [
         ("fluctuations.degree=0", "[fluctuations] degree must be at least 1, got 0."),
+        ("fluctuations.degree=1000000000", "[fluctuations] the covariance of 2000000000 moments"),
         ("fluctuations.tokens=0", "[fluctuations] tokens must be at least 1, got 0."),
         ("fluctuations.max_degree=3", "[fluctuations] max_degree = 3 must be at least "),
         ("fluctuations.order=3", "order is not a key of [fluctuations]."),
