@@ -8,7 +8,7 @@ mean and quantiles are those of points of that normal law, always the same ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,8 @@ USUAL_TOKENS = 1000
 # Where a normal number lies within two standard deviations of its mean.
 _LEVELS = (0.0228, 0.9772)
 _POINTS = 4096
+# Rounding of times.
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +77,9 @@ def fluctuations_picture(
         )
     length = run.unit_length
     _check(found)
-    times = found.times[found.resolved]
-    kept = [i for i, time in enumerate(run.scaled_time) if times[0] <= time <= times[-1]]
+    kept = np.flatnonzero(run.scaled_time <= found.resolved_until * (1 + _SAME))
+    if not len(kept):
+        raise ValueError(f"no time that is shown is resolved: {found.note}")
     own = [run] if run.representation[0] == "particles" else []
     around = frame(part(run, kept))
     return _picture(found, around, length, [*own, *particles], tokens)
@@ -111,7 +114,10 @@ def _picture(
     counts = [len(each.points) for each in held if isinstance(each, Measure)]
     known = [each for each in (tokens, found.tokens, *counts) if each is not None]
     number = known[0] if known else USUAL_TOKENS
-    shown = np.flatnonzero(found.resolved & (found.times >= around.times[0] * length * (1 - 1e-12)))
+    low, high = around.times[0] * length, around.times[-1] * length
+    inside = (found.times >= low * (1 - _SAME)) & (found.times <= high * (1 + _SAME))
+    shown = np.flatnonzero(found.resolved & inside)
+    around = replace(around, times=found.times[shown] / length)
     rows = np.array([_sizes(found, int(n), number) for n in shown])
     limit, mean, low, high = rows.transpose(1, 0, 2)
     ended = "" if not found.note else f"resolved up to t = {found.resolved_until / length:.4g}"
@@ -137,7 +143,7 @@ def _sample(found: Fluctuations, run: Run, length: float) -> tuple[FloatArray, F
     """
     if run.manifold.name != found.space.name:
         raise ValueError(f"particles on {run.manifold} beside fluctuations on {found.space}.")
-    inside = run.scaled_time <= found.resolved_until * (1 + 1e-12)
+    inside = run.scaled_time <= found.resolved_until * (1 + _SAME)
     return run.scaled_time[inside] / length, run.sizes_by_degree()[inside, 1 : found.degree + 1]
 
 

@@ -50,6 +50,8 @@ def test_particles_are_drawn_over_a_run(found: Fluctuations, tmp_path: Path) -> 
     assert panels[0].get_legend().get_texts()[0].get_text() == "$N = 300$, 95 %"
     curve = panels[1].lines[0].get_ydata()
     np.testing.assert_allclose(curve, np.abs(tokens.moments[:, 2]))
+    (later,) = plot(run, "fluctuations", times=(0.5, 20.0)).axes
+    assert later.child_axes[0].get_xlim() == (0.5, 1.0)
     found.plot(particles=[tokens], title="five").canvas.draw()
     run.save(tmp_path / "run.h5")
     tokens.save(tmp_path / "tokens.h5")
