@@ -164,3 +164,13 @@ def test_moments_above_the_first_degree_are_resolved_too() -> None:
     assert of.resolved_degree >= 60
     rates = mf.growth_rates(problem, 60)
     np.testing.assert_allclose(np.diag(of.covariance[-1]).real[1:], np.exp(rates[1:]), rtol=1e-9)
+
+
+def test_stages_end_in_the_unit_that_is_asked_for() -> None:
+    """A second kernel would begin e^beta times too early: the limit is that of the run."""
+    stages = [mf.Stage(end=0.2), mf.Stage(kernel=mf.exponential(beta=3.0))]
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, ASYMMETRIC, stages=stages)
+    of = mf.fluctuations(problem, until=0.3, unit="paper", save=2, degree=2)
+    run = mf.simulate(problem, until=0.3, unit="paper", save=2)
+    np.testing.assert_allclose(of.limit[-1], run.moments[-1, :3], atol=1e-7)
+    assert of.agreement < 1e-6
