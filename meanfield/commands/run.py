@@ -75,8 +75,9 @@ def _fluctuate(config: Config, options: argparse.Namespace) -> None:
     found = load(config.output.path, states="none").fluctuations
     assert found is not None
     until = found.resolved_until / evolution.unit_length
-    text = f"fluctuations up to t = {until:.6g}, {clock.perf_counter() - began:.2f} s."
-    say(f"{config.output.path}: {text}{' ' + found.note + '.' if found.note else ''}")
+    reached = f"fluctuations up to t = {until:.6g}" if found.resolved.any() else "no fluctuations"
+    note = f" {found.note}." if found.note else ""
+    say(f"{config.output.path}: {reached}, {clock.perf_counter() - began:.2f} s.{note}")
 
 
 def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
