@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
     from meanfield.theory.cluster_rates import cluster_rates
     from meanfield.theory.contraction import contraction_rates
+    from meanfield.theory.critical_points import critical_points, single_cluster_proof
     from meanfield.theory.equiangular import (
         equiangular_beta,
         equiangular_cosine,
@@ -172,6 +173,7 @@ __all__ = [
     "contraction_rates",
     "convergence_study",
     "critical_diffusivity",
+    "critical_points",
     "critical_widths",
     "dominant_degree",
     "ensemble",
@@ -216,6 +218,7 @@ __all__ = [
     "sample_tokens",
     "sampled",
     "simulate",
+    "single_cluster_proof",
     "sobolev_distance",
     "stationary_state",
     "switching_threshold",
@@ -273,6 +276,7 @@ _MODULES = {
     "theory.cluster_counts": "mean_clusters tokens_for_dominance",
     "theory.cluster_rates": "cluster_rates",
     "theory.contraction": "contraction_rates",
+    "theory.critical_points": "critical_points single_cluster_proof",
     "theory.equiangular": "equiangular_beta equiangular_cosine equiangular_time",
     "theory.kuramoto": "critical_widths incoherence_growth_rates synchronised_order",
     "theory.lifetimes": "closest_pair_survival polygon_lifetime",
