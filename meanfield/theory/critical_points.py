@@ -138,9 +138,9 @@ def critical_points(
 ) -> CriticalPoints:
     """Critical points of the energy of n equal tokens on the circle, by Newton's method.
 
-    Half of the starts are independent uniform angles; the others are random clusters of random
-    numbers of tokens at random places, which stay together. Half of both kinds first climb, so that
-    maxima are found, which Newton's method itself does not prefer.
+    Half of the starts are independent uniform angles; the others are clusters of random or of
+    nearly equal sizes at random places, which stay together. Half of the former and those of equal
+    sizes first climb, so that maxima are found, which Newton's method itself does not prefer.
 
     Parameters
     ----------
@@ -212,8 +212,11 @@ def critical_points(
 def _random_starts(tokens: int, starts: int, rng: np.random.Generator) -> FloatArray:
     """Angles, shape (starts, tokens): independent, and in clusters, in turn."""
     angles = 2.0 * np.pi * rng.random((starts, tokens))
-    for row in angles[1::2]:
-        row[:] = row[rng.integers(0, rng.integers(1, tokens + 1), tokens)]
+    for i in range(1, starts, 2):
+        clusters = rng.integers(1, tokens + 1)
+        # Clusters of equal sizes are what is stable for beta < 0.
+        place = np.arange(tokens) % clusters if i % 4 == 3 else rng.integers(0, clusters, tokens)
+        angles[i] = angles[i, place]
     return angles
 
 

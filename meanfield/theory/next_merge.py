@@ -165,6 +165,8 @@ def _among_others(
     def velocity(phi: float, state: FloatArray) -> tuple[float, float, FloatArray]:
         """Speed of approach, what the two do to each other of it, velocities; unit 1 / alone."""
         two = state[: 2 * d].reshape(2, d)
+        # A step that is tried may lead far off.
+        two = two / np.linalg.norm(two, axis=1, keepdims=True)
         moved, own = np.zeros((2, d)), 0.0
         for i in (0, 1):
             x, y = two[i], two[1 - i]
