@@ -37,11 +37,11 @@ class ClusterRates:
     escape : ndarray, shape (n k,)
         Derived. Eigenvalues of the Jacobian, largest real part first. Those with positive real
         part lead away. Rotations of a stationary configuration are among them, with rate 0.
-    modes : ndarray, shape (n k, n) on the circle, (n k, n, 3) on the sphere
+    modes : ndarray, shape (n k, n) on the circle, (n k, n, d) on spheres of R^d
         Derived. modes[r] displaces cluster i by the tangent vector modes[r, i] (radians); the sum
         of squares is 1.
     contraction : ndarray, shape (n,)
-        Derived. Rate at which a test particle falls into each cluster, on the sphere in the
+        Derived. Rate at which a test particle falls into each cluster, on spheres in the
         direction in which it is slowest. Negative: that cluster would be torn apart.
     drift : float
         Derived. Speed of the fastest cluster, 0 or rounding if the configuration is stationary.
@@ -109,7 +109,7 @@ def cluster_rates(problem: Problem, measure: Measure) -> ClusterRates:
     Parameters
     ----------
     problem : Problem
-        On the circle or the sphere, without diffusion; its initial measure is not used.
+        On the circle or any sphere, without diffusion; its initial measure is not used.
     measure : Measure
         The clusters. Points of mass 0 are test particles.
 
@@ -147,7 +147,7 @@ def cluster_rates(problem: Problem, measure: Measure) -> ClusterRates:
            0.0526, 0.    , 0.    , 0.    ])
     """
     check_clusters(problem, measure)
-    frames = _frames(measure)
+    frames = tangent_frames(measure)
     n, k = frames.shape[:2]
     found = linearisation(problem, measure, frames)
     values, vectors = _eigen(found.among_clusters.reshape(n * k, n * k), found.inertia, k)
@@ -171,7 +171,7 @@ def linearisation(problem: Problem, measure: Measure, frames: FloatArray) -> Lin
     ----------
     problem, measure
         As for `cluster_rates`, which checks them.
-    frames : ndarray, shape (n, k, 3), or of ones, shape (n, 1, 1), on the circle
+    frames : ndarray, shape (n, k, d), or of ones, shape (n, 1, 1), on the circle
         Orthonormal tangent vectors at every cluster.
 
     Returns
@@ -224,16 +224,21 @@ def check_no_diffusion(problem: Problem) -> None:
         raise ValueError("clusters are no stationary states with diffusivity > 0.")
 
 
-def _frames(measure: Measure) -> FloatArray:
-    """Orthonormal tangent vectors at the points, shape (n, k, 3), or (n, 1, 1) on the circle."""
+def tangent_frames(measure: Measure) -> FloatArray:
+    """Orthonormal tangent vectors at the points, shape (n, k, d), or (n, 1, 1) on the circle."""
     points = measure.points
     if not measure.manifold.point_axes:
         return np.ones((len(points), 1, 1))
-    # The axis farthest from each point, made tangent and then orthonormal.
-    axes = np.eye(3)[np.abs(points).argmin(axis=1)]
-    first = np.cross(points, axes)
-    first /= np.sqrt((first**2).sum(axis=1))[:, None]
-    return np.stack([first, np.cross(points, first)], axis=1)
+    # The reflection that swaps x and the axis nearest to it, e, up to a sign that keeps them apart,
+    # takes the other axes to tangent vectors: 1 - u u^T / (1 + |x_e|), u = x + sign e.
+    n, d = points.shape
+    each, axis = np.arange(n), np.abs(points).argmax(axis=1)
+    normal = points.copy()
+    normal[each, axis] += np.sign(points[each, axis])
+    size = 1.0 + np.abs(points[each, axis])
+    reflected = np.eye(d) - normal[:, :, None] * normal[:, None] / size[:, None, None]
+    others = np.arange(d) != axis[:, None]
+    return np.asarray(reflected[others].reshape(n, d - 1, d))
 
 
 def _geometry(

@@ -21,13 +21,14 @@ MASSES = RNG.dirichlet(np.ones(5))
 CLUSTERS = {
     "circle": mf.Measure(CIRCLE, 2 * np.pi * RNG.random(5), MASSES),
     "sphere": mf.Measure(SPHERE, RNG.standard_normal((5, 3)), MASSES),
+    "sphere:4": mf.Measure(mf.Sphere(4), RNG.standard_normal((5, 4)), MASSES),
 }
 
 
 def problem(manifold: str, beta: float, flow: mf.Flow) -> mf.Problem:
     """Problem whose clusters are looked at."""
     kernel = mf.exponential(beta) if beta else mf.linear()
-    return mf.Problem(CIRCLE if manifold == "circle" else SPHERE, kernel, flow)
+    return mf.Problem(CLUSTERS[manifold].manifold, kernel, flow)
 
 
 def vectors(measure: mf.Measure) -> np.ndarray:
