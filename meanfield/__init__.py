@@ -23,7 +23,7 @@ Start with: Problem, predict_clusters, simulate, run (of a run file), load, wass
 growth_rates, stationary_state, phase_diagram, ensemble, convergence_study.
 
 Laws to start from: uniform, perturbed_uniform, von_mises_fisher, mixture, sampled, normal_tokens,
-from_points (your tokens), from_function, from_values, from_density.
+configuration, from_points (your tokens), from_function, from_values, from_density.
 """
 
 # Public names are listed one by one; each is loaded when it is first used, with what it needs.
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from meanfield.front import run, simulate
     from meanfield.initial import (
         Law,
+        configuration,
         from_density,
         from_labels,
         from_points,
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from meanfield.studies.ensemble import ensemble
     from meanfield.studies.ensemble_moments import ensemble_moments
     from meanfield.studies.merging import RandomHead, merging_diagram
+    from meanfield.studies.optimal import optimal_configuration
     from meanfield.studies.pair_correlation import pair_correlation
     from meanfield.studies.phase import phase_diagram, phase_point
     from meanfield.studies.prediction import predict_clusters
@@ -170,6 +172,7 @@ __all__ = [
     "closest_pair_survival",
     "cluster_rates",
     "cluster_tree",
+    "configuration",
     "contraction_rates",
     "convergence_study",
     "critical_diffusivity",
@@ -208,6 +211,7 @@ __all__ = [
     "next_merge_estimate",
     "observable",
     "onset_time",
+    "optimal_configuration",
     "pair_correlation",
     "perturbed_uniform",
     "phase_diagram",
@@ -250,7 +254,7 @@ _MODULES = {
     "flows": "SA USA Flow",
     "frequencies": "Gaussian GivenFrequencies Lorentzian UniformSpread",
     "front": "run simulate",
-    "initial": "Law from_density from_labels from_points mixture normal_tokens "
+    "initial": "Law configuration from_density from_labels from_points mixture normal_tokens "
     "perturbed_uniform sampled uniform von_mises_fisher with_profile",
     "kernels": "Kernel exponential linear zonal",
     "layers": "Layers",
@@ -269,6 +273,7 @@ _MODULES = {
     "studies.ensemble": "ensemble",
     "studies.ensemble_moments": "ensemble_moments",
     "studies.merging": "RandomHead merging_diagram",
+    "studies.optimal": "optimal_configuration",
     "studies.pair_correlation": "pair_correlation",
     "studies.phase": "phase_diagram phase_point",
     "studies.prediction": "predict_clusters",

@@ -16,6 +16,7 @@ from meanfield.arrays import FloatArray, ModalArray, same_value, value_of
 from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import LARGEST_BETA, SMALLEST_BETA, exponential
 from meanfield.kinds import came
+from meanfield.manifolds.configurations import check_shape, shape_vectors
 from meanfield.manifolds.manifold import Manifold, check_mass
 from meanfield.measures import MOST_TOKENS, Component, Density, Measure
 from meanfield.positivity import checked_positive
@@ -58,7 +59,7 @@ def has_density(law: InitialLaw) -> bool:
     >>> has_density(uniform()), has_density(from_points([0.1, 2.0]))
     (True, False)
     """
-    return not isinstance(law, Law | GivenPoints | NormalTokens)
+    return not isinstance(law, Law | GivenPoints | NormalTokens | Configured)
 
 
 @checked
@@ -426,6 +427,88 @@ class NormalTokens:
         """What makes it again."""
         scale = "" if self.scale == 1.0 else f", scale={self.scale}"
         return f"normal_tokens(tokens={self.tokens}, seed={self.seed}{scale})"
+
+
+@checked
+def configuration(
+    shape: str,
+    tokens: int | None = None,
+    dimension: int | None = None,
+    weights: Sequence[float] | None = None,
+) -> InitialLaw:
+    """Points of a famous configuration: a polygon, a polytope, a sharp configuration.
+
+    Where repulsive tokens come to rest; under attraction states that `cluster_rates` knows to be
+    unstable. Many tokens of a polygon are the uniform measure of a great circle.
+
+    Parameters
+    ----------
+    shape : str
+        "polygon", of `tokens` points; "antipodal", a pair; "simplex", "cross_polytope", "cube", of
+        every dimension; "icosahedron", "dodecahedron" in R^3, "600_cell" (120 points in R^4);
+        "hemicube" (16 in R^5), "schlaefli" (27 in R^6), "28_lines" (56 in R^7), "e8" (240 in R^8);
+        "isotropic_112", "regular_162" in R^21, "higman_sims" (100), "mclaughlin" (275),
+        "isotropic_891" in R^22, "276_lines" (552), "kissing_4600" in R^23, "leech" (196,560 in
+        R^24).
+    tokens : int, optional
+        Of a polygon, at least 2; no other shape takes it.
+    dimension : int, optional
+        d of R^d in which a simplex, cross-polytope or cube lies, by default that of the manifold.
+        Shapes of fewer dimensions than the manifold lie in a subsphere, that of the first axes;
+        the antipodal pair lies on the last axis.
+    weights : list of float, optional
+        Masses of the points, with sum 1; equal by default.
+
+    Raises
+    ------
+    ValueError
+        If the shape is not known, or lacks a number or takes none. When built: if the manifold has
+        too few dimensions or no tokens, or there are not as many weights.
+
+    References
+    ----------
+    Cohn, Kumar, Universally optimal distribution of points on spheres, J. Amer. Math. Soc. 20
+    (2007), table 1.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> configuration("icosahedron").build(mf.Sphere())
+    Measure(12 equal points on the sphere)
+    >>> configuration("antipodal", weights=[0.3, 0.7]).build(mf.Circle()).points.round(6)
+    array([ 1.570796, -1.570796])
+    """
+    check_shape(shape, tokens, dimension)
+    return Configured(shape, tokens, dimension, None if weights is None else tuple(weights))
+
+
+@dataclass(frozen=True)
+class Configured:
+    """The law that `configuration` makes."""
+
+    shape: str
+    tokens: int | None
+    dimension: int | None
+    weights: tuple[float, ...] | None
+    name: str = field(default="configuration", init=False)
+
+    def build(self, manifold: Manifold) -> Measure:
+        """Measure of the points."""
+        if manifold.family == "axial":
+            raise ValueError(
+                f"a configuration on the {manifold.name} is none of its points, which are rings: "
+                f"take mf.Sphere({manifold.ambient})."
+            )
+        vectors = shape_vectors(self.shape, manifold.ambient, self.tokens, self.dimension)
+        weights = None if self.weights is None else np.array(self.weights)
+        return Measure(manifold, manifold.points_of(vectors), weights)
+
+    def __repr__(self) -> str:
+        """What makes it again."""
+        given = {name: getattr(self, name) for name in ("tokens", "dimension")}
+        given["weights"] = None if self.weights is None else list(self.weights)
+        words = [f"{name}={value}" for name, value in given.items() if value is not None]
+        return f"configuration({', '.join([repr(self.shape), *words])})"
 
 
 @checked

@@ -32,6 +32,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "law mixture": lambda: mf.mixture([(0.5, 0.1, 3.0), (0.5, None, 0.0)]),
     "law sampled": lambda: mf.sampled(tokens=1000, seed=1, max_degree=4),
     "law normal_tokens": lambda: mf.normal_tokens(5, seed=2, scale=0.5),
+    "law configuration": lambda: mf.configuration("antipodal", weights=[0.25, 0.75]),
     "law tokens": lambda: mf.from_points(np.array([0.1, 0.2]), np.array([0.3, 0.7])),
     "law atoms": lambda: mf.from_points(np.array([0.1, 0.2]), name="atoms"),
     "law file": lambda: mf.from_density(np.array([1.0, 0.1])),

@@ -178,3 +178,48 @@ def test_laws_keep_what_they_were_given(kind: str) -> None:
     moments = law.build(mf.Circle()).moments(3)
     (given if isinstance(given, np.ndarray) else given[0])[1] = 0.3
     assert np.array_equal(law.build(mf.Circle()).moments(3), moments)
+
+
+@pytest.mark.parametrize(
+    ("space", "law", "cosines"),
+    [
+        (mf.Circle(), mf.configuration("polygon", 5), [np.cos(0.8 * np.pi), np.cos(0.4 * np.pi)]),
+        (mf.Sphere(), mf.configuration("polygon", 4), [-1, 0]),
+        (mf.Sphere(5), mf.configuration("simplex", dimension=3), [-1 / 3]),
+        (mf.Sphere(5), mf.configuration("simplex"), [-1 / 5]),
+        (mf.Sphere(4), mf.configuration("cross_polytope"), [-1, 0]),
+        (mf.Space(3), mf.configuration("cube"), [-1, -1 / 3, 1 / 3]),
+        (mf.Sphere(7), mf.configuration("antipodal", weights=[0.2, 0.8]), [-1]),
+    ],
+)
+def test_configurations_have_their_angles(
+    space: mf.Sphere, law: mf.Law, cosines: list[float]
+) -> None:
+    """In a subsphere where they have fewer dimensions, with the masses that are given."""
+    measure = law.build(space)
+    vectors = space.vectors(measure.points)
+    gram = vectors @ vectors.T
+    np.testing.assert_allclose(gram.diagonal(), 1.0, rtol=0, atol=1e-15)
+    assert np.unique(gram.round(12)).tolist() == [*np.round(sorted(cosines), 12), 1.0]
+    if law.weights:
+        assert measure.mass.tolist() == [0.2, 0.8] and measure.points[0, -1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("space", "given", "message"),
+    [
+        (CIRCLE, ("icosahedrn",), "shape 'icosahedrn' is not known. Did you mean icosahedron?"),
+        (CIRCLE, ("polygon",), "a polygon needs tokens"),
+        (CIRCLE, ("polygon", 1), "at least 2 tokens, got 1"),
+        (CIRCLE, ("cube", 3), "cube takes no tokens, got 3: only a polygon does"),
+        (CIRCLE, ("e8", None, 8), "dimension = 8 of e8: only simplex, cross_polytope, cube have"),
+        (CIRCLE, ("icosahedron",), r"icosahedron lies in R\^3, and points here are in R\^2"),
+        (mf.Sphere(40), ("cube",), r"a cube in R\^40 has 2\^40 corners"),
+        (mf.Axial(8), ("e8",), r"which are rings: take mf.Sphere\(8\)"),
+        (CIRCLE, ("antipodal", None, None, [1.0]), "weights"),
+    ],
+)
+def test_configurations_that_are_none_are_refused(space: mf.Sphere, given, message: str) -> None:
+    """In one line that says what to do."""
+    with pytest.raises(ValueError, match=message):
+        mf.configuration(*given).build(space)

@@ -52,7 +52,8 @@ strength = 1.0                # -1.0 repels
 
 [initial]
 name = "perturbed_uniform"    # "uniform" | "von_mises_fisher" | "mixture" | "sampled" |
-                              # "normal_tokens" | "tokens" | "atoms" | "file"
+                              # "normal_tokens" | "configuration" | "tokens" | "atoms" |
+                              # "file"
 modes = [[1, 0.01, 0.0], [3, 0.02, -0.01], [4, 0.0, 0.02]]   # [k, cosine, sine]
                               # on the sphere: [l, m, amplitude]
 

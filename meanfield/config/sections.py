@@ -36,6 +36,7 @@ from meanfield.errors import known_names
 from meanfield.flows import Flow
 from meanfield.initial import (
     InitialLaw,
+    configuration,
     from_points,
     mixture,
     normal_tokens,
@@ -331,6 +332,18 @@ def _normal_tokens(
     return normal_tokens(tokens, seed, scale)
 
 
+def _configuration(
+    folder: Folder,
+    bare: Problem,
+    /,
+    shape: str,
+    tokens: int | None = None,
+    dimension: int | None = None,
+    weights: Annotated[list[float] | None, list_of(number)] = None,
+) -> InitialLaw:
+    return configuration(shape, tokens, dimension, weights)
+
+
 def _atoms(
     folder: Folder,
     bare: Problem,
@@ -363,6 +376,7 @@ INITIAL: dict[str, Callable[..., InitialLaw]] = {
     "mixture": _mixture,
     "sampled": _sampled,
     "normal_tokens": _normal_tokens,
+    "configuration": _configuration,
     "function": _function,
     "values": values_from_file,
     "file": last_state_of_run,

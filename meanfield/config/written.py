@@ -17,6 +17,7 @@ from meanfield.attention import Head
 from meanfield.config.frequencies import written_frequencies
 from meanfield.config.sections import PARTS
 from meanfield.initial import (
+    Configured,
     InitialLaw,
     Mixture,
     NormalTokens,
@@ -147,6 +148,11 @@ def _initial(problem: Problem) -> dict[str, Any]:
     if isinstance(law, Sampled):
         known = {"tokens": law.tokens, "seed": law.seed, "max_degree": law.max_degree}
         return {"name": law.name, **{k: v for k, v in known.items() if v is not None}}
+    if isinstance(law, Configured):
+        known = {"tokens": law.tokens, "dimension": law.dimension}
+        given = {k: v for k, v in known.items() if v is not None}
+        weights = {} if law.weights is None else {"weights": [float(mass) for mass in law.weights]}
+        return {"name": law.name, "shape": law.shape, **given, **weights}
     if isinstance(law, NormalTokens):
         return {"name": law.name, "tokens": law.tokens, "seed": law.seed, "scale": law.scale}
     return {"name": law.name, "digest": _digest(problem.initial_measure())}

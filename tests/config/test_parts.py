@@ -82,6 +82,10 @@ LAYERS = mf.Layers(0.1, 24, "mix", "strang", tau=0.5, radius=3.0)
         mf.Problem(
             mf.Sphere(9), mf.exponential(2.0), initial=mf.normal_tokens(3), drift=mf.Drift(2.0)
         ),
+        mf.Problem(mf.Sphere(4), mf.linear(), initial=mf.configuration("simplex", None, 2)),
+        mf.Problem(
+            mf.Circle(), mf.linear(), initial=mf.configuration("polygon", 2, weights=[0.1, 0.9])
+        ),
     ],
 )
 def test_problem_of_python_is_read_again_from_what_is_written(
