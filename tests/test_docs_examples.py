@@ -139,6 +139,7 @@ def test_first_example_of_the_readme_prints_its_answer(capsys: pytest.CaptureFix
         (3, ""),
         (4, "grows, rotating wave, angular velocity 0.5478"),
         (5, "1.0 0.03"),
+        (6, "N Var c_2 = 3.2471, N bias = 0.0233+0.3117j"),
     ],
 )
 def test_other_examples_of_the_readme_print_theirs(
@@ -147,6 +148,6 @@ def test_other_examples_of_the_readme_print_theirs(
     """A reader would meet an exception, or other numbers of clusters."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     snippets = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
-    assert len(snippets) == 6
+    assert len(snippets) == 7
     exec(snippets[number], {"mf": meanfield})
     assert answer in capsys.readouterr().out
