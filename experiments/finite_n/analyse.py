@@ -136,10 +136,16 @@ def compared(
         print(f"{'theory':>12}   {cells(expected)}")
         checks[f"{case.name}: extrapolated {what} beside theory, in standard errors"] = (
             distance(straight, expected), 4.0)  # fmt: skip
-    exponent, error = falling(*parts["N Var"])
-    print(f"N Var beside theory falls like N^({exponent:.3f} +- {error:.3f})")
-    # Of 200 tokens the order after next is a fifth of the next one.
-    checks[f"{case.name}: exponent of N Var beside theory, + 1"] = (abs(exponent + 1.0), 0.25)
+    by_size, expected = parts["N Var"]
+    sizes = list(by_size)
+    for few, many in zip(sizes[:-1], sizes[1:], strict=True):
+        exponent, error = falling({n: by_size[n] for n in (few, many)}, expected)
+        print(
+            f"N Var beside theory falls like N^({exponent:.3f} +- {error:.3f}), N = {few}, {many}"
+        )
+    # Of 200 tokens the order after next is a fifth of the next one, of 1,000 a twenty-fifth.
+    checks[f"{case.name}: exponent of N Var beside theory, + 1, beside 0.1 and its errors"] = (
+        abs(exponent + 1.0) / (0.1 + 4.0 * error), 1.0)  # fmt: skip
     return theory, made
 
 
