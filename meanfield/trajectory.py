@@ -170,6 +170,8 @@ def _evolved(
             evolution.accept(times[-1])
     except NotBalanced as error:
         raise evolution.ended(str(error)) from None
+    finally:
+        evolution.release()
 
 
 class _Evolution:
@@ -201,6 +203,11 @@ class _Evolution:
         self._stepper: Stepper | None = None
         self._events: list[Event] = []
         self._halvings = 0
+
+    def release(self) -> None:
+        """Let go of the stepper, which calls back and would keep itself and its stages for ever."""
+        self._stepper = None
+        vars(self).pop("_taken", None)
 
     def begin(self, start: Checkpoint | None) -> None:
         """Go on from a checkpoint, or from what the representation starts with."""

@@ -1,5 +1,6 @@
 """The time loop: saving, stopping, going on."""
 
+import gc
 import re
 from dataclasses import dataclass, field, replace
 
@@ -327,3 +328,17 @@ def test_largest_rates_can_be_stepped() -> None:
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.Flow(diffusivity=2e90), law)
     with pytest.raises(ValueError, match=r"diffusivity = 2e\+90 must be at most 1e\+90 in modulus"):
         mf.simulate(problem, 1.0, save=2)
+
+
+def test_what_a_run_steps_with_goes_with_it() -> None:
+    """Steppers call the run that they belong to; many runs would fill the memory."""
+    from meanfield.integrators.runge_kutta import RungeKuttaStepper
+
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(each, RungeKuttaStepper) for each in gc.get_objects())
+
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), initial=mf.from_points([0.0, 1.0]))
+    before = alive()
+    mf.simulate(problem, 1.0, save=2)
+    assert alive() == before
