@@ -5,7 +5,8 @@ Those of stability are `theory.contraction`'s: W_2 between two runs grows and fa
 L below. Along a run without normalisation P = int |v|^2 dmu has dP/dt = 2 c Hess E(v, v), so that
 -2 L P <= dP/dt <= 2 C P.
 
-Reference: Otto, Communications in PDE 26 (2001), 101-174 (gradient flows of measures and their Hessians).
+Reference: Otto, Communications in PDE 26 (2001), 101-174 (gradient flows of measures, their
+Hessians).
 """
 
 from __future__ import annotations
