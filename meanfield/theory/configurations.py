@@ -349,8 +349,8 @@ def pair_energy_bound(
 
     max n^2 h_0 - n h(1) over polynomials h = sum_{l <= degree} h_l P_l with h_l >= 0 for l >= 1 and
     h <= f on [-1, 1], f(s) = e^{beta (s - 1)}. What the programme answers is not trusted: intervals
-    are halved until Taylor's formula of order two with the remainder r^3 / 6 (sum_l h_l P_l'''(1) +
-    beta^3) proves h - f <= shift on each, and n (n - 1) shift is taken off.
+    are halved until Taylor's formula of order two with the remainder (sum_l h_l P_l'''(1) +
+    max f''') r^3 / 6 proves h - f <= shift on each, and n (n - 1) shift is taken off.
 
     Parameters
     ----------
@@ -398,16 +398,17 @@ def _candidates(d: int, n: int, beta: float, degree: int) -> list[FloatArray]:
     cost = np.full(degree + 1, float(n))
     cost[0] = n - float(n) ** 2
     bounds = [(None, None)] + [(0.0, None)] * degree
+    unit = max(float(np.exp(-beta)), _LEAST)
     found: list[FloatArray] = []
     h: FloatArray | None = None
     for _ in range(_EXCHANGES):
-        # Rows relative to f: what matters is a share of it.
+        # Rows beside the root of f, coefficients in units of f(0): neither is too far from 1.
         kernel = np.maximum(np.exp(beta * (places - 1.0)), _LEAST)
         rows = polynomials(d, places, degree).T
         scale = np.sqrt(kernel)[:, None]
         answer = linprog(
             cost,
-            rows / scale,
+            unit * rows / scale,
             kernel / scale[:, 0],
             bounds=bounds,
             method="highs",
@@ -415,7 +416,7 @@ def _candidates(d: int, n: int, beta: float, degree: int) -> list[FloatArray]:
         )
         if answer.x is None:
             break
-        h = np.concatenate([answer.x[:1], np.maximum(answer.x[1:], 0.0)])
+        h = unit * np.concatenate([answer.x[:1], np.maximum(answer.x[1:], 0.0)])
         found.append(h)
         touching, height = _maxima(d, beta, h)
         near = touching[height > -1e-3 * np.exp(beta * (touching - 1.0))]
@@ -512,13 +513,15 @@ def _largest_excess(d: int, beta: float, h: FloatArray) -> float:
     for k in range(3):
         third *= np.abs(_derivative_factors(d, len(h) - 1, k))
     # |P_l'''| <= P_l'''(1) on [-1, 1], for they are sums of P_k of larger d, k < l.
-    remainder = (third[3:].sum() + beta**3) / 6.0
+    of_polynomial = third[3:].sum()
     # Of the recurrence, a few roundings a degree, and of f.
     noise = 4 * EPS * (len(h) * np.abs(h).sum() + 1.0 + beta)
     centres, radius, bound = np.linspace(-1.0, 1.0, 129)[1::2], 1.0 / 64.0, 0.0
     for _ in range(_DEEPEST):
         value, slope, curvature = _excess(d, beta, h, centres)
-        top = _quadratic_maximum(value, slope, curvature, radius) + remainder * radius**3
+        of_kernel = beta**3 * np.exp(beta * (centres + radius - 1.0))
+        remainder = (of_polynomial + of_kernel) * radius**3 / 6.0
+        top = _quadratic_maximum(value, slope, curvature, radius) + remainder
         # Below noise there is nothing to be gained by halving.
         bound = max(bound, float(value.max(initial=0.0)))
         left = top > max(bound, 0.0) + noise

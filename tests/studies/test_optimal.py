@@ -1,6 +1,7 @@
 """Optimal configurations: energies of another program, proofs, runs, and who computes."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,27 +9,11 @@ import pytest
 import meanfield as mf
 
 SPHERE = mf.Sphere()
-# Least P known at beta = 2, 5, 10, 25, of another program.
-KNOWN = {
-    5: (0.979688543412, 0.042132335034719, 0.00026434127899166, 7.2421097640031e-11),
-    6: (1.6789703155056, 0.080991563778313, 0.00054480534061069, 1.6665532638015e-10),
-    7: (2.7612675512874, 0.22565030156776, 0.0042724793143514, 3.0507770400007e-8),
-    8: (4.0284144729902, 0.3891122951505, 0.0095651075804023, 1.4714798755563e-7),
-    9: (5.5657560405414, 0.63871952315205, 0.021974491538813, 9.9461140634023e-7),
-    10: (7.3585091756232, 0.98886224975663, 0.046949992478714, 5.8926658751e-6),
-    11: (9.434458489667, 1.4735270022431, 0.091322309497035, 2.2702672574e-5),
-    12: (11.700451611591, 1.913178303506, 0.11924964982386, 2.9875771294868e-5),
-    13: (14.281742436256, 2.6527044160357, 0.23634905391267, 0.00024903147746),
-    14: (17.079117855033, 3.4006408624683, 0.34219033383928, 0.00049234005016),
-    15: (20.134204591311, 4.2800083790078, 0.4900074361672, 0.00097207634185),
-    16: (23.428276233362, 5.2542089438053, 0.66891967684238, 0.0018944726430885),
-    17: (26.97530316265, 6.342183623298, 0.89233393148025, 0.0031013167549815),
-    18: (30.764572837126, 7.5249933657061, 1.1589806395278, 0.0055917978610372),
-    19: (34.807610733289, 8.8572691763936, 1.5000239966479, 0.010171330819986),
-    20: (39.088245272549, 10.241704744767, 1.8293054531193, 0.013586719794414),
-}
-GAPS = {5: 0.020614762, 8: 0.14801716, 12: 0.77942735, 17: 5.979787e-5}
 BETAS = (2.0, 5.0, 10.0, 25.0)
+# Least P known, n = 2 ... 24, of another program up to n = 20.
+FILE = Path(__file__).parents[2] / "experiments" / "optimal_configurations" / "known.csv"
+KNOWN = {int(n): row for n, *row in np.loadtxt(FILE, delimiter=",", skiprows=1)}
+GAPS = {5: 0.020614762, 8: 0.14801716, 12: 0.77942735, 17: 5.979787e-5}
 
 
 def agrees(n: int, beta: float, starts: int) -> None:
@@ -66,6 +51,16 @@ def test_nothing_is_below_what_is_proved(space: mf.Sphere) -> None:
         assert found.minima[0][0] == pytest.approx(found.pair_energy, rel=1e-12)
         assert found.gap > 0 and found.design == found.sharp.design
         found.measure.manifold.check_points(found.points)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("space", [mf.Circle(), SPHERE])
+def test_a_hundred_starts_find_nothing_below_what_is_proved(space: mf.Sphere) -> None:
+    """And nothing else: at beta = 5 they all come there."""
+    for n in (4, 9, 16) if space == mf.Circle() else (2, 3, 4, 6, 12):
+        found = mf.optimal_configuration(space, n, 5.0, starts=100)
+        assert found.proved and found.found == sum(count for _, count in found.minima) == 100
+        assert found.minima[0][0] >= found.pair_energy * (1 - 1e-12)
 
 
 def test_who_computes_does_not_matter() -> None:
