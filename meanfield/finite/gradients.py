@@ -27,6 +27,7 @@ import numpy.typing as npt
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked, made
 from meanfield.compute.threads import one_blas_thread
+from meanfield.fields.heads import heads_interaction
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.fields.numbers import Numbers, by_heads, dependence, numbers_of
 from meanfield.finite.functionals import NAMED, Functional, variation
@@ -225,6 +226,26 @@ class _Neighbours:
             dtype=np.float64,
         )
 
+    def check_smooth(self, numbers: Callable[[Problem], FloatArray], what: str) -> None:
+        """ValueError where numbers have a kink within differences.
+
+        Second differences over one, two and three steps are as 1 : 4 : 9 where numbers are smooth,
+        or as 1 : 16 : 81; as 1 : 2 : 3 about a kink, and otherwise if it is beside p.
+        """
+        here = numbers(self.problem)
+        for i, about in enumerate(self._about):
+            of = [numbers(each) for _, each in about]
+            one, two, three = (np.abs(of[j] + of[j + 1] - 2.0 * here) for j in (0, 2, 4))
+            smooth = three < 1e-11 * (1.0 + np.abs(here))
+            for power in (2, 4):
+                parts = np.abs(two / 2**power - one), np.abs(three / 3**power - one)
+                smooth |= np.maximum(*parts) < 0.15 * one
+            if not np.all(smooth):
+                raise ValueError(
+                    f"there are no derivatives near parameter {i} = {self._at[i]:g}, within three "
+                    f"steps of {self._steps[i]:g}: {what}"
+                )
+
     def _made(self, at: FloatArray) -> Problem:
         return made("problem_of(parameters)", self._of(at.copy()), Problem)  # type: ignore[no-any-return]
 
@@ -285,8 +306,19 @@ class _Sums:
         def lengths(problem: Problem) -> FloatArray:
             ends = [stage.end or until for stage in problem.stages[:-1]]
             times = np.minimum([0.0, *ends, until], until)
-            return np.diff(times) * time_unit(problem, unit)
+            return np.diff(times) * time_unit(problem, unit) / self._clock(problem)
 
+        self._near.check_smooth(
+            lengths,
+            f"lengths of stages in {unit} time have a kink, as where a stage ends at until, or "
+            'other weights become the largest, which only unit = "paper" does not mind.',
+        )
+        if any(each.terms or each.flow.diffusivity for each in self._path.problems):
+            self._near.check_smooth(
+                lambda each: np.asarray(self._clock(each)),
+                "diffusion and fixed fields are rates on a clock that has a kink, as where other "
+                "weights become the largest.",
+            )
         whole = lengths(self._near.problem)
         rates = np.array(self._moved) / np.where(whole > 0.0, whole, 1.0)
         total = self._near.slopes(lambda each: np.asarray(rates @ lengths(each)))
@@ -294,8 +326,25 @@ class _Sums:
             total += self._near.slopes(partial(self._said, leg, sums))
         return total
 
+    def _clock(self, problem: Problem) -> float:
+        """How much faster a problem is on the clock of the one at p than on its own.
+
+        Clocks are those of the largest weight, which has kinks; on the same one there are none.
+        """
+        return float(np.exp(problem.log_scale - self._near.problem.log_scale))
+
     def _said(self, leg: int, sums: Numbers, problem: Problem) -> FloatArray:
         """Numbers of a problem, times what J makes of each."""
         degree = self._path.problems[leg].kernel_degree
         numbers = numbers_of(problem.staged[leg], self._path.grid, degree, self._heads[leg])
+        diffusivity, fixed, *own = (self._clock(problem) * each for each in numbers)
+        if self._heads[leg]:
+            # Of numbers that count by e^{-s}, s may have a kink where the weights have none.
+            base = self._path.problems[leg]
+            scores, values, scale = numbers[2], own[1], numbers[4]
+            held = heads_interaction(base).log_scale
+            own = [scores, values * np.exp(held - scale), np.asarray(held)]
+        elif len(own) == 2:
+            own[1] = numbers[3]  # Z, which divides, has no clock
+        numbers = (diffusivity, fixed, *own)
         return np.asarray(sum(float(np.vdot(a, b)) for a, b in zip(sums, numbers, strict=True)))

@@ -157,3 +157,42 @@ def test_an_observable_without_slopes_is_told() -> None:
         mf.gradient(problem, [2.0], lambda m: float("nan"), until=0.1)
     with pytest.raises(ValueError, match="step must be positive and finite"):
         mf.gradient(problem, [2.0], squared, until=0.1, step=0.0)
+
+
+def clocked(p: np.ndarray) -> mf.Problem:
+    """Two stages, the second of which is as sharp as the first at p_0 = p_1."""
+    stages = [
+        mf.Stage(end=0.02, kernel=mf.exponential(p[0])),
+        mf.Stage(kernel=mf.exponential(p[1])),
+    ]
+    law = mf.from_density([1.0, 0.0, 0.15, 0.1])
+    return mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA, law, stages=stages)
+
+
+def test_clocks_that_change_hands_have_derivatives_in_paper_time() -> None:
+    """Where stages are equally sharp the largest weight has a kink; paper time has none."""
+
+    def second(p: float) -> float:
+        run = mf.simulate(clocked(np.array([p, 3.0])), 0.05, save=2, unit="paper", tolerance=1e-13)
+        return float(run.moments[-1, 3].real)
+
+    found = mf.gradient(clocked, [3.0, 3.0], lambda m: m[3].real, until=0.05, unit="paper")
+    h = 2e-3
+    slope = (8 * (second(3 + h) - second(3 - h)) - second(3 + 2 * h) + second(3 - 2 * h)) / (12 * h)
+    np.testing.assert_allclose(found.gradient[0], slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize("end", [0.3, 0.2985])
+def test_kinks_of_stages_have_no_derivatives(end: float) -> None:
+    """Differences across one would be means of two slopes, or nothing at all."""
+
+    def ending(p: np.ndarray) -> mf.Problem:
+        stages = [mf.Stage(end=p[0], kernel=mf.exponential(3.0)), mf.Stage()]
+        return mf.Problem(
+            mf.Circle(), mf.exponential(2.0), mf.SA, mf.from_density([1.0, 0.1]), stages=stages
+        )
+
+    with pytest.raises(ValueError, match="ends at until"):
+        mf.gradient(ending, [end], lambda m: m[1].real, until=0.3)
+    with pytest.raises(ValueError, match="paper"):
+        mf.gradient(clocked, [3.0, 3.0], lambda m: m[1].real, until=0.3)
