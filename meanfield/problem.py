@@ -69,8 +69,8 @@ class Problem:
         the mean of the kernel over mu), or `Flow(normalized, strength, diffusivity)`.
     initial : InitialLaw
         Given. Where they start; stability does not need it. Made by `uniform`, `perturbed_uniform`,
-        `von_mises_fisher`, `mixture`, `sampled`, `normal_tokens`, `from_points`, `from_function`,
-        `from_values`, `from_density`.
+        `von_mises_fisher`, `mixture`, `sampled`, `normal_tokens`, `configuration`, `from_points`,
+        `from_function`, `from_values`, `from_density`.
     feed_forward, drift : FeedForward, Drift; optional
         Given. Fixed fields u that move tokens too, by P_x u(x).
     layers : Layers, optional

@@ -32,7 +32,10 @@ MISTAKES = [
     ("problem.kernel=zonal", '[problem] kernel = "zonal" needs either multipliers'),
     ("problem=1", "[problem] must be a table, got 1."),
     ("initial=1", "[initial] must be a table, got 1."),
-    ("initial.name=gauss", '[initial] name = "gauss" is not known. Known: atoms, file, function,'),
+    (
+        "initial.name=gauss",
+        '[initial] name = "gauss" is not known. Known: atoms, configuration, file, function,',
+    ),
     ("initial.name=[1]", "[initial] name = [1] is not known."),
     (
         "initial.tokens=9",

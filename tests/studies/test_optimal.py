@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.studies import optimal
+from meanfield.theory.configurations import pair_energy
 
 SPHERE = mf.Sphere()
 BETAS = (2.0, 5.0, 10.0, 25.0)
@@ -41,7 +43,7 @@ def test_all_energies_are_those_of_another_program(n: int) -> None:
         agrees(n, beta, 40)
 
 
-@pytest.mark.parametrize("space", [mf.Circle(), SPHERE, mf.Sphere(5)])
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(2), SPHERE, mf.Sphere(5)])
 def test_nothing_is_below_what_is_proved(space: mf.Sphere) -> None:
     """Sharp configurations: starts reach their energy, and none is below."""
     for n in {2: (2, 5, 16), 3: (3, 6), 5: (4, 10, 16)}[space.ambient]:
@@ -71,6 +73,26 @@ def test_who_computes_does_not_matter() -> None:
     np.testing.assert_array_equal(found.points, other.points)
     assert found.minima == other.minima and sum(count for _, count in found.minima) == 6
     assert mf.optimal_configuration(SPHERE, 9, 10.0, starts=2).pair_energy >= found.pair_energy
+
+
+def test_saddles_are_left() -> None:
+    """The cube is stationary, and no minimum: Newton's method alone would stay there."""
+    cube = mf.configuration("cube").build(SPHERE).points
+    found, beside = optimal._polished(SPHERE, cube, 5.0, 1e-12)
+    assert found is not None and beside is not None and found.gradient < 1e-14
+    assert pair_energy(beside, 5.0) < found.pair_energy
+    assert mf.optimal_configuration(SPHERE, 8, 5.0, starts=2).pair_energy < found.pair_energy
+
+
+def test_searches_that_end_nowhere_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A configuration that is no minimum would be handed out; so would a gap that takes days."""
+    monkeypatch.setattr(optimal, "_NEWTON_STEPS", 1)
+    with pytest.raises(ValueError, match="none of 2 starts came within tolerance = 1e-12 of a min"):
+        mf.optimal_configuration(SPHERE, 5, 5.0, starts=2)
+    large = mf.optimal_configuration(mf.Sphere(23), 4600, 5.0, starts=0)
+    assert large.energy == pytest.approx(0.011498597595, abs=6e-13) and large.design == 7
+    with pytest.raises(ValueError, match="the gap takes matrices of 101200 rows"):
+        large.gap  # noqa: B018
 
 
 def test_repulsive_tokens_come_to_rest_in_a_minimum() -> None:
