@@ -26,6 +26,7 @@ from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.runs import Run
 from meanfield.simulation import timing
+from meanfield.theory.time_units import time_unit
 from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ class Fluctuations:
         Derived. Why the last rows are NaN; empty where none is.
     max_degree : int
         Given. Largest degree that it might have been resolved with.
+    unit : str
+        Given. Unit of the ends of stages.
     """
 
     made_from: Problem | Callable[[], Problem]
@@ -99,6 +102,7 @@ class Fluctuations:
     tail: float
     note: str
     max_degree: int
+    unit: str = "scaled"
 
     @property
     def resolved(self) -> npt.NDArray[np.bool_]:
@@ -169,7 +173,7 @@ class Fluctuations:
         Raises
         ------
         ValueError
-            If "energy" is asked for and K is below what is felt.
+            If "energy", that of the stage at each time, is asked for and K is below what is felt.
 
         Examples
         --------
@@ -193,10 +197,15 @@ class Fluctuations:
         ]
         return ObservableFluctuations(self.times, *np.array(rows).T)
 
+    def _problem_at(self, time: float) -> Problem:
+        problem = self.problem
+        return problem.at(time, time_unit(problem, self.unit)) if problem.stages else problem
+
     def _observable(self, observable: Functional, n: int) -> tuple[float, float, float]:
         of, at = self._coordinates, self.limit[n]
         covariance = self.real_covariance[n]
-        here = variation(self.problem, observable, at)
+        problem = self._problem_at(float(self.times[n]))
+        here = variation(problem, observable, at)
         slope = of.to_vector(here.field)
         # Along its own directions a covariance is a sum of squares.
         sizes, directions = np.linalg.eigh(covariance)
@@ -205,7 +214,7 @@ class Fluctuations:
         for each in scaled:
             step = 1e-2 / max(1.0, float(np.abs(each).max()))
             ahead, behind = (
-                of.to_vector(variation(self.problem, observable, at + s * step * each).field)
+                of.to_vector(variation(problem, observable, at + s * step * each).field)
                 for s in (1, -1)
             )
             bent += float((ahead - behind) @ of.to_vector(each)) / (2.0 * step)
@@ -476,6 +485,7 @@ def fluctuations_at(
         tail=tail,
         note=note,
         max_degree=settings.most,
+        unit=unit,
     )
 
 

@@ -158,7 +158,7 @@ def gradient(
     settings = Settings(problem, (0.0, end), degree, tolerance, unit=unit)
 
     def found(path: Path) -> Gradient:
-        last = variation(path.problems[-1], observable, path.last)
+        last = variation(path.ended_in, observable, path.last)
         if not (np.isfinite(last.value) and np.isfinite(last.field).all()):
             raise ValueError(
                 f"the observable or its slopes are not finite at the end of the run: its value is "

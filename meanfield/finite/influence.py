@@ -142,7 +142,7 @@ def influence(
     settings = Settings(problem, (0.0, until), degree, tolerance)
 
     def made(path: Path) -> Influence:
-        seen = [variation(path.problems[-1], each, path.last) for each in asked]
+        seen = [variation(path.ended_in, each, path.last) for each in asked]
         fields = np.array([each.field for each in seen])
         found = swept(path, fields, settings.allowed)
         values = np.array([each.value for each in seen])

@@ -124,6 +124,11 @@ class Path:
         return tuple(felt_by(problem) for problem in self.problems)
 
     @property
+    def ended_in(self) -> Problem:
+        """Problem of the stage in which it ends; one that ends then is still the one."""
+        return self.problems[self.steps[-1].leg if self.steps else 0]
+
+    @property
     def memory(self) -> int:
         """Bytes of the states that are kept, and of those made again."""
         return (len(self.states) + self.stride) * self.last.nbytes

@@ -62,11 +62,11 @@ def drop_fluctuations(file: h5py.File) -> None:
 
 
 def read_fluctuations(
-    space: Manifold, file: h5py.File, times: Any, problem: Callable[[], Problem]
+    space: Manifold, file: h5py.File, times: Any, problem: Callable[[], Problem], unit: str
 ) -> Fluctuations | None:
     """Fluctuations that an open run file has of its saved times; None if there are none.
 
-    `problem` is called when it is asked for.
+    `problem` is called when it is asked for; its stages end in `unit`.
 
     Raises
     ------
@@ -100,4 +100,5 @@ def read_fluctuations(
         tail=told["tail"],
         note=told["note"],
         max_degree=told["max_degree"],
+        unit=unit,
     )

@@ -275,7 +275,7 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
         growth_rates=dataset(file, "stability/growth_rates", "f", (None,))[()],
         events=read_events(file),
     )
-    known = read_fluctuations(space, file, time, partial(getattr, run, "problem"))
+    known = read_fluctuations(space, file, time, partial(getattr, run, "problem"), run.unit)
     return run if known is None else replace(run, fluctuations=known)
 
 

@@ -174,3 +174,19 @@ def test_stages_end_in_the_unit_that_is_asked_for() -> None:
     run = mf.simulate(problem, until=0.3, unit="paper", save=2)
     np.testing.assert_allclose(of.limit[-1], run.moments[-1, :3], atol=1e-7)
     assert of.agreement < 1e-6
+
+
+@pytest.mark.parametrize("until", [0.1, 0.2, 0.5])
+def test_energy_is_that_of_the_stage_at_each_time(until: float) -> None:
+    """Not that of the first stage, nor of the last one, which may never be reached."""
+    stages = [mf.Stage(end=0.2, kernel=mf.exponential(2.0)), mf.Stage(kernel=mf.exponential(4.0))]
+    law = mf.from_density([1.0, 0.2, 0.1])
+    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, law, stages=stages)
+    seen = mf.simulate(problem, until, save=2, tolerance=1e-12).observables["energy"][-1]
+    degree = problem.kernel_degree
+    found = mf.fluctuations(problem, until=until, save=2, degree=degree).of("energy")
+    influence = mf.influence(problem, "energy", until=until)
+    slopes = mf.gradient(lambda p: problem, [1.0], "energy", until=until)
+    for value in (found.limit[-1], influence.values[0], slopes.value):
+        np.testing.assert_allclose(value, seen, rtol=1e-9)
+    np.testing.assert_allclose(influence.variances, found.variance[-1:], rtol=1e-7)
