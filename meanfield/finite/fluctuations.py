@@ -16,7 +16,7 @@ from meanfield.compute.limits import available_memory
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError
 from meanfield.finite.covariance import Moments, coordinate_count, covariance_bytes, moments_along
-from meanfield.finite.functionals import Functional, variation
+from meanfield.finite.functionals import Functional, bent, variation
 from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path
 from meanfield.finite.resolved import Settings, resolved_part
@@ -173,7 +173,8 @@ class Fluctuations:
         Raises
         ------
         ValueError
-            If "energy", that of the stage at each time, is asked for and K is below what is felt.
+            If "energy", that of the stage at each time, is asked for and K is below what is felt;
+            if a function has no derivatives at the limit, as |c_k| where that is 0.
 
         Examples
         --------
@@ -207,18 +208,7 @@ class Fluctuations:
         problem = self._problem_at(float(self.times[n]))
         here = variation(problem, observable, at)
         slope = of.to_vector(here.field)
-        # Along its own directions a covariance is a sum of squares.
-        sizes, directions = np.linalg.eigh(covariance)
-        scaled = of.to_coefficients((directions * np.sqrt(np.maximum(sizes, 0.0))).T)
-        bent = 0.0
-        for each in scaled:
-            step = 1e-2 / max(1.0, float(np.abs(each).max()))
-            ahead, behind = (
-                of.to_vector(variation(problem, observable, at + s * step * each).field)
-                for s in (1, -1)
-            )
-            bent += float((ahead - behind) @ of.to_vector(each)) / (2.0 * step)
-        shift = float(slope @ self.real_shift[n]) + 0.5 * bent
+        shift = float(slope @ self.real_shift[n]) + 0.5 * bent(problem, observable, at, covariance)
         return here.value, shift, float(slope @ covariance @ slope)
 
     @checked

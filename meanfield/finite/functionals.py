@@ -2,7 +2,8 @@
 
 For J(mu) = j(m_1(mu), m_2(mu), ...) the first variation is the field sum_i d_i j Y_i, the influence
 function of J at the time at which it is looked at. Derivatives of j are central differences of
-order six, exact up to rounding for linear and quadratic j.
+order six, exact up to rounding for linear and quadratic j. Of others steps are divided by four
+until two agree: j = log |m_3| has derivatives where m_3 is small, and j = |m_3| none where it is 0.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from meanfield.arrays import ModalArray
+from meanfield.arrays import FloatArray, ModalArray
 from meanfield.manifolds.coordinates import coordinates
 from meanfield.observables.energies import interaction_energy
 from meanfield.problem import Problem
@@ -21,9 +22,18 @@ from meanfield.problem import Problem
 Functional = str | Callable[[ModalArray], float]
 """An observable: a name among `NAMED`, or a function of packed moments."""
 
-# Steps of differences: beside moments of order one their error is h^6 and eps / h.
+# Weights of the values at 0, h, 2 h, 3 h, and of those behind, by the order of the derivative: their
+# error is h^6 and eps / h or eps / h^2.
+_WEIGHTS = {1: (0.0, 3 / 4, -3 / 20, 1 / 60), 2: (-49 / 18, 3 / 2, -3 / 20, 1 / 90)}
 _STEP = 1e-2
-_WEIGHTS = ((1, 3.0 / 4.0), (2, -3.0 / 20.0), (3, 1.0 / 60.0))
+_SMALLEST = {1: _STEP / 4**7, 2: _STEP / 4**5}
+# Differences of two steps that agree this well are taken, and others refused.
+_AGREED = {1: 1e-10, 2: 1e-7}
+_REFUSED = {1: 1e-5, 2: 1e-3}
+# Rounding of values, in units of the last place.
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+# A kink: slopes on both sides that differ by this share, however close.
+_KINK = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +58,7 @@ def variation(problem: Problem, observable: Functional, moments: ModalArray) -> 
     Raises
     ------
     ValueError
-        If the name is not known.
+        If the name is not known, or a function has no derivatives there.
     TypeError
         If a function gives no number.
 
@@ -62,13 +72,111 @@ def variation(problem: Problem, observable: Functional, moments: ModalArray) -> 
     value = function_of(problem, observable)
     space = problem.space
     of = coordinates(space.dimension, space.degree_of(moments))
-    slopes = np.zeros(of.size)
-    for j, unit in enumerate(np.eye(of.size)):
-        change = of.to_coefficients(unit)
-        for n, weight in _WEIGHTS:
-            ahead, behind = (value(moments + s * n * _STEP * change) for s in (1, -1))
-            slopes[j] += weight * (ahead - behind) / _STEP
-    return Variation(value(moments), of.to_coefficients(slopes))
+    along = _along(value, moments, of.to_coefficients(np.eye(of.size)))
+    slopes, errors = _differences(along, 1, quadratic=isinstance(observable, str))
+    here = value(moments)
+    if np.isfinite(here):
+        _check_smooth(errors, float(np.abs(slopes).max()), 1)
+    return Variation(here, of.to_coefficients(slopes))
+
+
+def bent(
+    problem: Problem, observable: Functional, moments: ModalArray, covariance: FloatArray
+) -> float:
+    """tr(j'' C), C in real coordinates of moments of some degree.
+
+    Raises
+    ------
+    ValueError
+        If a function has no second derivatives there.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+    >>> round(bent(problem, lambda m: abs(m[1]) ** 4, np.array([1.0, 0.1]), 2.0 * np.eye(2)), 9)
+    0.16
+    """
+    value = function_of(problem, observable)
+    of = coordinates(problem.space.dimension, problem.space.degree_of(moments))
+    # Along its own directions a covariance is a sum of squares.
+    sizes, directions = np.linalg.eigh(covariance)
+    sizes = np.maximum(sizes, 0.0)
+    along = _along(value, moments, of.to_coefficients(directions.T))
+    curvatures, errors = _differences(along, 2, quadratic=isinstance(observable, str))
+    if np.isfinite(value(moments)):
+        _check_smooth(sizes * errors, float(sizes @ np.abs(curvatures)), 2)
+    return float(sizes @ curvatures)
+
+
+Line = Callable[[float], float]
+
+
+def _along(
+    value: Callable[[ModalArray], float], moments: ModalArray, directions: ModalArray
+) -> list[Line]:
+    return [lambda s, each=each: value(moments + s * each) for each in directions]  # type: ignore[misc]
+
+
+def _differences(
+    along: list[Line], order: int, *, quadratic: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Derivatives at 0 of functions of a number, and their errors beyond rounding."""
+    found = np.array([_difference(each, order, quadratic) for each in along])
+    return found[:, 0], found[:, 1]
+
+
+def _difference(line: Line, order: int, quadratic: bool) -> tuple[float, float]:
+    here = line(0.0)
+
+    def at(step: float) -> tuple[float, float, float]:
+        """Difference, its rounding, and the largest change of a value."""
+        ahead, behind = (np.array([line(s * n * step) for n in (1, 2, 3)]) for s in (1, -1))
+        weights = _WEIGHTS[order]
+        total = (ahead - here) + (-1) ** order * (behind - here)
+        rounding = _ROUNDING * max(abs(here), *np.abs(ahead), *np.abs(behind)) / step**order
+        change = max(*np.abs(ahead - here), *np.abs(behind - here))
+        return float(total @ weights[1:]) / step**order, rounding, change
+
+    if quadratic:
+        return at(1.0)[0], 0.0
+    step = _STEP
+    last, _, change = at(step)
+    if change == 0.0:
+        return last, 0.0
+    best, error = last, np.inf
+    while step > _SMALLEST[order]:
+        step /= 4.0
+        now, rounding, _ = at(step)
+        difference = abs(now - last)
+        if difference < error:
+            best, error = (last if difference <= rounding else now), difference
+        if difference <= _AGREED[order] * abs(now) + rounding:
+            error = 0.0
+            break
+        last = now
+    if order == 1:
+        error = max(error, _kink(line, here, best))
+    return best, error
+
+
+def _kink(line: Line, here: float, slope: float) -> float:
+    """By how much slopes on both sides differ, if they do however close."""
+    far, near = (
+        abs((line(step) - here) + (line(-step) - here)) / step for step in (_STEP, _SMALLEST[1])
+    )
+    rounding = _ROUNDING * abs(here) / _SMALLEST[1]
+    return near if near > _KINK * max(far, abs(slope)) + rounding else 0.0
+
+
+def _check_smooth(errors: FloatArray, scale: float, order: int) -> None:
+    worst = float(errors.max(initial=0.0))
+    if not worst <= _REFUSED[order] * scale:
+        raise ValueError(
+            f"the observable has no {'first' if order == 1 else 'second'} derivatives there: "
+            f"differences vary by {worst:.1e} beside {scale:.1e}; take one that is smooth, as "
+            "abs(m[1]) ** 2 where m[1] may be 0."
+        )
 
 
 def function_of(problem: Problem, observable: Functional) -> Callable[[ModalArray], float]:
@@ -97,7 +205,13 @@ def function_of(problem: Problem, observable: Functional) -> Callable[[ModalArra
 
 
 def _number(function: Callable[[ModalArray], float], moments: ModalArray) -> float:
-    value = function(moments)
+    try:
+        value = function(moments)
+    except IndexError as error:
+        raise ValueError(
+            f"the observable looks for more than the {len(moments)} moments there are, packed: "
+            f"give a larger degree. {error}"
+        ) from error
     if not np.isscalar(value) or np.iscomplexobj(value):
         raise TypeError(
             "an observable must be one real number of the moments, as lambda m: m[1].real, got "

@@ -139,6 +139,8 @@ def influence(
     (array([1.398063]), np.float64(1.398063))
     """
     asked = [observables] if isinstance(observables, str) or callable(observables) else observables
+    if not asked:
+        raise ValueError("observables are missing: give one, or a sequence of some.")
     settings = Settings(problem, (0.0, until), degree, tolerance)
 
     def made(path: Path) -> Influence:

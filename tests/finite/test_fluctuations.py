@@ -190,3 +190,37 @@ def test_energy_is_that_of_the_stage_at_each_time(until: float) -> None:
     for value in (found.limit[-1], influence.values[0], slopes.value):
         np.testing.assert_allclose(value, seen, rtol=1e-9)
     np.testing.assert_allclose(influence.variances, found.variance[-1:], rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("observable", "first", "second"),
+    [
+        (lambda m: m[3].real ** 8, lambda x: 8 * x**7, lambda x: 56 * x**6),
+        (lambda m: np.log(abs(m[3].real)), lambda x: 1 / x, lambda x: -1 / x**2),
+        (lambda m: np.exp(9 * m[3].real), lambda x: 9 * np.exp(9 * x), lambda x: 81 * np.exp(9 * x)),
+    ],
+)  # fmt: skip
+def test_observables_that_bend_within_a_hundredth(observable, first, second) -> None:  # type: ignore[no-untyped-def]
+    """Differences as coarse as beside moments of order one would be other numbers."""
+    law = mf.perturbed_uniform([[3, 0.02, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law)
+    found = mf.fluctuations(problem, until=0.5, save=2)
+    told, x = found.of(observable), found.limit[-1][3].real
+    shift = found.shift[-1, 3].real
+    variance = (found.covariance + found.relation)[-1, 3, 3].real / 2
+    np.testing.assert_allclose(told.variance[-1], first(x) ** 2 * variance, rtol=1e-7)
+    expected = first(x) * shift + second(x) * variance / 2
+    np.testing.assert_allclose(told.shift[-1], expected, rtol=1e-5)
+
+
+def test_kinks_at_the_limit_are_refused() -> None:
+    """The size of a mode that the limit has not is no normal number at all."""
+    found = mf.fluctuations(mf.Problem(mf.Circle(), mf.exponential(5.0)), until=0.5, save=2)
+    with pytest.raises(ValueError, match="no first derivatives"):
+        found.of(lambda m: abs(m[2]))
+    with pytest.raises(ValueError, match="no second derivatives"):
+        found.of(lambda m: abs(m[2]) ** 1.5)
+    with pytest.raises(ValueError, match="than the 5 moments"):
+        found.of(lambda m: m[7].real)
+    with pytest.raises(ValueError, match="observables are missing"):
+        mf.influence(mf.Problem(mf.Circle(), mf.exponential(5.0)), [], until=0.5)
