@@ -197,7 +197,8 @@ def test_energy_is_that_of_the_stage_at_each_time(until: float) -> None:
     [
         (lambda m: m[3].real ** 8, lambda x: 8 * x**7, lambda x: 56 * x**6),
         (lambda m: np.log(abs(m[3].real)), lambda x: 1 / x, lambda x: -1 / x**2),
-        (lambda m: np.exp(9 * m[3].real), lambda x: 9 * np.exp(9 * x), lambda x: 81 * np.exp(9 * x)),
+        (lambda m: np.exp(9 * m[3].real),
+         lambda x: 9 * np.exp(9 * x), lambda x: 81 * np.exp(9 * x)),
     ],
 )  # fmt: skip
 def test_observables_that_bend_within_a_hundredth(observable, first, second) -> None:  # type: ignore[no-untyped-def]
