@@ -1,0 +1,168 @@
+"""How long cluster states live: runs of atoms against clocks, and what is proved, on one map.
+
+Five clusters at random places on the circle: the time of the first merger against the law of the
+nearest two, pushed through the clock of a pair, and against the estimate of every single run. Then
+opposite pairs and squares with small random errors: lifetimes against rate and constant. Then the
+critical points of n tokens over beta, where theorems hold and where none is known. Prints each
+number beside its expectation, and draws lifetimes.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import kstest
+
+import meanfield as mf
+from meanfield.outputs.plots.figures import new_figure, write_figure
+from meanfield.outputs.plots.style import COUNT, ENERGY, FAINT, INK, MUTED, ORDER, style
+
+FOLDER = Path(__file__).parent
+CIRCLE = mf.Circle()
+CLUSTERS, STEEP = 5, (9.0, 25.0)
+NOISE, POLYGONS = 1e-3, {2: (1.0, 3.0, 5.0, 7.0, 9.0), 4: (1.0, 3.0, 5.0, 7.0, 9.0)}
+TOKENS, BETAS = range(3, 11), (-1.0, -0.8, -0.6, -0.4, -0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+def problem(beta: float, points: np.ndarray | None = None) -> mf.Problem:
+    """USA on the circle, from atoms."""
+    law = mf.uniform() if points is None else mf.from_points(points, name="atoms")
+    return mf.Problem(CIRCLE, mf.exponential(beta), mf.USA, law)
+
+
+def first_merge(beta: float, points: np.ndarray, about: float) -> float:
+    """Time at which the first two atoms meet, about so late."""
+    while True:
+        run = mf.simulate(problem(beta, points), until=3.0 * about, save=2)
+        for event in run.events:
+            if event.kind == "merge":
+                return float(event.time)
+        about *= 3.0
+
+
+def random_places(beta: float, runs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Times of the first merger, and their estimates, by order of time; 0 if two begin as one."""
+    rng, times, told = np.random.default_rng(3), np.zeros(runs), np.zeros(runs)
+    for i in range(runs):
+        points = 2.0 * np.pi * rng.random(CLUSTERS)
+        told[i] = mf.next_merge_estimate(problem(beta), mf.Measure(CIRCLE, points)).time
+        times[i] = first_merge(beta, points, told[i]) if told[i] else 0.0
+    order = np.argsort(times)
+    return times[order], told[order]
+
+
+def pair_clock(beta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Times of pairs alone, and the probability that the nearest two of all need longer."""
+    met = 0.25 / math.sqrt(beta)
+    angles = np.linspace(met, 2.0 * np.pi / CLUSTERS, 400)[1:]
+    masses = (1.0 / CLUSTERS, 1.0 / CLUSTERS)
+    alone = [mf.two_cluster_time(problem(beta), float(g), met, masses) for g in angles]
+    return np.array(alone), mf.closest_pair_survival(CIRCLE, CLUSTERS, angles)
+
+
+def polygon_lifetimes(k: int, beta: float, runs: int) -> tuple[float, float, float]:
+    """Mean of rate x time of polygons with independent errors, its standard error, and theory."""
+    rng, life = np.random.default_rng([k, int(beta)]), mf.polygon_lifetime(problem(beta), k)
+    # Gaps of an alternating displacement d differ by 2 d from even ones; of errors of standard
+    # deviation NOISE it is normal with NOISE / sqrt(k), and the mean of ln |normal| is known.
+    width = 2.0 * NOISE / math.sqrt(k)
+    told = life.constant - math.log(width) + 0.5 * (np.euler_gamma + math.log(2.0))
+    found = []
+    for _ in range(runs):
+        points = 2.0 * np.pi / k * np.arange(k) + NOISE * rng.standard_normal(k)
+        found.append(life.rate * first_merge(beta, points, 3.0 * told / life.rate))
+    return float(np.mean(found)), float(np.std(found) / math.sqrt(runs)), told
+
+
+def main() -> int:
+    """Run, check, draw."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--short", action="store_true", help="a tenth of the runs")
+    short = options.parse_args().short
+    runs = 50 if short else 500
+    checks: dict[str, tuple[float, float]] = {}
+    merges = {beta: random_places(beta, runs) for beta in STEEP}
+    for beta, (times, told) in merges.items():
+        later = times > 0
+        off = np.abs(told[later] / times[later] - 1.0)
+        clock = pair_clock(beta)
+        # Of those that do not begin as one.
+        law = 1.0 - np.interp(times[later], *clock) / clock[1][0]
+        distance = kstest(law, "uniform").statistic
+        print(
+            f"beta = {beta:g}: {later.sum()} of {runs} begin apart; the estimate is off by "
+            f"{np.median(off):.1e} (median), {np.quantile(off, 0.9):.1e} (nine of ten)"
+        )
+        checks[f"beta = {beta:g}: first merger, distance of Kolmogorov and Smirnov to the law"] = (
+            distance, 0.05 + 1.63 / math.sqrt(later.sum()))  # fmt: skip
+        checks[f"beta = {beta:g}: estimate of the first merger, median error"] = (
+            float(np.median(off)), 0.01)  # fmt: skip
+    polygons = {}
+    for k, betas in POLYGONS.items():
+        polygons[k] = np.array([polygon_lifetimes(k, beta, runs // 5) for beta in betas])
+        worst = np.abs(polygons[k][:, 0] - polygons[k][:, 2]) / polygons[k][:, 1]
+        for beta, row in zip(betas, polygons[k], strict=True):
+            print(f"k = {k}, beta = {beta:g}: {row[0]:.3f} +- {row[1]:.3f}, theory {row[2]:.3f}")
+        checks[f"{k} clusters: rate x time minus theory, standard errors"] = (worst.max(), 4.0)
+    found = {(n, beta): mf.critical_points(beta, n, starts=400) for n in TOKENS for beta in BETAS}
+    wrong = 0
+    for (n, beta), each in found.items():
+        proved = mf.single_cluster_proof(CIRCLE, n, beta).proved
+        # Theorems leave no maximum; where there is one, a search that misses it is incomplete.
+        missed = proved is False and not each.spurious.size
+        wrong += (proved is True and each.spurious.size > 0) + (missed and each.euler_sum == 0)
+    closed = sum(each.euler_sum == 0 for each in found.values() if not each.spurious.size)
+    print(f"critical points: Euler sum 0 in {closed} of {len(found)} searches")
+    checks["searches that contradict a theorem"] = (float(wrong), 0.0)
+    for name, (value, allowed) in checks.items():
+        print(f"{name}: {value:.2g} (allowed {allowed:.2g})")
+    draw(merges, polygons, found)
+    return int(any(not value <= allowed for value, allowed in checks.values()))
+
+
+def draw(merges: dict, polygons: dict, found: dict) -> None:
+    """Survival of the first merger, lifetimes of polygons, and the map of what is proved."""
+    with style():
+        figure = new_figure((13.5, 4.3))
+        law, life, proofs = figure.subplots(1, 3)
+        for (beta, (times, _)), colour in zip(merges.items(), (ENERGY, ORDER), strict=True):
+            w = np.log(np.maximum(times, 1e-3)) / beta
+            law.step(w, 1.0 - np.arange(len(w)) / len(w), color=colour, label=rf"$\beta={beta:g}$")
+            alone, survival = pair_clock(beta)
+            law.plot(np.log(alone) / beta, survival, color=INK, lw=0.8)
+        w = np.linspace(0.0, 1.0 - math.cos(2.0 * np.pi / CLUSTERS), 200)
+        limit = mf.closest_pair_survival(CIRCLE, CLUSTERS, np.arccos(1.0 - w))
+        law.plot(w, limit, color=MUTED, ls="--", label=r"$\beta\to\infty$")
+        law.set(
+            xlabel=r"$\beta^{-1}\ln T$, first merger", ylabel="share not merged", xlim=(-0.2, 1)
+        )
+        law.legend()
+        for (k, rows), colour in zip(polygons.items(), (ENERGY, ORDER), strict=True):
+            betas = POLYGONS[k]
+            life.errorbar(betas, rows[:, 0], 2.0 * rows[:, 1], fmt="o", color=colour, ms=4)
+            life.plot(betas, rows[:, 2], color=colour, label=f"{k} clusters")
+        width = [-math.log(2.0 * NOISE / math.sqrt(k)) for k in POLYGONS]
+        for value in width:
+            life.axhline(value, color=COUNT, ls=":")
+        life.set(xlabel=r"$\beta$", ylabel=r"rate $\times$ lifetime")
+        life.legend()
+        proofs.axvspan(-0.16, 10.0, color=ORDER, alpha=0.25, lw=0)
+        proofs.axvspan(-2.0 / 3.0, -0.16, color=FAINT, lw=0)
+        x = math.pi / (np.array(TOKENS) - 1.0)
+        proofs.plot(np.cos(x) / np.sin(x) ** 2, TOKENS, color=INK, label="large $\\beta$, 2023")
+        proofs.axvline(1.0, color=INK, ls="--", label=r"$0\leq\beta\leq 1$, 2024")
+        proofs.axvline(-0.16, color=ORDER, label=r"$\beta\geq-0.16$, 2025")
+        for (tokens, beta), each in found.items():
+            several = each.spurious.size > 0
+            proofs.plot(beta, tokens, "x" if several else ".", color=ENERGY if several else INK)
+        proofs.set(xscale="symlog", xlabel=r"$\beta$", ylabel="tokens", xlim=(-1.2, 10.0))
+        proofs.legend(loc="lower right", frameon=True, facecolor="white", framealpha=0.95)
+    write_figure(figure, FOLDER / "lifetimes.png")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
