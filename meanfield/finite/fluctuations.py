@@ -19,7 +19,7 @@ from meanfield.finite.covariance import Moments, coordinate_count, covariance_by
 from meanfield.finite.functionals import Functional, bent, variation
 from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path
-from meanfield.finite.resolved import Settings, resolved_part
+from meanfield.finite.resolved import LARGEST_TAIL, Settings, resolved_part
 from meanfield.manifolds.coordinates import Coordinates, coordinates
 from meanfield.manifolds.manifold import Manifold
 from meanfield.problem import Problem
@@ -386,6 +386,8 @@ def fluctuations(
     array([1.      , 1.429541, 2.796126])
     """
     times, _ = timing(problem, until, save, unit=unit)
+    if times[-1] == 0.0:
+        raise ValueError("save holds time 0 alone, where tokens are independent: add a later one.")
 
     def follow(stream: Iterable[Moments], count: int) -> Iterable[Moments]:
         return followed(stream, count, "fluctuations")
@@ -424,8 +426,10 @@ def fluctuations_at(
     degree = options.degree
     of = coordinates(problem.space.dimension, degree)
 
+    allowed = min(_TAIL * settings.allowed, LARGEST_TAIL)
+
     def sweep(path: Path) -> Sweep:
-        return swept(path, of.to_coefficients(np.eye(of.size)), _TAIL * settings.allowed)
+        return swept(path, of.to_coefficients(np.eye(of.size)), allowed)
 
     with one_blas_thread():
         part = resolved_part(settings, sweep, whole=whole)

@@ -22,8 +22,8 @@ from meanfield.problem import Problem
 Functional = str | Callable[[ModalArray], float]
 """An observable: a name among `NAMED`, or a function of packed moments."""
 
-# Weights of the values at 0, h, 2 h, 3 h, and of those behind, by the order of the derivative:
-# their error is h^6 and eps / h or eps / h^2.
+# Weights of values at 0, h, 2 h, 3 h and of those behind, by the order of the derivative: their
+# error is h^6 and eps / h or eps / h^2.
 _WEIGHTS = {1: (0.0, 3 / 4, -3 / 20, 1 / 60), 2: (-49 / 18, 3 / 2, -3 / 20, 1 / 90)}
 _STEP = 1e-2
 _SMALLEST = {1: _STEP / 4**7, 2: _STEP / 4**5}

@@ -27,6 +27,8 @@ _FIRST = {1: 48, 2: 16}
 _LARGEST = {1: 768, 2: 96}
 # What is left out next to the last degree, in units of the tolerance, as a share of the largest.
 _ALLOWED = 100.0
+# Whatever the tolerance, a larger tail is no resolution: it was measured to cost 1e-3 of variances.
+LARGEST_TAIL = 1e-2
 
 
 R = TypeVar("R")
@@ -98,7 +100,7 @@ class Settings:
     @property
     def allowed(self) -> float:
         """Largest tail of the density and of influence functions."""
-        return _ALLOWED * self.tolerance
+        return min(_ALLOWED * self.tolerance, LARGEST_TAIL)
 
     def degrees(self) -> Iterator[int]:
         """Degrees to try, each half as large again as the one before."""

@@ -22,8 +22,8 @@ from meanfield.runs import Run, problem_attributes
 USUAL_TOKENS = 1000
 """N where nobody says how many."""
 
-# Where a normal number lies within two standard deviations of its mean.
-_LEVELS = (0.0228, 0.9772)
+# 95 % of tokens' moments lie between these.
+_LEVELS = (0.025, 0.975)
 _POINTS = 4096
 # Rounding of times.
 _SAME = 1e-9

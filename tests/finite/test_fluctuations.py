@@ -197,8 +197,7 @@ def test_energy_is_that_of_the_stage_at_each_time(until: float) -> None:
     [
         (lambda m: m[3].real ** 8, lambda x: 8 * x**7, lambda x: 56 * x**6),
         (lambda m: np.log(abs(m[3].real)), lambda x: 1 / x, lambda x: -1 / x**2),
-        (lambda m: np.exp(9 * m[3].real),
-         lambda x: 9 * np.exp(9 * x), lambda x: 81 * np.exp(9 * x)),
+        (lambda m: np.exp(9 * m[3].real), lambda x: 9 * np.exp(9 * x), lambda x: 81 * np.exp(9*x)),
     ],
 )  # fmt: skip
 def test_observables_that_bend_within_a_hundredth(observable, first, second) -> None:  # type: ignore[no-untyped-def]
@@ -225,3 +224,15 @@ def test_kinks_at_the_limit_are_refused() -> None:
         found.of(lambda m: m[7].real)
     with pytest.raises(ValueError, match="observables are missing"):
         mf.influence(mf.Problem(mf.Circle(), mf.exponential(5.0)), [], until=0.5)
+
+
+def test_no_tolerance_lets_unresolved_influence_through() -> None:
+    """Tails are shares: one that may be 1 bounds nothing, and C was wrong by 1e-3."""
+    law = mf.perturbed_uniform([[2, 0.3, 0.0], [3, 0.2, 0.1]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law)
+    found = mf.fluctuations(problem, until=2.5, save=2, tolerance=1e-4)
+    fine = mf.fluctuations(problem, until=2.5, save=2, tolerance=1e-8)
+    assert found.tail < 1e-2
+    np.testing.assert_allclose(found.variance_by_degree, fine.variance_by_degree, rtol=2e-4)
+    with pytest.raises(ValueError, match="time 0 alone"):
+        mf.fluctuations(problem, until=1.0, save=[0.0])
