@@ -68,9 +68,9 @@ def slopes(beta: float) -> tuple[float, float]:
     b = abs(beta)
     fall = math.exp(-2.0 * b)
     if b > 1.0 / 3.0:
-        root = math.sqrt(4.0 * b * b + 5.0)
+        root = math.hypot(2.0 * b, math.sqrt(5.0))
         # (R - 3) / 2 - beta, and R - 2, without cancellation.
-        fall = math.exp(2.5 / (root + 2.0 * b) - 1.5) * (4.0 * b * b + 1.0) / (root + 2.0) / b
+        fall = math.exp(2.5 / (root + 2.0 * b) - 1.5) * (4.0 * b + 1.0 / b) / (root + 2.0)
     return (fall, 1.0) if beta >= 0 else (1.0, fall)
 
 
@@ -209,7 +209,9 @@ def convex_angle(beta: float) -> float:
     >>> bool(abs(np.cos(tau) - 7.0 * np.sin(tau) ** 2) < 1e-14)
     True
     """
-    return math.acos(2.0 * beta / (1.0 + math.sqrt(1.0 + 4.0 * beta * beta)))
+    root = math.hypot(1.0, 2.0 * beta)
+    # sin(tau / 2)^2 = (1 - cos tau) / 2, without cancellation.
+    return 2.0 * math.asin(math.sqrt(0.5 * (1.0 + 1.0 / (root + 2.0 * beta)) / (1.0 + root)))
 
 
 def arc_rate(beta: float, length: float) -> float:

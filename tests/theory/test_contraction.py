@@ -143,3 +143,10 @@ def test_energy_in_an_arc_is_near_its_largest() -> None:
     missing = -0.25 * np.expm1(beta * (np.cos(1e-3) - 1.0)) / beta
     squared = masses @ velocity(beta, False, points, masses, points) ** 2
     assert abs(missing * 2.0 * arc_rate(beta, 1e-3) / squared - 1.0) < 1e-4
+
+
+def test_convex_angle_of_sharp_kernels_keeps_its_digits() -> None:
+    """An arc cosine near 1 would lose them, and be pi / 2 where beta^2 overflows."""
+    for beta in (1e6, 1e12, 1e160):
+        # tau^2 beta -> 1, the next term of order 1 / beta.
+        assert abs(convex_angle(beta) * np.sqrt(beta) - 1.0) < 1.0 / beta + 1e-15
