@@ -198,11 +198,12 @@ class Truncation:
         if self.normalized:
             least = math.exp(-2.0 * self.heads[0].sharpness) if partition is None else partition
             z, error = np.asarray(least, dtype=np.float64), self.softmax_error(least)
-        rate = parting + source / z
-        with np.errstate(over="ignore", invalid="ignore"):
-            grown = np.expm1(rate * np.asarray(time, dtype=np.float64)) / rate
+        time = np.asarray(time, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            rate = parting + source / z
+            grown = error * (np.expm1(rate * time) / rate)
             # Where nothing is certified tokens still start in the same places.
-            return np.where(grown == 0.0, 0.0, error * grown)
+            return np.where(time == 0.0, 0.0, np.where(np.isnan(grown), np.inf, grown))
 
 
 @checked

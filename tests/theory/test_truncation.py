@@ -359,3 +359,9 @@ def test_what_has_no_bound_is_refused(make: Callable[[], object], message: str) 
 
 TOKENS = mf.from_points(np.eye(3))
 NOISY = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(diffusivity=0.1))
+
+
+def test_flow_error_of_sharp_softmax_is_infinite_and_no_nan() -> None:
+    """e^{-2 beta} underflows: 1/0 would be told as no number, with a warning."""
+    kept = mf.truncation(mf.Problem(mf.Circle(), mf.exponential(1e4), mf.SA))
+    assert kept.flow_error([0.0, 1e-9, 1.0]).tolist() == [0.0, np.inf, np.inf]
