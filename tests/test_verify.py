@@ -159,11 +159,27 @@ def test_mirrored_half_way_is_found(name: str, request: pytest.FixtureRequest) -
         moments=np.concatenate([run.moments[:k], run.moments[k:].conj()]),
         measures=(*run.measures[:k], *map(mirrored, half)),
     )
-    moving = {"speed", "mean angle"} if name == "tokens" else set()
+    moving = {"speed", "mean angle", "order"} if name == "tokens" else set()
     assert failed(turned) == {"path of moments", "action bound"} | moving
     # Without a state it is seen, too.
     bare = replace(turned, measures=(None,) * len(run.measures))
     assert failed(bare) == {"path of moments"}
+
+
+def test_tokens_that_pass_each_other_are_found() -> None:
+    """Heads with matrices have no energy: mirrored states of softmax would look sound."""
+    drawn = {"representation": "particles", "tokens": 12}
+    head = mf.Head(score=[[1.0, 0.4], [-0.3, 0.5]], value=[[1.0, 0.2], [0.4, -0.5]])
+    run = mf.simulate(of(mf.Attention([head], beta=4.0)), 12.0, save=3, **drawn)
+    assert verify(run)["order"].passed
+    turned = tuple(mirrored(each) for each in run.measures[1:] if each is not None)
+    moments = np.concatenate([run.moments[:1], run.moments[1:].conj()])
+    assert failed(replace(run, moments=moments, measures=(run.measures[0], *turned))) == {"order"}
+    # Numbers of turns, and tokens in the same place, are no order.
+    angles = [0.0, 2.0 * np.pi, 1.0, -1.0, 7.0]
+    along = mf.simulate(of(mf.exponential(2.0), initial=mf.from_points(angles)), 9.0, save=4,
+                        representation="particles")  # fmt: skip
+    assert verify(along)["order"].passed
 
 
 def test_symmetry_that_is_lost_is_found() -> None:

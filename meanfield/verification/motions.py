@@ -14,12 +14,15 @@ from meanfield.verification.bounds import largest_speed
 from meanfield.verification.result import Check, measured, not_applicable
 from meanfield.verification.subject import ROUNDING, Subject
 
+_TURN = 2.0 * np.pi
+
 
 def moved(subject: Subject) -> Iterator[Check]:
     """Checks of speeds and of what is conserved."""
     yield speed(subject)
     yield torque(subject)
     yield mean_angle(subject)
+    yield order(subject)
 
 
 def mean_distances(subject: Subject, first: int, last: int) -> float:
@@ -184,3 +187,49 @@ def mean_angle(subject: Subject) -> Check:
         "drift of the mean of unwrapped angles: conserved by symmetric weights, and by every "
         "Runge-Kutta step but for rounding",
     )  # fmt: skip
+
+
+def order(subject: Subject) -> Check:
+    """Tokens of one field do not pass each other on the circle."""
+    name, run, problem = "order", subject.run, subject.problem
+    if problem is None:
+        return not_applicable(name, subject.no_problem)
+    reason = _may_pass(subject, problem)
+    if reason:
+        return not_applicable(name, reason)
+    tokens = [
+        (save, each)
+        for save, each in enumerate(run.measures)
+        if isinstance(each, Measure) and run.representation[save] == "particles"
+    ]
+    if len({len(each.points) for _, each in tokens}) != 1 or len(tokens) < 2:
+        return not_applicable(name, "two saves of the same tokens are needed")
+    begin, start = tokens[0]
+    within = np.mod(start.points, _TURN)
+    ranks, turns = np.argsort(within, kind="stable"), start.points - within
+    worst, allowed, at = 0.0, subject.grown(begin), begin
+    for save, each in tokens[1:]:
+        angles = (each.points - turns)[ranks]
+        # Those behind a token, and the same a turn back.
+        ahead = np.maximum.accumulate(np.concatenate([angles - _TURN, angles]))[len(angles) :]
+        passed = float(each.mass[ranks] @ (ahead - angles))
+        if not passed <= worst:
+            worst, allowed, at = passed, subject.grown(save), save
+    return measured(
+        name, worst, allowed,
+        f"how far tokens are past others once ahead, in the mean, at t = {run.time[at]:.6g}: all "
+        "move in one field; errors of steps, in tolerances, may grow to 100",
+    )  # fmt: skip
+
+
+def _may_pass(subject: Subject, problem: Problem) -> str:
+    """Why tokens may pass each other; empty where they cannot."""
+    if subject.space.family != "circle":
+        return "only on the circle tokens have an order"
+    if problem.has_labels or problem.frequencies is not None:
+        return "tokens have labels, and do not move in one field"
+    if problem.layers is not None and not problem.layers.keeps_time:
+        return "a layer may carry tokens past each other"
+    if any(each.flow.diffusivity for each in subject.staged):
+        return "noise carries tokens past each other"
+    return ""
