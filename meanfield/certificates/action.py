@@ -30,7 +30,7 @@ from meanfield.certificates.partition import (
 from meanfield.checks import at_least, checked
 from meanfield.fields.mean_field import interaction
 from meanfield.measures import Density, LabelledDensity, Measure
-from meanfield.observables.energies import entropy, interaction_energy
+from meanfield.observables.energies import energy_unit, entropy, interaction_energy
 from meanfield.observables.head_energies import energy_told
 from meanfield.problem import Problem
 from meanfield.runs import KEEP_STATES, Run
@@ -201,22 +201,9 @@ def energy_gained(
             gained += flow.diffusivity * disorder
         return gained, error
     values = [interaction_energy(problem, each.moments(degree), each) for each in (first, second)]
-    unit = _unit(problem)
+    unit = energy_unit(problem)
     error = 1e-13 if problem.normalization == "sinkhorn" else 64 * EPS
-    return unit * (values[1] - values[0]), unit * error * max(map(abs, values))
-
-
-def _unit(problem: Problem) -> float:
-    """What `interaction_energy` counts in: of `attention` E e^{-s}, of a kernel strength E."""
-    if problem.attention is not None:
-        return 0.5 if problem.normalization == "sinkhorn" else 0.5 / problem.beta
-    kernel, one = problem.own_kernel, np.ones(1)
-    of = kernel.attention if kernel.log_slope else kernel.potential
-    own = float(of(one)[0])
-    if kernel.beta < 0:
-        multipliers = kernel.attention_multipliers(problem.manifold.dimension, 0)
-        own = float(multipliers[0])
-    return 0.5 * problem.flow.strength * own / (kernel.beta if kernel.log_slope else 1.0)
+    return unit * (values[1] - values[0]), abs(unit) * error * max(map(abs, values))
 
 
 def _states(run: Run) -> list[Density | Measure]:

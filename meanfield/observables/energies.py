@@ -72,25 +72,25 @@ def interaction_energy(
 
 
 def energy_unit(problem: Problem) -> float:
-    """Energy as `interaction_energy` counts over the one whose rate is int Z |v|^2 dmu / strength.
+    """What `interaction_energy` counts in: its rate is int Z |v|^2 dmu over this unit.
 
-    That of a kernel is 1/2 int int W dmu dmu; heads, and doubly stochastic ones, have energies of
-    their own, and strength 1.
+    Of a kernel, strength times 1/2 int int W dmu dmu of the measure of energy 1; heads, and doubly
+    stochastic ones, have energies of their own, with the strength in them.
 
     Examples
     --------
     >>> import meanfield as mf
     >>> kernels = mf.exponential(5.0), mf.linear()
     >>> [energy_unit(mf.Problem(mf.Circle(), kernel)) for kernel in kernels]
-    [10.0, 2.0]
+    [0.1, 0.5]
     """
     if problem.attention is not None:
-        return 2.0 if problem.normalization == "sinkhorn" else 2.0 * problem.beta
+        return 0.5 if problem.normalization == "sinkhorn" else 0.5 / problem.beta
     kernel, one, dimension = problem.own_kernel, np.ones(1), problem.manifold.dimension
     of = kernel.attention if kernel.log_slope else kernel.potential
-    unit = _normalised_reference(kernel, dimension) if kernel.beta < 0 else float(of(one)[0])
+    whole = _normalised_reference(kernel, dimension) if kernel.beta < 0 else float(of(one)[0])
     # W = a / beta of the built-in kernels.
-    return 2.0 * (kernel.beta if kernel.log_slope else 1.0) / unit
+    return 0.5 * problem.flow.strength * whole / (kernel.beta if kernel.log_slope else 1.0)
 
 
 def _fixed_energy(problem: Problem, measure: Density | Measure | None) -> float:
@@ -104,8 +104,7 @@ def _fixed_energy(problem: Problem, measure: Density | Measure | None) -> float:
         points, masses = grid.points, grid.weights * grid.to_nodal(measure.coefficients)
     x = problem.space.vectors(points)
     total = sum(float(masses @ term.potential(x)) for term in problem.terms)
-    strength = 1.0 if problem.attention is not None else problem.flow.strength
-    return energy_unit(problem) * total / strength
+    return total / energy_unit(problem)
 
 
 def _pair_energy(problem: Problem, measure: Density | Measure | None) -> float:

@@ -138,8 +138,7 @@ def _heights(subject: Subject) -> tuple[FloatArray, str] | str:
     stored = run.observables.get("energy")
     if stored is None or not np.all(np.isfinite(stored)):
         return "no energy was stored"
-    # Rate times strength: int Z |v|^2 dmu.
-    return _strength(problem) * stored / energy_unit(problem), "energy"
+    return energy_unit(problem) * stored, "energy"
 
 
 def direction(subject: Subject) -> Check:
@@ -163,7 +162,7 @@ def direction(subject: Subject) -> Check:
 
 def _size(problem: Problem) -> float:
     """Height of one cluster above none, with which errors are compared."""
-    return abs(_strength(problem) / energy_unit(problem)) + problem.flow.diffusivity
+    return abs(energy_unit(problem)) + problem.flow.diffusivity
 
 
 def dissipation(subject: Subject) -> Check:
