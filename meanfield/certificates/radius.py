@@ -146,7 +146,8 @@ def certified_radius(
     """
     at_least(0.0, tolerance=tolerance)
     problem = first.problem
-    check_proved(problem)
+    for run in (first, second):
+        check_proved(run.problem)
     if problem.manifold != second.problem.manifold or problem.zonal != second.problem.zonal:
         raise ValueError(
             f"a bound is of two runs of one problem, got {problem!r} and {second.problem!r}."

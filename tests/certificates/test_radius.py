@@ -145,3 +145,15 @@ def test_bounds_beyond_all_numbers_are_bounds() -> None:
     radius = mf.certified_radius(run, run)
     assert radius.holds and radius.upper[0] == 0.0
     assert mf.action_bound(run).holds
+
+
+def test_layers_of_either_run_are_refused() -> None:
+    """Steps of layers are no flow: the bound would be told, and an honest run called broken."""
+    problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA, LAW)
+    drawn = {"representation": "particles", "tokens": 30}
+    flow = mf.simulate(problem, until=2.0, save=[0.0, 1.0, 2.0], **drawn)
+    layers = mf.Layers(1.0, count=2)
+    stepped = mf.simulate(dataclasses.replace(problem, layers=layers), **drawn)
+    for pair in ((flow, stepped), (stepped, flow)):
+        with pytest.raises(ValueError, match="the problem has layers"):
+            mf.certified_radius(*pair)
