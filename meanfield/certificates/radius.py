@@ -146,8 +146,7 @@ def certified_radius(
     """
     at_least(0.0, tolerance=tolerance)
     problem = first.problem
-    for run in (first, second):
-        check_proved(run.problem)
+    second.problem.check_own_clock("bounds of distances")
     if problem.manifold != second.problem.manifold or problem.zonal != second.problem.zonal:
         raise ValueError(
             f"a bound is of two runs of one problem, got {problem!r} and {second.problem!r}."
@@ -165,13 +164,6 @@ def certified_radius(
     return CertifiedRadius(p, times, measured, *bounds, tolerance)
 
 
-def check_proved(problem: Problem) -> None:
-    """ValueError, with the reason, unless bounds of distances are proved for the flow."""
-    problem.check_own_clock("bounds of distances")
-    if problem.zonal.kernel.log_slope is None:
-        raise ValueError("bounds of distances are proved for mf.exponential and mf.linear.")
-
-
 def growth(
     problem: Problem, times: FloatArray, *runs: Sequence[State], p: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -182,17 +174,20 @@ def growth(
     Raises
     ------
     ValueError
-        If there is no bound of W_p, or tokens diffuse.
+        If no bound of W_p is proved for the flow, or tokens diffuse.
     """
     check_order(p)
+    problem.check_own_clock("bounds of distances")
     zonal = problem.zonal
+    if zonal.kernel.log_slope is None:
+        raise ValueError("bounds of distances are proved for mf.exponential and mf.linear.")
     if zonal.diffusivity and any(isinstance(m, Measure) for run in runs for m in run):
         raise ValueError(
             "noisy tokens are not near the density that they are drawn from by any bound of "
             "contraction: mf.convergence_study measures their distance."
         )
     elapsed = times - times[0]
-    beta = zonal.kernel.log_slope or 0.0
+    beta = zonal.kernel.log_slope
     if not zonal.normalized or beta == 0.0:
         rates = contraction_rates(problem, p)
         # No lower bound is none at once, also of a time of no length.

@@ -1,9 +1,9 @@
 """Constants that the checks rest on: speeds, rates of powers, growth of differences, 1/Z.
 
-Those of stability are `theory.contraction`'s: W_2 between two runs grows and falls at the rates of
-`contraction_rates` because the energy has no larger second derivatives along geodesics, C above and
-L below. Along a run without normalisation P = int |v|^2 dmu has dP/dt = 2 c Hess E(v, v), so that
--2 L P <= dP/dt <= 2 C P.
+Those of stability are `theory.contraction`'s, along a run `certificates.radius`'s: W_2 between two
+runs grows and falls at the rates of `contraction_rates` because the energy has no larger second
+derivatives along geodesics, C above and L below. Along a run without normalisation
+P = int |v|^2 dmu has dP/dt = 2 c Hess E(v, v), so that -2 L P <= dP/dt <= 2 C P.
 
 Reference: Otto, Communications in PDE 26 (2001), 101-174 (gradient flows of measures, their
 Hessians).
@@ -15,11 +15,11 @@ import math
 
 import numpy as np
 
-from meanfield.certificates.partition import integral_of_inverse, smallest_partition
+from meanfield.certificates import radius
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.representations.step_limits import contraction_rate
-from meanfield.theory.contraction import contraction_rates, softmax_source, softmax_stretch
+from meanfield.theory.contraction import contraction_rates
 
 
 def power_rates(problem: Problem) -> tuple[float, float] | None:
@@ -56,20 +56,14 @@ def growth(
     >>> round(growth(mf.Problem(mf.Circle(), mf.exponential(5.0)), 10.0, (None, None)), 4)
     8.3279
     """
+    known = [each for each in ends if each is not None]
+    if _divided(problem) and len(known) < len(ends):
+        return math.inf
     try:
-        if not _divided(problem):
-            return max(contraction_rates(problem, 1).upper, 0.0) * length
-        first, second = ends
-        beta, zonal = problem.beta, problem.zonal
-        if first is None or second is None:
-            return math.inf
-        known = smallest_partition(problem, first), smallest_partition(problem, second)
+        upper, _ = radius.growth(problem, np.array([0.0, length]), known, p=1)
     except ValueError:
         return math.inf
-    stretch = softmax_stretch(math.copysign(beta, beta * zonal.strength))
-    inverse = integral_of_inverse(*known, length)
-    source = softmax_source(beta, zonal.dimension)
-    return abs(zonal.strength) * (stretch * length + source * inverse)
+    return max(float(upper[-1]), 0.0)
 
 
 def largest_speed(problem: Problem) -> float | None:
