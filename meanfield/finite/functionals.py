@@ -179,6 +179,23 @@ def _check_smooth(errors: FloatArray, scale: float, order: int) -> None:
         )
 
 
+def finite_variation(problem: Problem, observable: Functional, moments: ModalArray) -> Variation:
+    """First variation at the end of a run, see `variation`.
+
+    Raises
+    ------
+    ValueError
+        If it is not finite there.
+    """
+    found = variation(problem, observable, moments)
+    if not (np.isfinite(found.value) and np.isfinite(found.field).all()):
+        raise ValueError(
+            f"the observable or its slopes are not finite at the end of the run: its value is "
+            f"{found.value}; take one that is smooth there."
+        )
+    return found
+
+
 def function_of(problem: Problem, observable: Functional) -> Callable[[ModalArray], float]:
     """Observable as a function of packed moments, by its name too.
 
@@ -212,12 +229,12 @@ def _number(function: Callable[[ModalArray], float], moments: ModalArray) -> flo
             f"the observable looks for more than the {len(moments)} moments there are, packed: "
             f"give a larger degree. {error}"
         ) from error
-    if not np.isscalar(value) or np.iscomplexobj(value):
+    if not np.isscalar(value) or isinstance(value, (str, bytes)) or np.iscomplexobj(value):
         raise TypeError(
             "an observable must be one real number of the moments, as lambda m: m[1].real, got "
             f"{type(value).__name__}."
         )
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 NAMED: dict[str, Callable[[Problem, ModalArray], float]] = {"energy": interaction_energy}

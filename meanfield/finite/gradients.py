@@ -30,7 +30,7 @@ from meanfield.compute.threads import one_blas_thread
 from meanfield.fields.heads import heads_interaction
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.fields.numbers import Numbers, by_heads, dependence, numbers_of
-from meanfield.finite.functionals import NAMED, Functional, variation
+from meanfield.finite.functionals import NAMED, Functional, finite_variation
 from meanfield.finite.influence import swept
 from meanfield.finite.path import Path, Step, density_of
 from meanfield.finite.resolved import Settings, check_linearised, resolved
@@ -158,12 +158,7 @@ def gradient(
     settings = Settings(problem, (0.0, end), degree, tolerance, unit=unit)
 
     def found(path: Path) -> Gradient:
-        last = variation(path.ended_in, observable, path.last)
-        if not (np.isfinite(last.value) and np.isfinite(last.field).all()):
-            raise ValueError(
-                f"the observable or its slopes are not finite at the end of the run: its value is "
-                f"{last.value}; take one that is smooth there."
-            )
+        last = finite_variation(path.ended_in, observable, path.last)
         sums = _Sums(path, near)
         sweep = swept(path, last.field[None], settings.allowed, sums.add)
         slopes = sums.slopes(until, unit) + near.slopes(

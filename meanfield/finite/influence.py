@@ -27,7 +27,7 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked
 from meanfield.compute.threads import one_blas_thread
 from meanfield.fields.linearised import LinearisedFlow
-from meanfield.finite.functionals import Functional, variation
+from meanfield.finite.functionals import Functional, finite_variation
 from meanfield.finite.path import Path, Step, adjoint
 from meanfield.finite.resolved import Settings, Unresolved, resolved
 from meanfield.manifolds.manifold import Manifold
@@ -63,6 +63,14 @@ class Influence:
     coefficients: ModalArray
     covariance: FloatArray
     tail: float
+
+    def __repr__(self) -> str:
+        """One line, without the arrays."""
+        count = len(self.values)
+        return (
+            f"Influence({count} observable{'s' * (count > 1)} at t = {self.time:.6g}, degree "
+            f"{self.problem.space.degree_of(self.coefficients[0])})"
+        )
 
     @property
     def variances(self) -> FloatArray:
@@ -124,7 +132,7 @@ def influence(
         If the initial law gives points, or an observable no number.
     ValueError
         If the flow has no linearisation here: layers, masks, frequencies, doubly stochastic
-        attention.
+        attention; or an observable or its slopes are not finite.
     SimulationError
         If the largest degree does not resolve the run or psi up to then.
 
@@ -139,12 +147,12 @@ def influence(
     (array([1.398063]), np.float64(1.398063))
     """
     asked = [observables] if isinstance(observables, str) or callable(observables) else observables
-    if not asked:
-        raise ValueError("observables are missing: give one, or a sequence of some.")
+    if not len(asked):
+        raise ValueError("influence: observables must hold at least one, got none.")
     settings = Settings(problem, (0.0, until), degree, tolerance)
 
     def made(path: Path) -> Influence:
-        seen = [variation(path.ended_in, each, path.last) for each in asked]
+        seen = [finite_variation(path.ended_in, each, path.last) for each in asked]
         fields = np.array([each.field for each in seen])
         found = swept(path, fields, settings.allowed)
         values = np.array([each.value for each in seen])

@@ -222,8 +222,6 @@ def test_kinks_at_the_limit_are_refused() -> None:
         found.of(lambda m: abs(m[2]) ** 1.5)
     with pytest.raises(ValueError, match="than the 5 moments"):
         found.of(lambda m: m[7].real)
-    with pytest.raises(ValueError, match="observables are missing"):
-        mf.influence(mf.Problem(mf.Circle(), mf.exponential(5.0)), [], until=0.5)
 
 
 def test_no_tolerance_lets_unresolved_influence_through() -> None:

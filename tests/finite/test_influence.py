@@ -101,3 +101,16 @@ def test_bad_observables_are_told() -> None:
         mf.influence(problem, "spread", until=1.0)
     with pytest.raises(TypeError, match="one real number of the moments"):
         mf.influence(problem, lambda m: m, until=1.0)
+    with pytest.raises(TypeError, match="one real number of the moments"):
+        mf.influence(problem, lambda m: "m", until=1.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="must hold at least one"):
+        mf.influence(problem, [], until=1.0)
+    with pytest.raises(ValueError, match="its value is nan; take one that is smooth"):
+        mf.influence(problem, lambda m: float("nan"), until=1.0)
+
+
+def test_influence_functions_print_in_one_line() -> None:
+    """What is printed tells time and degree, no arrays."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.SA, LAW)
+    found = mf.influence(problem, ["energy", lambda m: m[1].real], until=1.0, degree=48)
+    assert repr(found) == "Influence(2 observables at t = 1, degree 48)"
