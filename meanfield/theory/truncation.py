@@ -176,7 +176,8 @@ class Truncation:
         Raises
         ------
         ValueError
-            If no rate is known: for heads, diffusion, and where more than attention moves tokens.
+            If no rate is known: for heads, diffusion, and where more than attention moves tokens;
+            or a time is negative.
 
         Examples
         --------
@@ -194,6 +195,8 @@ class Truncation:
             )
         if not self.normalized and partition is not None:
             raise ValueError("weights are not normalised: there is no partition.")
+        if not np.all(np.asarray(time) >= 0.0):
+            raise ValueError(f"time must not be negative, got {np.min(time):g}.")
         (parting, source), z, error = self.rates, np.ones(()), np.asarray(self.velocity_error)
         if self.normalized:
             least = math.exp(-2.0 * self.heads[0].sharpness) if partition is None else partition

@@ -348,6 +348,7 @@ def test_the_degree_in_use_is_rounding() -> None:
             "bounded for normalization none and softmax",
         ),
         (lambda: mf.truncation(USA5).flow_error(1.0, 0.5), "there is no partition"),
+        (lambda: mf.truncation(USA5).flow_error([0.5, -1.0]), "time must not be negative, got -1"),
         (lambda: mf.truncation(NOISY).flow_error(1.0), "how errors grow is known of one kernel"),
     ],
 )
