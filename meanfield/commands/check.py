@@ -85,7 +85,8 @@ def execute(options: argparse.Namespace) -> int:
     if is_stationary(problem, config.options):
         pairs.append(("note", STATIONARY))
     with patience():
-        pairs.append(("time", _estimated_time(config, representation)))
+        on_top = "" if config.fluctuations is None else "; finding fluctuations comes on top"
+        pairs.append(("time", _estimated_time(config, representation) + on_top))
     print(facts(pairs))
     return 0
 
