@@ -318,7 +318,7 @@ def density_of(problem: Problem) -> Density:
     measure = problem.initial_measure()
     if not isinstance(measure, Density):
         raise TypeError(
-            "fluctuations are those of tokens drawn from a density, and the initial law gives "
-            "points: take the density that they are drawn from."
+            "what is linearised is the flow of a density, and the initial law gives points: take "
+            "the density that they are drawn from."
         )
     return measure

@@ -171,9 +171,14 @@ def resolved_part(settings: Settings, made: Callable[[Path], R], *, whole: bool 
                 failure = SimulationError(float(settings.times[-1]), len(along.steps), str(error))
                 along = along.until(len(along.saves) - 2) if len(along.saves) > 1 else along
     assert failure is not None
+    # What helps other runs, another representation, does not help here.
+    reason, other, _ = failure.reason.partition("; raise max_degree")
+    if whole and other:
+        remedy = "end earlier, or raise degrees or tolerance"
+        raise SimulationError(failure.time, failure.step, f"{reason}; {remedy}")
     if whole:
         raise failure
-    return _bisected(along, made, failure.reason.partition("; raise max_degree")[0])
+    return _bisected(along, made, reason)
 
 
 def _bisected(along: Path, made: Callable[[Path], R], reason: str) -> Part[R]:
@@ -209,6 +214,7 @@ def check_linearised(problem: Problem) -> None:
         what = "doubly stochastic attention"
     if what is not None:
         raise ValueError(
-            f"fluctuations are known for flows of densities on the circle and the sphere, with "
-            f'normalization "none" or "softmax": not for {what}. Ensembles of tokens have them.'
+            f"fluctuations, influence functions and gradients are known for flows of densities on "
+            f'the circle and the sphere, with normalization "none" or "softmax": not for {what}. '
+            "Moments of N tokens are in ensembles of runs."
         )

@@ -126,7 +126,7 @@ def test_what_is_not_linearised_is_refused() -> None:
         mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0)),
         mf.Problem(mf.Circle(), mf.exponential(beta=2.0), layers=mf.Layers(0.1)),
     ):
-        with pytest.raises(ValueError, match="fluctuations are known for flows of densities"):
+        with pytest.raises(ValueError, match="fluctuations, .* are known for flows of densities"):
             mf.fluctuations(problem, until=1.0)
     points = mf.Problem(
         mf.Circle(), mf.exponential(beta=2.0), initial=mf.from_points(np.array([0.0, 1.0]))
@@ -138,7 +138,7 @@ def test_what_is_not_linearised_is_refused() -> None:
 def test_a_run_that_outgrows_its_degree_says_so() -> None:
     """It ends with an error, not with numbers."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, RIPPLE)
-    with pytest.raises(SimulationError, match="end earlier|spectral tail"):
+    with pytest.raises(SimulationError, match="end earlier, or raise degrees or tolerance"):
         mf.fluctuations(problem, until=20.0, max_degree=48)
 
 
