@@ -72,8 +72,8 @@ def fluctuations_picture(
     found = run.fluctuations
     if found is None:
         raise ValueError(
-            "the run has no fluctuations: write [fluctuations] into its run file and meanfield run "
-            "it again with --resume; or mf.fluctuations(...).plot()."
+            "the run has no fluctuations: with [fluctuations] in its run file meanfield run "
+            "--resume finds them; or mf.fluctuations(...).plot()."
         )
     length = run.unit_length
     _check(found)
