@@ -36,7 +36,7 @@ MOMENTS_DEGREE = 4
 """Degree of the moments whose fluctuations are told, unless said otherwise."""
 # Largest degrees of a covariance, by the dimension, unless said otherwise: on one core a step of
 # 192 takes half a second, one of 24 on the sphere six, and both grow like the fifth power or so.
-_LARGEST = {1: 192, 2: 24}
+_LARGEST = {1: 192, 2: 36}
 # What a tail of influence functions may be beyond that of a density. It enters covariances squared,
 # and shifts times what a covariance has at the last degrees: tails of 1e-5 at degree 72 were
 # measured to cost 1e-9 of a shift and 3e-11 of a covariance, beside degree 192.
@@ -353,7 +353,7 @@ def fluctuations(
         Of times, "scaled", "paper" or "growth".
     max_degree : int, optional
         Largest degree of the density and its perturbations, which rises as needed; default: 192 on
-        the circle, 24 on the sphere, or what the tokens feel. The covariance has as many rows as
+        the circle, 36 on the sphere, or what the tokens feel. The covariance has as many rows as
         there are real moments up to there.
     tolerance : float
         Of steps, and of what truncation may leave out.
