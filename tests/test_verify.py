@@ -268,3 +268,25 @@ def test_mean_inverse_partition_bounds_every_measure() -> None:
         assert inverse <= bound <= np.exp(12.0)
     # On the circle the covering is the better of the two bounds by far.
     assert (bounds.mean_inverse_partition(replace(SA)) or 0.0) < 30.0
+
+
+@pytest.mark.parametrize(
+    ("what", "check"),
+    [
+        ("real_covariance", "fluctuations: covariance"),
+        ("real_shift", "fluctuations: start"),
+        ("limit", "fluctuations: limit"),
+    ],
+)
+def test_fluctuations_that_were_altered_are_found(what: str, check: str) -> None:
+    """Covariances, their start, and the limit that they are about."""
+    law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.05]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, law)
+    run = mf.simulate(problem, until=1.0, save=3, fluctuations=2)
+    assert run.fluctuations is not None
+    assert verify(run).passed and verify(run)[check].passed
+    values = getattr(run.fluctuations, what).copy()
+    values[0] *= -1.0
+    values[0] += 1e-3
+    altered = replace(run, fluctuations=replace(run.fluctuations, **{what: values}))
+    assert check in failed(altered)

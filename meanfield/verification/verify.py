@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from meanfield.checks import checked
 from meanfield.outputs.result_file import load
 from meanfield.runs import Run
+from meanfield.verification.drawn import drawn
 from meanfield.verification.energies import climbed
 from meanfield.verification.motions import moved
 from meanfield.verification.origins import known
@@ -24,6 +25,7 @@ CHECKS: tuple[Callable[[Subject], Iterator[Check]], ...] = (
     climbed,
     kept,
     resolved,
+    drawn,
 )
 """What makes checks, in their order."""
 
@@ -35,7 +37,8 @@ def verify(run: Run | str | os.PathLike[str]) -> Verification:
     Whether it is complete, unchanged and of its problem; times, masses, moments of the states;
     speeds; int x ^ v dmu = 0 and the mean angle where weights are symmetric; the energy, its
     direction, dE/dt = int Z |v|^2 dmu / strength and W_2(mu_s, mu_t)^2 <= (t - s) (E_t - E_s);
-    symmetries of the first measure; tails, cells and degrees. What does not apply says why.
+    symmetries of the first measure; tails, cells and degrees; fluctuations, where there are some.
+    What does not apply says why.
 
     Parameters
     ----------
