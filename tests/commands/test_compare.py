@@ -134,6 +134,8 @@ def test_resume_without_output_starts(config: Path) -> None:
     assert compare(config, "--resume") == 0
 
 
+# Every day the study itself goes to other processes, tests/studies/test_convergence.py.
+@pytest.mark.slow
 def test_workers_change_nothing(config: Path, tmp_path: Path) -> None:
     """The number of processes would show in the result."""
     a, b = tmp_path / "a.h5", tmp_path / "b.h5"

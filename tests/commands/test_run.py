@@ -161,6 +161,8 @@ def test_lock_of_a_dead_process_is_no_lock(config: Path) -> None:
         pass
 
 
+# Every day tests/faults/test_disk.py limits the file of a run once.
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a limit of the file size")
 def test_full_disk_is_a_failed_run_with_a_valid_file(config: Path) -> None:
     """A run would show HDF5's traceback, or leave a broken file."""

@@ -64,9 +64,7 @@ def shell(folder: Path, line: str, **environment: str) -> subprocess.CompletedPr
     ("line", "status"),
     [
         ("meanfield info run.h5 --csv | head -1", 0),
-        ("meanfield info run.h5 --csv | true", 0),
         ("meanfield --help | true", 0),
-        ("meanfield info run.h5 --csv >&-", 0),
         ("meanfield info run.h5 --csv >&- 2>&- <&-", 0),
         ("meanfield info nothing.h5 2>&-", 2),
         ("meanfield info nothing.h5 2>&1 >/dev/null | true", 2),
@@ -82,7 +80,8 @@ def test_closed_streams_are_quiet(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
-@pytest.mark.parametrize("form", ["", "--csv", "--json"])
+# Few characters, which end in the buffer, and many; JSON is as many.
+@pytest.mark.parametrize("form", ["", "--csv", pytest.param("--json", marks=pytest.mark.slow)])
 def test_full_disk_is_one_line(folder: Path, form: str, environment: dict[str, str]) -> None:
     """A result that was not written would count as done."""
     done = shell(folder, f"meanfield info run.h5 {form} > /dev/full", **environment)

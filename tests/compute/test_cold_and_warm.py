@@ -62,6 +62,8 @@ def _said(cache: Path, code: str, *arguments: str) -> str:
     return run.stdout
 
 
+# Every day tests/test_architecture.py looks for the flags that made it so.
+@pytest.mark.slow
 def test_moments_of_tokens(tmp_path: Path) -> None:
     """A run killed in the process that compiled would go on with other last digits."""
     assert _said(tmp_path, MOMENTS) == _said(tmp_path, MOMENTS)

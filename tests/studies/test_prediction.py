@@ -225,6 +225,10 @@ def test_given_tokens_are_answered_first(manifold: str, beta: float, told: str) 
     assert str(found.linear.most_likely) in random
     assert own in repr(found) and "given" in repr(found) and "uniform" not in repr(found)
     assert own in found._repr_html_()
+
+
+def test_note_of_given_tokens_is_told() -> None:
+    """Why there is no corrected law would be in an attribute alone."""
     noted = predict_clusters(problem("circle", 2.0), np.array([0.0, 0.1, 0.2]), samples=10)
     assert f"note: {noted.note}" in repr(noted) and noted.note
 

@@ -51,10 +51,12 @@ def possible(kind: str, name: str) -> bool:
     return kind != "resolution" or name != "particles"
 
 
-# Most curves of tokens are those of a density.
-OF_TOKENS = ("overview", "density", "map", "globe", "tokens")
+# Most curves of tokens are those of a density, whose states `test_single_state_is_drawn` draws.
+SINGLE = ("overview", "map", "globe", "density")
+OF_TOKENS = (*SINGLE, "tokens")
+EVERYDAY = {"density": [k for k in PLOTS if k not in SINGLE], "particles": OF_TOKENS}
 DRAWN = [
-    pytest.param(k, n, marks=() if n == "density" or k in OF_TOKENS else pytest.mark.slow)
+    pytest.param(k, n, marks=() if k in EVERYDAY[n] else pytest.mark.slow)
     for k in PLOTS
     for n in ("density", "particles")
     if possible(k, n)
@@ -76,7 +78,7 @@ def test_maps_are_written_as_vectors(suffix: str, begin: bytes, tmp_path: Path) 
     assert path.read_bytes().startswith(begin) and path.stat().st_size < 2e6
 
 
-@pytest.mark.parametrize("kind", ["overview", "map", "globe", "density"])
+@pytest.mark.parametrize("kind", SINGLE)
 def test_single_state_is_drawn(kind: str) -> None:
     """Large runs keep the last state only."""
     run = run_of("density")
