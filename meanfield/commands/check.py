@@ -17,8 +17,9 @@ from meanfield.commands.truncation import truncation_told
 from meanfield.config import Config, load_config
 from meanfield.errors import SimulationError
 from meanfield.execute import evolution_of
-from meanfield.finite.covariance import coordinate_count, covariance_bytes
+from meanfield.finite.covariance import covariance_bytes
 from meanfield.finite.fluctuations import FluctuationOptions, settings_of
+from meanfield.manifolds.coordinates import coordinate_count
 from meanfield.measures import Density, LabelledDensity
 from meanfield.pictures.saved_times import is_logarithmic
 from meanfield.problem import Problem

@@ -26,7 +26,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.errors import SimulationError
 from meanfield.fields.linearised import LinearisedFlow
-from meanfield.finite.path import Path
+from meanfield.finite.path import SAME_TIME, Path
 from meanfield.integrators import Start, dop853
 
 
@@ -50,17 +50,6 @@ class Moments:
     density: ModalArray
     covariance: FloatArray
     shift: FloatArray
-
-
-def coordinate_count(dimension: int, degree: int) -> int:
-    """Number of real coordinates up to a degree, however large; see `Coordinates.size`.
-
-    Examples
-    --------
-    >>> coordinate_count(1, 2), coordinate_count(2, 2)
-    (4, 8)
-    """
-    return 2 * degree if dimension == 1 else (degree + 1) ** 2 - 1
 
 
 def covariance_bytes(size: int) -> int:
@@ -91,7 +80,7 @@ def moments_along(path: Path, tolerance: float) -> Iterator[Moments]:
             if not stepper.step(min(longest, end - now)):
                 raise SimulationError(now, 0, "the step became too small")
             now, state = stepper.time, stepper.state
-            if end - now < 1e-12 * end:
+            if end - now < SAME_TIME * end:
                 break
         now, step = end, stepper.step_size
         yield from (system.moments(end, state) for time in wanted if time == end)

@@ -15,12 +15,12 @@ from meanfield.checks import at_least, checked
 from meanfield.compute.limits import available_memory
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError
-from meanfield.finite.covariance import Moments, coordinate_count, covariance_bytes, moments_along
+from meanfield.finite.covariance import Moments, covariance_bytes, moments_along
 from meanfield.finite.functionals import Functional, bent, variation
 from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path
 from meanfield.finite.resolved import LARGEST_TAIL, Settings, resolved_part
-from meanfield.manifolds.coordinates import Coordinates, coordinates
+from meanfield.manifolds.coordinates import Coordinates, coordinate_count, coordinates
 from meanfield.manifolds.manifold import Manifold
 from meanfield.problem import Problem
 from meanfield.progress import followed

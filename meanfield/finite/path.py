@@ -45,12 +45,13 @@ from meanfield.trajectory import Leg
 MOST_STATES = 512
 """States of a run that are kept; as many more are made while it is gone through again."""
 
+SAME_TIME = 1e-12
+"""Rounding of times that are to be met exactly."""
+
 # DOP853 is stable on the negative axis up to 6.4, where diffusion damps the highest degree.
 _DAMPED = 4.5
 # Steps of a run with noise: what it adds is integrated over them.
 _LEAST_NOISY_STEPS = 64
-# Rounding of times that are to be met exactly.
-_SAME_TIME = 1e-12
 
 
 @lru_cache
@@ -277,7 +278,7 @@ def path(
                 reason = "the step became too small"
                 break
             reached = stepper.time
-            if end - reached < _SAME_TIME * end:
+            if end - reached < SAME_TIME * end:
                 reached = end
             steps.append(Step(now, reached - now, leg))
             now, state = reached, stepper.state

@@ -96,3 +96,14 @@ def coordinates(dimension: int, max_degree: int) -> Coordinates:
         degrees = np.arange(max_degree + 1)
         return Coordinates(degrees, degrees)
     return Coordinates(*degrees_orders(max_degree))
+
+
+def coordinate_count(dimension: int, degree: int) -> int:
+    """Number of real coordinates up to a degree, however large; see `Coordinates.size`.
+
+    Examples
+    --------
+    >>> coordinate_count(1, 2), coordinate_count(2, 2)
+    (4, 8)
+    """
+    return 2 * degree if dimension == 1 else (degree + 1) ** 2 - 1
