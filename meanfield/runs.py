@@ -283,12 +283,7 @@ class Run:
         array([1.2, 0.8])
         """
         index = self.index_of(self.time[-1:].sum() if time is None else time)
-        measure = self.measures[index]
-        if measure is None:
-            raise ValueError(
-                f"the state at t = {self.time[index]:g} was not kept or not loaded: {KEEP_STATES}."
-            )
-        return measure(points, width=width)
+        return kept_state(self, index)(points, width=width)
 
     @checked
     def to_xarray(self, *, grid: int | None = None, width: float | None = None) -> xarray.Dataset:
@@ -398,6 +393,22 @@ class Run:
     def _repr_html_(self) -> str:
         """Table for notebooks."""
         return str(VIEWS["Run.html"](self))
+
+
+def kept_state(run: Run, save: int) -> Density | Measure:
+    """State of a saved time.
+
+    Raises
+    ------
+    ValueError
+        If it was not kept, or not loaded.
+    """
+    measure = run.measures[save]
+    if measure is None:
+        raise ValueError(
+            f"the state at t = {run.time[save]:g} was not kept or not loaded: {KEEP_STATES}."
+        )
+    return measure
 
 
 def problem_attributes(problem: Problem) -> dict[str, Any]:

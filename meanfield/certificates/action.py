@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.certificates.distances import distance_ends
+from meanfield.certificates.distances import certified_state, distance_ends
 from meanfield.certificates.partition import (
     LARGEST_LOG,
     SmallestPartition,
@@ -29,11 +29,11 @@ from meanfield.certificates.partition import (
 )
 from meanfield.checks import at_least, checked
 from meanfield.fields.mean_field import interaction
-from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.measures import Density, Measure
 from meanfield.observables.energies import energy_unit, entropy, interaction_energy
 from meanfield.observables.head_energies import energy_told
 from meanfield.problem import Problem
-from meanfield.runs import KEEP_STATES, Run
+from meanfield.runs import Run
 
 # What saved times of a run at the default tolerance leave of positions.
 _TOLERANCE = 1e-7
@@ -127,7 +127,7 @@ def action_bound(run: Run, *, tolerance: float = _TOLERANCE) -> ActionBound:
     at_least(0.0, tolerance=tolerance)
     problem = run.problem
     check_climbs(problem)
-    measures = _states(run)
+    measures = [certified_state(run, save) for save in range(len(run.measures))]
     # Nodes of characteristics stand for a density: as points they are apart by their gaps.
     saves = [i for i, each in enumerate(measures) if not getattr(each, "cell_order", 0)]
     if len(saves) < 2:
@@ -204,19 +204,6 @@ def energy_gained(
     unit = energy_unit(problem)
     error = 1e-13 if problem.normalization == "sinkhorn" else 64 * EPS
     return unit * (values[1] - values[0]), abs(unit) * error * max(map(abs, values))
-
-
-def _states(run: Run) -> list[Density | Measure]:
-    found: list[Density | Measure] = []
-    for time, measure in zip(run.time, run.measures, strict=True):
-        if measure is None:
-            raise ValueError(
-                f"the state at t = {time:g} was not kept or not loaded: {KEEP_STATES}."
-            )
-        if isinstance(measure, LabelledDensity):
-            raise ValueError("no bound: densities of labels have no energy.")
-        found.append(measure)
-    return found
 
 
 def _pair(

@@ -1,9 +1,24 @@
-"""The distance that certificates are about, between two ends."""
+"""What certificates are about: saved states, and the distance of two between two ends."""
 
 from __future__ import annotations
 
-from meanfield.measures import Density, Measure
+from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.runs import Run, kept_state
 from meanfield.transport import Bracket, wasserstein
+
+
+def certified_state(run: Run, save: int) -> Density | Measure:
+    """State of a saved time, of which something may be proved.
+
+    Raises
+    ------
+    ValueError
+        If it was not kept, or is of labels.
+    """
+    measure = kept_state(run, save)
+    if isinstance(measure, LabelledDensity):
+        raise ValueError("nothing is proved for densities of labels.")
+    return measure
 
 
 def distance_ends(

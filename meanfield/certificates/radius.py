@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.certificates.distances import distance_ends
+from meanfield.certificates.distances import certified_state, distance_ends
 from meanfield.certificates.partition import (
     LARGEST_LOG,
     SmallestPartition,
@@ -28,9 +28,9 @@ from meanfield.certificates.partition import (
     smallest_partition,
 )
 from meanfield.checks import at_least, checked
-from meanfield.measures import Density, LabelledDensity, Measure
+from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
-from meanfield.runs import KEEP_STATES, Run
+from meanfield.runs import Run
 from meanfield.theory.contraction import (
     check_order,
     contraction_rates,
@@ -154,8 +154,8 @@ def certified_radius(
     p = (1 if problem.normalization == "softmax" else 2) if p is None else p
     pairs = _shared(first, second)
     times = np.array([first.scaled_time[i] for i, _ in pairs])
-    one = [_state(first, i) for i, _ in pairs]
-    other = [_state(second, j) for _, j in pairs]
+    one = [certified_state(first, i) for i, _ in pairs]
+    other = [certified_state(second, j) for _, j in pairs]
     upper, lower = growth(problem, times, one, other, p=p)
     measured = np.array([distance_ends(a, b, p) for a, b in zip(one, other, strict=True)])
     # Beyond all numbers, e^700 will do.
@@ -231,13 +231,3 @@ def _shared(first: Run, second: Run) -> list[tuple[int, int]]:
     if not pairs:
         raise ValueError("the runs have no saved time in common: save the same.")
     return pairs
-
-
-def _state(run: Run, save: int) -> State:
-    measure = run.measures[save]
-    if measure is None:
-        time = run.time[save]
-        raise ValueError(f"the state at t = {time:g} was not kept or not loaded: {KEEP_STATES}.")
-    if isinstance(measure, LabelledDensity):
-        raise ValueError("no bound is proved for densities of labels.")
-    return measure
