@@ -43,7 +43,9 @@ def execute(options: argparse.Namespace) -> int:
         note = f"; {path} keeps what was saved" if path.exists() else ""
         raise MemoryError(f"not enough memory for this run{note}") from None
     if not options.quiet:
-        done = f"{path} holds all the times asked for: nothing to do."
+        # Fluctuations may still be missing, and say so themselves.
+        idle = ": nothing to do" if config.fluctuations is None else ""
+        done = f"{path} holds all the times asked for{idle}."
         say(done if last is None else _summary(config, last, began))
     if config.fluctuations is not None:
         try:
