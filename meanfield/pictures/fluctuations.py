@@ -46,7 +46,7 @@ class FluctuationsPicture:
     samples : tuple of (ndarray, ndarray)
         Given. Of each run of particles its times, and sizes (n, K).
     note : str
-        Given. Up to when they are resolved, if that is not the end.
+        Given. Up to when they are resolved, if that is not the end; N of runs of another number.
     """
 
     frame: Frame
@@ -121,6 +121,9 @@ def _picture(
     rows = np.array([_sizes(found, int(n), number) for n in shown])
     limit, mean, low, high = rows.transpose(1, 0, 2)
     ended = "" if not found.note else f"resolved up to t = {found.resolved_until / length:.4g}"
+    # A band of N tokens does not hold runs of another number.
+    others = ", ".join(f"{each}" for each in sorted({*counts} - {number}))
+    notes = [ended, f"particles have N = {others}" if others else ""]
     return FluctuationsPicture(
         around,
         number,
@@ -129,7 +132,7 @@ def _picture(
         low=low,
         high=high,
         samples=tuple(samples),
-        note=ended,
+        note="; ".join(filter(None, notes)),
     )
 
 

@@ -53,6 +53,8 @@ def test_particles_are_drawn_over_a_run(found: Fluctuations, tmp_path: Path) -> 
     (later,) = plot(run, "fluctuations", times=(0.5, 20.0)).axes
     assert later.child_axes[0].get_xlim() == (0.5, 1.0)
     found.plot(particles=[tokens], title="five").canvas.draw()
+    assert "N = 300" not in linearised_picture(found, [tokens]).note
+    assert "particles have N = 300" in linearised_picture(found, [tokens], 1000).note
     run.save(tmp_path / "run.h5")
     tokens.save(tmp_path / "tokens.h5")
     figure = tmp_path / "figure.png"
