@@ -24,7 +24,9 @@ Functional = str | Callable[[ModalArray], float]
 
 # Weights of values at 0, h, 2 h, 3 h and of those behind, by the order of the derivative: their
 # error is h^6 and eps / h or eps / h^2.
-_WEIGHTS = {1: (0.0, 3 / 4, -3 / 20, 1 / 60), 2: (-49 / 18, 3 / 2, -3 / 20, 1 / 90)}
+WEIGHTS = {1: (0.0, 3 / 4, -3 / 20, 1 / 60), 2: (-49 / 18, 3 / 2, -3 / 20, 1 / 90)}
+"""Central differences of order six."""
+
 _STEP = 1e-2
 _SMALLEST = {1: _STEP / 4**7, 2: _STEP / 4**5}
 # Differences of two steps that agree this well are taken, and others refused.
@@ -132,7 +134,7 @@ def _difference(line: Line, order: int, quadratic: bool) -> tuple[float, float]:
     def at(step: float) -> tuple[float, float, float]:
         """Difference, its rounding, and the largest change of a value."""
         ahead, behind = (np.array([line(s * n * step) for n in (1, 2, 3)]) for s in (1, -1))
-        weights = _WEIGHTS[order]
+        weights = WEIGHTS[order]
         total = (ahead - here) + (-1) ** order * (behind - here)
         rounding = _ROUNDING * max(abs(here), *np.abs(ahead), *np.abs(behind)) / step**order
         change = max(*np.abs(ahead - here), *np.abs(behind - here))

@@ -30,15 +30,14 @@ from meanfield.compute.threads import one_blas_thread
 from meanfield.fields.heads import heads_interaction
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.fields.numbers import Numbers, by_heads, dependence, numbers_of
-from meanfield.finite.functionals import NAMED, Functional, finite_variation
+from meanfield.finite.functionals import NAMED, WEIGHTS, Functional, finite_variation
 from meanfield.finite.influence import swept
 from meanfield.finite.path import Path, Step, density_of
 from meanfield.finite.resolved import Settings, check_linearised, resolved
 from meanfield.problem import Problem
 from meanfield.theory.time_units import time_unit
 
-# Differences of order six: their error is h^6 / 140 and rounding / h.
-_WEIGHTS = ((1, 3.0 / 4.0), (2, -3.0 / 20.0), (3, 1.0 / 60.0))
+# Step of differences: their error is h^6 / 140 and rounding / h.
 _STEP = 4e-3
 _LEAST_SHARE = 1e-2
 
@@ -203,7 +202,8 @@ class _Neighbours:
         self._about = [
             [
                 (s * weight / step, self._shifted(i, s * n * step))
-                for n, weight in _WEIGHTS
+                for n, weight in enumerate(WEIGHTS[1])
+                if n > 0
                 for s in (1, -1)
             ]
             for i, step in enumerate(steps)

@@ -33,7 +33,6 @@ from meanfield.studies.corrected_law import quiet_degree, quiet_start, quiet_tim
 from meanfield.studies.executors import finished
 from meanfield.studies.study import initial_density, rng_of
 from meanfield.studies.token_runs import TOLERANCE, TokenRuns, moved_by_moments, token_runs
-from meanfield.studies.token_runs import pair_velocity as pair_velocity
 from meanfield.theory.pair_correlation import (
     CLOSURES,
     correlations_of,

@@ -12,8 +12,9 @@ import meanfield as mf
 from meanfield.fields.felt import felt_by
 from meanfield.sampling import tokens_of
 from meanfield.studies.corrected_law import quiet_time
-from meanfield.studies.pair_correlation import PairCorrelation, pair_velocity
+from meanfield.studies.pair_correlation import PairCorrelation
 from meanfield.studies.study import initial_density, rng_of
+from meanfield.studies.token_runs import pair_velocity
 from meanfield.theory.pair_correlation import (
     initial_slopes,
     linear_growth,
