@@ -89,7 +89,14 @@ def test_full_disk_is_one_line(folder: Path, form: str, environment: dict[str, s
     assert done.stderr == "meanfield: output: No space left on device.\n"
 
 
-@pytest.mark.parametrize("streams", [">&- 2>&- <&-", "2>&1 | true", "2>/dev/full"])
+@pytest.mark.parametrize(
+    "streams",
+    [
+        ">&- 2>&- <&-",
+        pytest.param("2>&1 | true", marks=pytest.mark.slow),
+        pytest.param("2>/dev/full", marks=pytest.mark.slow),
+    ],
+)
 def test_run_goes_on_without_anyone_listening(folder: Path, streams: str, tmp_path: Path) -> None:
     """A run of a day would end because a terminal was closed."""
     output = tmp_path / "x.h5"

@@ -224,6 +224,7 @@ def test_kinks_at_the_limit_are_refused() -> None:
         found.of(lambda m: m[7].real)
 
 
+@pytest.mark.slow
 def test_no_tolerance_lets_unresolved_influence_through() -> None:
     """Tails are shares: one that may be 1 bounds nothing, and C was wrong by 1e-3."""
     law = mf.perturbed_uniform([[2, 0.3, 0.0], [3, 0.2, 0.1]])

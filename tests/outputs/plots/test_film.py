@@ -72,7 +72,10 @@ def test_frames_are_those_of_a_figure_drawn_anew(manifold: str) -> None:
     assert differs.mean() < 0.002
 
 
-@pytest.mark.parametrize("manifold", MANIFOLDS)
+@pytest.mark.parametrize(
+    "manifold",
+    [MANIFOLDS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in MANIFOLDS[1:])],
+)
 def test_same_run_gives_the_same_film(manifold: str, tmp_path: Path) -> None:
     """A date or a random colour in the file would show here."""
     for name in ("a.gif", "b.gif"):
