@@ -178,6 +178,17 @@ def attention_matrices(
     return found
 
 
+def tangential(x: FloatArray, output: FloatArray) -> FloatArray:
+    """P_x A of tokens (R, n, d) on the unit sphere, A - <x, A> x, in the place of A."""
+    output -= np.einsum("rnd,rnd->rn", x, output)[..., None] * x
+    return output
+
+
+def unit_vectors(x: FloatArray) -> FloatArray:
+    """Vectors (..., d) over their lengths."""
+    return np.asarray(x / np.sqrt(np.einsum("...d,...d->...", x, x))[..., None])
+
+
 def replicas_at_once(n: int, d: int) -> int:
     """How many replicas of n tokens in R^d stay in cache together.
 

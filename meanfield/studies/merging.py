@@ -28,7 +28,12 @@ from meanfield.attention import Attention, Head, HeadMatrices
 from meanfield.checks import checked
 from meanfield.compute.threads import map_chunks, one_blas_thread
 from meanfield.errors import SimulationError
-from meanfield.fields.blocks import attention_output, replicas_at_once
+from meanfield.fields.blocks import (
+    attention_output,
+    replicas_at_once,
+    tangential,
+    unit_vectors,
+)
 from meanfield.integrators.replicas import Numbers, replicas_at
 from meanfield.studies.merging_results import MergingDiagram, MergingTable
 from meanfield.studies.study import Runs, Study, check_runs, rng_of
@@ -398,7 +403,7 @@ def merged_pairs(options: DiagramOptions, beta: float, numbers: range) -> npt.ND
     """
     n, d = options.tokens, options.dimension
     generators = [rng_of(options.seed, n, d, number) for number in numbers]
-    start = _normalised(np.array([rng.standard_normal((n, d)) for rng in generators]))
+    start = unit_vectors(np.array([rng.standard_normal((n, d)) for rng in generators]))
     if isinstance(options.heads, RandomHead):
         drawn = [options.heads.matrices(beta, d, rng) for rng in generators]
         heads: tuple[HeadMatrices, ...] = (HeadMatrices(*map(np.array, zip(*drawn, strict=True))),)
@@ -411,16 +416,14 @@ def merged_pairs(options: DiagramOptions, beta: float, numbers: range) -> npt.ND
         return attention_output(x, own, normalization=normalization)
 
     def velocity(numbers: Numbers, x: FloatArray) -> FloatArray:
-        a = output(numbers, x)
-        a -= np.einsum("rnd,rnd->rn", x, a)[..., None] * x
-        return a
+        return tangential(x, output(numbers, x))
 
     counts = np.zeros((len(numbers), len(options.times)), dtype=np.int64)
     times = np.array(options.times)
     try:
         if options.motion == "flow":
             states = replicas_at(
-                velocity, start, times, tolerance=options.tolerance, retract=_normalised
+                velocity, start, times, tolerance=options.tolerance, retract=unit_vectors
             )
         else:
             states = _layers(output, start, times, options.step * time_unit(options, beta))
@@ -455,12 +458,7 @@ def _layers(
     # A time that is a multiple of the step up to rounding is one.
     for index, last in enumerate(np.floor(times / step * (1.0 + 1e-12)).astype(int)):
         while layer < last:
-            x, layer = _normalised(x + step * output(numbers, x)), layer + 1
+            x, layer = unit_vectors(x + step * output(numbers, x)), layer + 1
         if not np.isfinite(x).all():
             raise FloatingPointError(f"tokens are not finite after {layer} layers.")
         yield numbers, index, x
-
-
-def _normalised(x: FloatArray) -> FloatArray:
-    """Unit vectors."""
-    return np.asarray(x / np.sqrt(np.einsum("...d,...d->...", x, x))[..., None])

@@ -16,7 +16,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError
-from meanfield.fields.blocks import Weighing, attention_output
+from meanfield.fields.blocks import Weighing, attention_output, tangential, unit_vectors
 from meanfield.integrators.replicas import Numbers, replicas_at
 from meanfield.manifolds import MANIFOLDS
 from meanfield.measures import Density, Measure
@@ -139,7 +139,7 @@ class TokenRuns:
                         start,
                         self.times,
                         tolerance=self.tolerance,
-                        retract=_retracted,
+                        retract=unit_vectors,
                     )
         except FloatingPointError as error:
             raise SimulationError(0.0, 0, str(error)) from None
@@ -165,7 +165,7 @@ class TokenRuns:
             for number in range(steps):
                 x = diffused(x, 0.5 * h if number == 0 else h)
                 middle = x + 0.5 * h * velocity(x)
-                x = _retracted(x + h * velocity(middle))
+                x = unit_vectors(x + h * velocity(middle))
                 if number == steps - 1:
                     x = diffused(x, 0.5 * h)
             yield numbers, np.full(len(start), index), x
@@ -269,12 +269,6 @@ def pair_velocity(problem: Problem) -> Velocity:
         a = attention_output(
             x, weighing, normalization=problem.normalization, log_scale=problem.log_scale
         )
-        a -= np.einsum("rnd,rnd->rn", x, a)[..., None] * x
-        return np.asarray(strength * a)
+        return np.asarray(strength * tangential(x, a))
 
     return velocity
-
-
-def _retracted(x: FloatArray) -> FloatArray:
-    """Unit vectors."""
-    return np.asarray(x / np.sqrt(np.einsum("...d,...d->...", x, x))[..., None])
