@@ -27,8 +27,12 @@ from meanfield.execute import (
     recorded,
 )
 from meanfield.files.replacing import OutputError
-from meanfield.finite.covariance import Moments
-from meanfield.finite.fluctuations import FluctuationOptions, fluctuations_at, settings_of
+from meanfield.finite.fluctuations import (
+    FluctuationOptions,
+    fluctuations_at,
+    settings_of,
+    with_bar,
+)
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, chosen_observables, usual_observables
 from meanfield.outputs.locks import check_welcome, writer_lock
@@ -329,7 +333,7 @@ def _run(
         if linearised is None or collected.scaled_time[-1] == 0.0:
             return collected
         times, unit = collected.scaled_time, evolution.unit
-        follow = _followed if progress else None
+        follow = with_bar if progress else None
         try:
             found = fluctuations_at(evolution.problem, times, linearised, unit=unit, follow=follow)
         except BaseException as error:
@@ -343,12 +347,8 @@ def _run(
         kept = _kept(evolution, record, resume, overwrite, callback, progress)
         if linearised is None:
             return kept
-        complete_fluctuations(evolution, record, linearised, _followed if progress else None)
+        complete_fluctuations(evolution, record, linearised, with_bar if progress else None)
         return replace(load(record.path), given_problem=evolution.problem)
-
-
-def _followed(stream: Iterable[Moments], count: int) -> Iterator[Moments]:
-    return followed(stream, count, "fluctuations")
 
 
 def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -393,6 +394,18 @@ class Run:
     def _repr_html_(self) -> str:
         """Table for notebooks."""
         return str(VIEWS["Run.html"](self))
+
+
+def stored_section(run: Run, name: str) -> dict[str, Any] | None:
+    """Section of the run file that a run was made from; None where there is none.
+
+    Raises
+    ------
+    ValueError
+        If its text is damaged.
+    """
+    tables: dict[str, Any] = tomllib.loads(str(run.attributes.get("config", "")))
+    return tables.get(name)
 
 
 def kept_state(run: Run, save: int) -> Density | Measure:

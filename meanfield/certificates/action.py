@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import EPS, FloatArray
-from meanfield.certificates.distances import certified_state, distance_ends
+from meanfield.certificates.distances import TOLERANCE, certified_state, distance_ends
 from meanfield.certificates.partition import (
     LARGEST_LOG,
     SmallestPartition,
@@ -36,7 +36,6 @@ from meanfield.problem import Problem
 from meanfield.runs import Run
 
 # What saved times of a run at the default tolerance leave of positions.
-_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ class ActionBound:
 
 
 @checked
-def action_bound(run: Run, *, tolerance: float = _TOLERANCE) -> ActionBound:
+def action_bound(run: Run, *, tolerance: float = TOLERANCE) -> ActionBound:
     """Distance that a run went between saves, and its certified bound by the energy gained.
 
         W_2(mu_s, mu_t)^2 <= (t - s) (E(t) - E(s)) / min Z    (scaled time)

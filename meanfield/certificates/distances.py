@@ -6,6 +6,9 @@ from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.runs import Run, kept_state
 from meanfield.transport import Bracket, wasserstein
 
+TOLERANCE = 1e-7
+"""How far a mean position of a run may be off, radians, at the default tolerance of steps."""
+
 
 def certified_state(run: Run, save: int) -> Density | Measure:
     """State of a saved time, of which something may be proved.

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.certificates.distances import certified_state, distance_ends
+from meanfield.certificates.distances import TOLERANCE, certified_state, distance_ends
 from meanfield.certificates.partition import (
     LARGEST_LOG,
     SmallestPartition,
@@ -38,7 +38,6 @@ from meanfield.theory.contraction import (
     softmax_stretch,
 )
 
-_TOLERANCE = 1e-7
 # Times of two runs that are the same but for the rounding of units.
 _SAME_TIME = 1e-9
 State = Density | Measure
@@ -68,7 +67,7 @@ class CertifiedRadius:
     distance: FloatArray
     lower: FloatArray
     upper: FloatArray
-    tolerance: float = _TOLERANCE
+    tolerance: float = TOLERANCE
 
     @property
     def kept(self) -> npt.NDArray[np.bool_]:
@@ -100,7 +99,7 @@ class CertifiedRadius:
 
 @checked
 def certified_radius(
-    first: Run, second: Run, p: int | None = None, *, tolerance: float = _TOLERANCE
+    first: Run, second: Run, p: int | None = None, *, tolerance: float = TOLERANCE
 ) -> CertifiedRadius:
     """Bounds of the distance of two runs of one problem, from their distance at the start alone.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -24,7 +23,7 @@ from meanfield.outputs.result_file import load
 from meanfield.outputs.result_hash import result_hash, run_results
 from meanfield.outputs.wall_time import seconds_by_phase
 from meanfield.representations.options import Options
-from meanfield.runs import NO_RATES, Run
+from meanfield.runs import NO_RATES, Run, stored_section
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.merging_results import MergingDiagram
@@ -215,19 +214,21 @@ def _run_report(run: Run, digest: str) -> Report:
 
 def _truncation(run: Run) -> str | None:
     """What the degrees in use lost, as far as the file tells the problem."""
+    if "config" not in run.attributes:
+        return None
     try:
         problem = stored_problem(run)
-        table = tomllib.loads(str(run.attributes["config"])).get("representation", {})
+        table = stored_section(run, "representation") or {}
         options = Options(tolerance=table.get("tolerance"), tokens=table.get("tokens"))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, TypeError):
         return None
     carriers = dict.fromkeys(run.representation)
     return truncation_told(problem, options, carriers, options.tokens)
 
 
 def _asked_for_fluctuations(run: Run) -> bool:
-    with suppress(tomllib.TOMLDecodeError):
-        return "fluctuations" in tomllib.loads(str(run.attributes.get("config", "")))
+    with suppress(ValueError):
+        return stored_section(run, "fluctuations") is not None
     return False
 
 

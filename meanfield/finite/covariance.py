@@ -102,7 +102,6 @@ class _System:
 
     def __init__(self, path: Path) -> None:
         self._path, self._of = path, path.coordinates
-        self._space = path.space
         self._units = self._of.to_coefficients(np.eye(self._of.size))
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +16,7 @@ from meanfield.compute.limits import available_memory
 from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError
 from meanfield.finite.covariance import Moments, covariance_bytes, moments_along
-from meanfield.finite.functionals import Functional, bent, variation
+from meanfield.finite.functionals import Functional, bent, check_known, variation
 from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path
 from meanfield.finite.resolved import LARGEST_TAIL, Settings, resolved_part
@@ -186,12 +186,7 @@ class Fluctuations:
         >>> found.of(lambda m: abs(m[1]) ** 2).shift[0].round(12)
         np.float64(1.0)
         """
-        felt = self.problem.kernel_degree
-        if observable == "energy" and self.degree < felt:
-            raise ValueError(
-                f"the energy is a function of moments up to degree {felt}, and these are known up "
-                f"to {self.degree}: give degree = {felt}."
-            )
+        check_known(self.problem, observable, self.degree)
         rows = [
             self._observable(observable, n) if known else (np.nan,) * 3
             for n, known in enumerate(self.resolved)
@@ -389,9 +384,6 @@ def fluctuations(
     if times[-1] == 0.0:
         raise ValueError("save holds time 0 alone, where tokens are independent: add a later one.")
 
-    def follow(stream: Iterable[Moments], count: int) -> Iterable[Moments]:
-        return followed(stream, count, "fluctuations")
-
     return fluctuations_at(
         problem,
         times,
@@ -399,8 +391,13 @@ def fluctuations(
         unit=unit,
         tolerance=tolerance,
         whole=unresolved == "raise",
-        follow=follow if progress else None,
+        follow=with_bar if progress else None,
     )
+
+
+def with_bar(stream: Iterable[Moments], count: int) -> Iterator[Moments]:
+    """Moments as they pass, with a bar of the saved times."""
+    return followed(stream, count, "fluctuations")
 
 
 def fluctuations_at(

@@ -198,6 +198,22 @@ def finite_variation(problem: Problem, observable: Functional, moments: ModalArr
     return found
 
 
+def check_known(problem: Problem, observable: Functional, degree: int) -> None:
+    """Refuse the energy, a function of all moments that are felt, where they end below.
+
+    Raises
+    ------
+    ValueError
+        With the degree that it needs.
+    """
+    felt = problem.kernel_degree
+    if observable == "energy" and degree < felt:
+        raise ValueError(
+            f"the energy is a function of moments up to degree {felt}, and these are known up "
+            f"to {degree}: give degree = {felt}."
+        )
+
+
 def function_of(problem: Problem, observable: Functional) -> Callable[[ModalArray], float]:
     """Observable as a function of packed moments, by its name too.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,7 @@ from meanfield.pictures.saved_times import (
     shown,
 )
 from meanfield.representations.options import Options
-from meanfield.runs import Run
+from meanfield.runs import Run, stored_section
 
 # Points of the sphere that all see the same: similarities <x_1, x_j> of a point, a pair, a
 # triangle, the tetrahedron, the octahedron and the icosahedron.
@@ -192,10 +191,9 @@ def node_heights(tree: ClusterTree) -> FloatArray:
 
 def stored_tolerance(run: Run) -> float | None:
     """Tolerance of the run, from the run file's text; None for runs made in Python."""
-    text = str(run.attributes.get("config", ""))
-    if not text:
+    if not run.attributes.get("config"):
         return None
-    section = tomllib.loads(text).get("representation", {})
+    section = stored_section(run, "representation") or {}
     return float(section.get("tolerance", Options().step_tolerance))
 
 

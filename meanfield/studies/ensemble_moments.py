@@ -28,8 +28,8 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import at_least, checked
 from meanfield.compute.threads import one_blas_thread
-from meanfield.finite.fluctuations import MOMENTS_DEGREE
-from meanfield.finite.functionals import Functional, function_of, variation
+from meanfield.finite.fluctuations import MOMENTS_DEGREE, moments_of_coordinates
+from meanfield.finite.functionals import Functional, check_known, function_of, variation
 from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path
 from meanfield.finite.resolved import Settings, resolved
@@ -131,10 +131,8 @@ class EnsembleMoments:
         ValueError
             If "energy" is asked for and the moments end below what is felt.
         """
-        felt = self.problem.kernel_degree
-        if observable == "energy" and self.problem.space.degree_of(self.limit) < felt:
-            raise ValueError(f"the energy needs moments up to degree {felt}: give degree = {felt}.")
         of, space = self._coordinates, self.problem.space
+        check_known(self.problem, observable, space.degree_of(self.limit))
         here = [variation(self.problem, observable, each) for each in self.limit]
         known = np.array([each.value for each in here])
         slopes = np.array([of.to_vector(space.resize(each.field, space.degree_of(self.limit)))
@@ -156,8 +154,8 @@ class EnsembleMoments:
         )
 
     def _linear(self, control: bool) -> _Deviations:
-        of = self._coordinates
-        basis = self._flat(of.to_coefficients(np.eye(of.size)))
+        space = self.problem.space
+        basis = moments_of_coordinates(space, space.degree_of(self.limit))
         return _Deviations(
             self.tokens,
             self._flat(self.samples - self.limit),

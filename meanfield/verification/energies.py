@@ -20,6 +20,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.certificates.action import action_bound
+from meanfield.certificates.distances import TOLERANCE
 from meanfield.measures import Measure
 from meanfield.observables.energies import energy_unit, interaction_energy
 from meanfield.observables.head_energies import energy_told
@@ -34,8 +35,6 @@ from meanfield.verification.subject import Subject
 _FEW_POINTS = 64
 # Pairs of axial densities, whose distances take some tenths of a second.
 _FEW_PAIRS = 6
-# Radians by which mean positions are off at the default tolerance, at least.
-_OFF = 1e-7
 # Sums over pairs, and doubly stochastic weights that are found to 1e-13.
 _SAME = 1e-11
 
@@ -306,7 +305,7 @@ def action(subject: Subject) -> Check:
         )  # fmt: skip
     worst, count = 0.0, 0
     for saves in stretches:
-        off = max(max(subject.grown(save) for save in saves), _OFF)
+        off = max(max(subject.grown(save) for save in saves), TOLERANCE)
         try:
             found = action_bound(_part(subject, problem, saves), tolerance=off)
         except ValueError as error:

@@ -10,6 +10,7 @@ from meanfield.arrays import EPS
 from meanfield.fields.sinkhorn import is_symmetric
 from meanfield.measures import Measure
 from meanfield.problem import Problem
+from meanfield.runs import Run
 from meanfield.verification.bounds import largest_speed
 from meanfield.verification.result import Check, measured, not_applicable
 from meanfield.verification.subject import ROUNDING, Subject
@@ -150,6 +151,15 @@ def _speed_unit(subject: Subject, save: int) -> float:
     return max(1.0 if bound is None else bound, subject.motions[save].fastest)
 
 
+def _saved_tokens(run: Run) -> list[tuple[int, Measure]]:
+    """Saves at which particles carried the run, and these."""
+    return [
+        (save, each)
+        for save, each in enumerate(run.measures)
+        if isinstance(each, Measure) and run.representation[save] == "particles"
+    ]
+
+
 def mean_angle(subject: Subject) -> Check:
     """The mean of unwrapped angles of tokens stays what it was."""
     name, run, problem = "mean angle", subject.run, subject.problem
@@ -162,11 +172,7 @@ def mean_angle(subject: Subject) -> Check:
         reason = reason or "noise moves it"
     if reason:
         return not_applicable(name, reason)
-    tokens = [
-        (save, each)
-        for save, each in enumerate(run.measures)
-        if isinstance(each, Measure) and run.representation[save] == "particles"
-    ]
+    tokens = _saved_tokens(run)
     if len(tokens) < 2:
         return not_applicable(name, "densities and atoms do not tell how often they went round")
     begin, start = tokens[0]
@@ -197,11 +203,7 @@ def order(subject: Subject) -> Check:
     reason = _may_pass(subject, problem)
     if reason:
         return not_applicable(name, reason)
-    tokens = [
-        (save, each)
-        for save, each in enumerate(run.measures)
-        if isinstance(each, Measure) and run.representation[save] == "particles"
-    ]
+    tokens = _saved_tokens(run)
     if len({len(each.points) for _, each in tokens}) != 1 or len(tokens) < 2:
         return not_applicable(name, "two saves of the same tokens are needed")
     begin, start = tokens[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +18,7 @@ from meanfield.problem import Problem
 from meanfield.representations.options import Options
 from meanfield.representations.spectra import TRANSFORM_NOISE
 from meanfield.representations.step_limits import GROWN
-from meanfield.runs import KEEP_STATES, Run
+from meanfield.runs import KEEP_STATES, Run, stored_section
 
 ROUNDING = 1e-12
 """Of velocities and moments, relative to what they may be: transforms to scattered points are
@@ -127,8 +126,7 @@ class Subject:
     @cached_property
     def _options(self) -> Options:
         try:
-            tables = tomllib.loads(str(self.run.attributes.get("config", "")))
-            given = tables.get("representation", {}).get("tolerance")
+            given = (stored_section(self.run, "representation") or {}).get("tolerance")
             return Options(tolerance=None if given is None else float(given))
         except (ValueError, TypeError, AttributeError):
             return Options()
