@@ -35,7 +35,7 @@ from meanfield.views import VIEWS, Axes
 if TYPE_CHECKING:
     import xarray
 
-    from meanfield.finite.fluctuations import Fluctuations
+    from meanfield.finite.results import Fluctuations
 
 KEEP_STATES = (
     'run again with state="all" (in a run file [output] state = "all"), or load with states="all"'

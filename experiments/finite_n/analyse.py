@@ -20,7 +20,7 @@ import numpy as np
 
 import meanfield as mf
 from meanfield.compute.threads import threads
-from meanfield.finite.fluctuations import Fluctuations
+from meanfield.finite.results import Fluctuations
 from meanfield.outputs.plots.figures import new_figure, write_figure
 from meanfield.outputs.plots.style import DEGREE_COLOURS, INK, MUTED, style
 from meanfield.studies.ensemble_moments import EnsembleMoments, Estimate

@@ -17,7 +17,7 @@ from meanfield.commands.studies import runs_of_each
 from meanfield.commands.study_reports import comparison_report, ensemble_report, merging_report
 from meanfield.commands.truncation import truncation_told
 from meanfield.config.stored import stored_problem
-from meanfield.finite.fluctuations import Fluctuations
+from meanfield.finite.results import Fluctuations
 from meanfield.outputs.provenance import parsed_versions, read_provenance
 from meanfield.outputs.result_file import load
 from meanfield.outputs.result_hash import result_hash, run_results

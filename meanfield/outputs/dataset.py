@@ -22,7 +22,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.checks import at_most
-from meanfield.finite.fluctuations import Fluctuations
+from meanfield.finite.results import Fluctuations
 from meanfield.manifolds import Manifold
 from meanfield.measures import Density, LabelledDensity
 from meanfield.observables import OBSERVABLES, entry_axis

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meanfield.finite.fluctuations import Fluctuations, real_fluctuations
+from meanfield.finite.results import Fluctuations, real_fluctuations
 from meanfield.manifolds import Manifold
 from meanfield.outputs.layout import dataset
 from meanfield.outputs.reading import plain_attributes

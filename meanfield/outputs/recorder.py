@@ -15,7 +15,7 @@ from meanfield.arrays import FloatArray
 from meanfield.errors import SimulationError
 from meanfield.events import Event
 from meanfield.files.replacing import OutputError, uninterrupted
-from meanfield.finite.fluctuations import Fluctuations
+from meanfield.finite.results import Fluctuations
 from meanfield.outputs import run_writer
 from meanfield.outputs.fluctuations_file import write_fluctuations
 from meanfield.outputs.output_file import FLUSH_SECONDS, OutputFile, replace_file

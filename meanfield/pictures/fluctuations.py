@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.finite.fluctuations import Fluctuations
+from meanfield.finite.results import Fluctuations
 from meanfield.manifolds.coordinates import coordinates
 from meanfield.measures import Measure
 from meanfield.pictures.saved_times import Frame, frame, is_logarithmic, part

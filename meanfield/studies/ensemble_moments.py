@@ -28,11 +28,12 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import at_least, checked
 from meanfield.compute.threads import one_blas_thread
-from meanfield.finite.fluctuations import MOMENTS_DEGREE, moments_of_coordinates
+from meanfield.finite.fluctuations import MOMENTS_DEGREE
 from meanfield.finite.functionals import Functional, check_known, function_of, variation
 from meanfield.finite.influence import Sweep, swept
 from meanfield.finite.path import Path
 from meanfield.finite.resolved import Settings, resolved
+from meanfield.finite.results import moments_of_coordinates
 from meanfield.manifolds.coordinates import Coordinates, coordinates
 from meanfield.problem import Problem
 from meanfield.progress import followed

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.finite.fluctuations import Fluctuations
+from meanfield.finite.results import Fluctuations
 from meanfield.manifolds.coordinates import coordinates
 from meanfield.measures import Density
 from meanfield.verification.result import Check, measured, told

@@ -14,7 +14,7 @@ import meanfield as mf
 from meanfield import execute
 from meanfield.commands import run as command
 from meanfield.commands.main import main
-from meanfield.finite.fluctuations import Fluctuations
+from meanfield.finite.results import Fluctuations
 
 CONFIG = """\
 [problem]

@@ -7,7 +7,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.finite.fluctuations import Fluctuations
+from meanfield.finite.results import Fluctuations
 
 ASYMMETRIC = mf.from_density(np.array([1.0, 0.25, -0.1j]))
 RIPPLE = mf.from_density(np.array([1.0, 0.0, 0.0, 0.05]))

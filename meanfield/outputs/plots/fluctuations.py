@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.finite.fluctuations import Fluctuations
+from meanfield.finite.results import Fluctuations
 from meanfield.outputs.plots.axes import set_time_axis
 from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.style import DEGREE_COLOURS, INK, MUTED, set_note, set_title, style

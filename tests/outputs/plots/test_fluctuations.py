@@ -8,7 +8,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
-from meanfield.finite.fluctuations import Fluctuations
+from meanfield.finite.results import Fluctuations
 from meanfield.outputs.plots import plot
 from meanfield.pictures.fluctuations import linearised_picture
 

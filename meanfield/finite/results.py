@@ -1,0 +1,273 @@
+"""What is known of N tokens along a run: moments to first order in 1/N, and what follows from them.
+
+`finite.fluctuations` finds it; files and figures read it without what that takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray, ModalArray
+from meanfield.checks import checked
+from meanfield.finite.functionals import Functional, bent, check_known, variation
+from meanfield.manifolds.coordinates import Coordinates, coordinates
+from meanfield.manifolds.manifold import Manifold
+from meanfield.problem import Problem
+from meanfield.runs import Run
+from meanfield.theory.time_units import time_unit
+from meanfield.views import VIEWS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Fluctuations:
+    """Moments of N tokens along a run, to first order in 1/N.
+
+        E m = limit + shift / N,    Cov m = covariance / N
+
+    Rows of times that are not resolved, see `note`, are NaN.
+
+    Attributes
+    ----------
+    made_from : Problem or callable () -> Problem
+        Given. The problem, or what makes it when it is asked for.
+    space : Manifold
+        Given.
+    times : ndarray, shape (n_times,)
+        Given. Scaled.
+    degree : int
+        Given. K, the largest degree of the moments.
+    tokens : int, optional
+        Given. N, for what is drawn and printed.
+    limit : ndarray, shape (n_times, coefficients)
+        Derived. Moments of the limit, packed.
+    real_covariance : ndarray, shape (n_times, size, size)
+        Derived. C = lim N Cov in the real coordinates of `manifolds.coordinates`, degrees 1 to K.
+    real_shift : ndarray, shape (n_times, size)
+        Derived. eta = lim N (E m - limit) there.
+    resolved_degree : int
+        Derived. Of the density and its perturbations.
+    agreement : float
+        Derived. Largest difference of the last C from that by adjoint sweeps, a share of its
+        largest entry: what both, which share nothing but F', leave in doubt.
+    tail : float
+        Derived. What truncation leaves out of influence functions, as a share.
+    note : str
+        Derived. Why the last rows are NaN; empty where none is.
+    max_degree : int
+        Given. Largest degree that it might have been resolved with.
+    unit : str
+        Given. Unit of the ends of stages.
+    """
+
+    made_from: Problem | Callable[[], Problem]
+    space: Manifold
+    times: FloatArray
+    degree: int
+    tokens: int | None
+    limit: ModalArray
+    real_covariance: FloatArray
+    real_shift: FloatArray
+    resolved_degree: int
+    agreement: float
+    tail: float
+    note: str
+    max_degree: int
+    unit: str = "scaled"
+
+    @property
+    def resolved(self) -> npt.NDArray[np.bool_]:
+        """Which of the times are resolved, shape (n_times,)."""
+        return np.asarray(np.isfinite(self.real_shift).all(axis=1))
+
+    @property
+    def resolved_until(self) -> float:
+        """Last of the times that is resolved, scaled; NaN if none is."""
+        known = self.times[self.resolved]
+        return float(known[-1]) if len(known) else np.nan
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem; of a run from a file as `Run.problem`, which may raise ValueError."""
+        return self.made_from if isinstance(self.made_from, Problem) else self.made_from()
+
+    @cached_property
+    def _coordinates(self) -> Coordinates:
+        return coordinates(self.space.dimension, self.degree)
+
+    @cached_property
+    def _basis(self) -> ModalArray:
+        return moments_of_coordinates(self.space, self.degree)
+
+    @cached_property
+    def covariance(self) -> ModalArray:
+        """Lim N Cov(m_a, conj m_b), shape (n_times, moments, moments).
+
+        On the circle of c_k = int e^{-ik theta}, k = 0 ... K, complex; on the sphere of pyshtools'
+        array (2, K + 1, K + 1), flat, real.
+        """
+        return np.asarray(self._basis.T @ self.real_covariance @ self._basis.conj())
+
+    @cached_property
+    def relation(self) -> ModalArray:
+        """Lim N E[zeta_a zeta_b], zeta = m - E m; on the sphere the covariance itself."""
+        return np.asarray(self._basis.T @ self.real_covariance @ self._basis)
+
+    @cached_property
+    def shift(self) -> ModalArray:
+        """Eta = lim N (E m - limit), shape (n_times, moments), as `covariance` has them."""
+        return np.asarray(self.real_shift @ self._basis)
+
+    @cached_property
+    def size_factors(self) -> FloatArray:
+        """Squared size of a degree that one of each real coordinate makes, (size, K + 1)."""
+        units = self._coordinates.to_coefficients(np.eye(self._coordinates.size))
+        return np.array([self.space.sizes_by_degree(unit) ** 2 for unit in units])
+
+    @cached_property
+    def variance_by_degree(self) -> FloatArray:
+        """Lim N E |m - E m|^2 of each degree, over its orders, shape (n_times, K + 1)."""
+        diagonals = np.diagonal(self.real_covariance, axis1=1, axis2=2)
+        return np.asarray(diagonals @ self.size_factors)
+
+    @cached_property
+    def shift_by_degree(self) -> FloatArray:
+        """Size of eta of each degree, |eta_k| on the circle, shape (n_times, K + 1)."""
+        return np.asarray(np.sqrt(self.real_shift**2 @ self.size_factors))
+
+    @checked
+    def of(self, observable: Functional) -> ObservableFluctuations:
+        """Mean shift and variance of an observable, a function of the moments up to K.
+
+            N Var J = J' C J',    N (E J - J(limit)) = J' eta + tr(J'' C) / 2
+
+        Raises
+        ------
+        ValueError
+            If "energy", that of the stage at each time, is asked for and K is below what is felt;
+            if a function has no derivatives at the limit, as |c_k| where that is 0.
+
+        Examples
+        --------
+        Squared moments of independent tokens: N E |c_k|^2 = 1 + (N - 1) |c_k|^2.
+
+        >>> import meanfield as mf
+        >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0))
+        >>> found = mf.fluctuations(problem, until=1.0, save=2)
+        >>> found.of(lambda m: abs(m[1]) ** 2).shift[0].round(12)
+        np.float64(1.0)
+        """
+        check_known(self.problem, observable, self.degree)
+        rows = [
+            self._observable(observable, n) if known else (np.nan,) * 3
+            for n, known in enumerate(self.resolved)
+        ]
+        return ObservableFluctuations(self.times, *np.array(rows).T)
+
+    def _problem_at(self, time: float) -> Problem:
+        problem = self.problem
+        return problem.at(time, time_unit(problem, self.unit)) if problem.stages else problem
+
+    def _observable(self, observable: Functional, n: int) -> tuple[float, float, float]:
+        of, at = self._coordinates, self.limit[n]
+        covariance = self.real_covariance[n]
+        problem = self._problem_at(float(self.times[n]))
+        here = variation(problem, observable, at)
+        slope = of.to_vector(here.field)
+        shift = float(slope @ self.real_shift[n]) + 0.5 * bent(problem, observable, at, covariance)
+        return here.value, shift, float(slope @ covariance @ slope)
+
+    @checked
+    def plot(
+        self,
+        *,
+        particles: Sequence[Run] = (),
+        tokens: int | None = None,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        """Figure of the sizes of moments, |c_k| on the circle, one panel a degree.
+
+        The limit; the mean of N tokens and the band in which 95 % of them lie, where moments are
+        normal; runs of particles on top.
+
+        Parameters
+        ----------
+        particles : sequence of Run
+            Runs of N tokens each, drawn from the same law.
+        tokens : int, optional
+            N; default: `self.tokens`, that of the particles, or 1000.
+        title : str, optional
+            Above it.
+        figsize : (float, float), optional
+            Width and height in inches.
+        dpi : float, optional
+            Dots an inch.
+        """
+        figure: Figure = VIEWS["Fluctuations.plot"](
+            self, particles=particles, tokens=tokens, title=title, figsize=figsize, dpi=dpi
+        )
+        return figure
+
+    def __repr__(self) -> str:
+        """One line, without the arrays."""
+        tokens = "" if self.tokens is None else f", {self.tokens} tokens"
+        return (
+            f"Fluctuations({len(self.times)} times up to t = {self.times[-1]:.6g}, degree "
+            f"{self.degree}{tokens})"
+        )
+
+
+def moments_of_coordinates(space: Manifold, degree: int) -> ModalArray:
+    """Moments as files have them, flat, of each real coordinate, shape (size, moments)."""
+    of = coordinates(space.dimension, degree)
+    units = of.to_coefficients(np.eye(of.size))
+    return np.array([np.ravel(space.spread(unit)) for unit in units])
+
+
+def real_fluctuations(
+    space: Manifold, degree: int, covariance: ModalArray, relation: ModalArray, shift: ModalArray
+) -> tuple[FloatArray, FloatArray]:
+    """Covariance and shift in real coordinates from those of moments, as `Fluctuations` has both.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> found = mf.fluctuations(mf.Problem(mf.Circle(), mf.linear()), until=1.0, save=2, degree=2)
+    >>> covariance, _ = real_fluctuations(
+    ...     found.space, 2, found.covariance, found.relation, found.shift)
+    >>> bool(np.allclose(covariance, found.real_covariance, rtol=1e-14))
+    True
+    """
+    basis = moments_of_coordinates(space, degree)
+    # Of parts a + ib: E a a' = Re (C + P) / 2, E b b' = Re (C - P) / 2, E a b' = Im (P - C) / 2.
+    both, mixed = (relation + covariance) / 2, (relation - covariance).imag / 2
+    parts = np.block([[both.real, mixed], [mixed.mT, (covariance - relation).real / 2]])
+    back = np.linalg.pinv(np.concatenate([basis.real, basis.imag], axis=1))
+    shifts = np.concatenate([shift.real, shift.imag], axis=1)
+    return np.asarray(back.T @ parts @ back), np.asarray(shifts @ back)
+
+
+@dataclass(frozen=True, eq=False)
+class ObservableFluctuations:
+    """An observable of N tokens along a run: E J = limit + shift / N, Var J = variance / N.
+
+    Attributes
+    ----------
+    times, limit, shift, variance : ndarray, shape (n_times,)
+        Derived.
+    """
+
+    times: FloatArray
+    limit: FloatArray
+    shift: FloatArray
+    variance: FloatArray
