@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from meanfield.layers import Layers
     from meanfield.manifolds import Axial, Circle, Space, Sphere
     from meanfield.measures import Density, LabelledDensity, Measure
+    from meanfield.models.loading import load_encoder
+    from meanfield.models.replay import replay
+    from meanfield.models.token_limit import token_limit
     from meanfield.observables import attention_matrix, observable
     from meanfield.observables.cluster_tree import cluster_tree
     from meanfield.outputs.result_file import load
@@ -204,6 +207,7 @@ __all__ = [
     "linear_operator",
     "linear_phase_clock",
     "load",
+    "load_encoder",
     "maximum_mean_discrepancy",
     "mean_clusters",
     "merging_diagram",
@@ -218,6 +222,7 @@ __all__ = [
     "phase_point",
     "polygon_lifetime",
     "predict_clusters",
+    "replay",
     "run",
     "sample_tokens",
     "sampled",
@@ -228,6 +233,7 @@ __all__ = [
     "switching_threshold",
     "switching_thresholds",
     "synchronised_order",
+    "token_limit",
     "tokens_for_dominance",
     "tricritical_beta",
     "truncation",
@@ -260,6 +266,9 @@ _MODULES = {
     "layers": "Layers",
     "manifolds": "Axial Circle Space Sphere",
     "measures": "Density LabelledDensity Measure",
+    "models.loading": "load_encoder",
+    "models.replay": "replay",
+    "models.token_limit": "token_limit",
     "observables": "attention_matrix observable",
     "observables.cluster_tree": "cluster_tree",
     "outputs.result_file": "load",

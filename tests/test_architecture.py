@@ -53,6 +53,7 @@ FLOORS = [
     ["certificates"],
     ["simulation"],
     ["finite"],
+    ["models"],
     ["studies"],
     ["pictures"],
     ["outputs"],

@@ -1,0 +1,262 @@
+"""A trained encoder, step by step: BERT, and ALBERT, whose layers share their weights.
+
+With tokens x_i in R^d, LN(x) = g (x - mean x) / sqrt(var x + eps) + b, and heads h = 1 ... H of
+size k = d / H, one layer is
+
+    s_ij = <W_Q x_i + b_Q, W_K x_j + b_K>_h / sqrt(k),      p_ij = e^{s_ij} / sum_j e^{s_ij}
+    y_i  = LN_1(x_i + W_O [sum_j p_ij (W_V x_j + b_V)]_h + b_O)
+    x_i <- LN_2(y_i + W_2 sigma(W_1 y_i + b_1) + b_2)
+
+and at first x_i = LN_0(word_i + position_i + segment). In the words of this package that is
+softmax attention, normalised after each layer ("post"), then a feed-forward layer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.models.wordpiece import WordPiece
+
+
+class Affine(NamedTuple):
+    """x -> W x + b."""
+
+    weight: FloatArray
+    bias: FloatArray
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Of the last axis of x."""
+        return np.asarray(x @ self.weight.T + self.bias)
+
+
+class LayerNorm(NamedTuple):
+    """x -> g (x - mean x) / sqrt(var x + eps) + b, along the last axis.
+
+    Examples
+    --------
+    >>> LayerNorm(np.ones(2), np.zeros(2), 0.0)(np.array([[1.0, 3.0]]))
+    array([[-1.,  1.]])
+    """
+
+    gain: FloatArray
+    bias: FloatArray
+    eps: float
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Of the last axis of x."""
+        centred = x - x.mean(axis=-1, keepdims=True)
+        variance = np.mean(centred**2, axis=-1, keepdims=True)
+        return np.asarray(centred / np.sqrt(variance + self.eps) * self.gain + self.bias)
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderLayer:
+    """One layer: attention of several heads, then a feed-forward layer.
+
+    Attributes
+    ----------
+    heads : int
+        Given. H; a head has size k = d / H.
+    query, key, value : Affine, d -> d
+        Given. Of all heads, one after the other.
+    output : Affine, d -> d
+        Given. W_O.
+    attention_norm : LayerNorm
+        Given. LN_1.
+    inner, outer : Affine
+        Given. W_1, W_2 of the feed-forward layer.
+    norm : LayerNorm
+        Given. LN_2.
+    activation : str
+        Given. sigma, a key of ACTIVATIONS.
+    """
+
+    heads: int
+    query: Affine
+    key: Affine
+    value: Affine
+    output: Affine
+    attention_norm: LayerNorm
+    inner: Affine
+    outer: Affine
+    norm: LayerNorm
+    activation: str
+
+    @property
+    def size(self) -> int:
+        """k, the size of a head."""
+        return len(self.query.weight) // self.heads
+
+    def scores(self, x: FloatArray) -> Iterator[FloatArray]:
+        """s_ij of each head in turn, (n, n): who attends along rows."""
+        for query, key in zip(self._split(self.query(x)), self._split(self.key(x)), strict=True):
+            yield query @ key.T / math.sqrt(self.size)
+
+    def attention(self, x: FloatArray) -> FloatArray:
+        """What attention adds to tokens, (n, d)."""
+        values = self._split(self.value(x))
+        means = [softmax(s) @ value for s, value in zip(self.scores(x), values, strict=True)]
+        return self.output(np.concatenate(means, axis=1))
+
+    def feed_forward(self, y: FloatArray) -> FloatArray:
+        """What the feed-forward layer adds to tokens, (n, d)."""
+        return self.outer(ACTIVATIONS[self.activation](self.inner(y)))
+
+    def attended(self, x: FloatArray) -> FloatArray:
+        """Tokens after attention and its normalisation, without the feed-forward layer."""
+        return self.attention_norm(x + self.attention(x))
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Tokens after the layer."""
+        y = self.attended(x)
+        return self.norm(y + self.feed_forward(y))
+
+    def _split(self, x: FloatArray) -> FloatArray:
+        """(n, d) -> (H, n, k)."""
+        return np.ascontiguousarray(x.reshape(len(x), self.heads, -1).swapaxes(0, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """A trained encoder: how tokens begin, and its layers.
+
+    Attributes
+    ----------
+    name : str
+        Given.
+    words, positions, segments : ndarray, shape (., e)
+        Given. Embeddings; of segments only the first is used.
+    norm : LayerNorm
+        Given. LN_0.
+    widened : Affine or None
+        Given. e -> d where these differ (ALBERT).
+    layers : tuple of EncoderLayer
+        Given. Of ALBERT the same several times.
+    pieces : WordPiece or None
+        Given. Reads texts; without it tokens are given by their numbers.
+    """
+
+    name: str
+    words: FloatArray
+    positions: FloatArray
+    segments: FloatArray
+    norm: LayerNorm
+    widened: Affine | None
+    layers: tuple[EncoderLayer, ...]
+    pieces: WordPiece | None
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return len(self.layers[0].norm.gain)
+
+    @property
+    def longest(self) -> int:
+        """Most tokens of a text."""
+        return len(self.positions)
+
+    @property
+    def shares_weights(self) -> bool:
+        """Whether all layers are one: then depth is time of an autonomous system."""
+        return len(self.layers) > 1 and all(layer is self.layers[0] for layer in self.layers)
+
+    def tokens(self, text: str) -> IntArray:
+        """Numbers of the pieces of a text.
+
+        Raises
+        ------
+        ValueError
+            If this encoder has no vocabulary.
+        """
+        if self.pieces is None:
+            raise ValueError(
+                f"{self.name} has no vocab.txt, so it reads no text: give the numbers of tokens."
+            )
+        return np.array([self.pieces.numbers[each] for each in self.pieces.of(text)], np.int64)
+
+    def embedded(self, tokens: IntArray, positions: IntArray | None = None) -> FloatArray:
+        """Tokens at depth 0, (n, d); at positions 0, 1, ... unless others are given.
+
+        Raises
+        ------
+        ValueError
+            If there are more tokens than positions, or a number is out of range.
+        """
+        if positions is None:
+            if len(tokens) > self.longest:
+                raise ValueError(
+                    f"a text has {len(tokens)} tokens, {self.name} takes at most {self.longest}: "
+                    "give less of it, or several texts."
+                )
+            positions = np.arange(len(tokens))
+        for given, most in ((tokens, len(self.words)), (positions, self.longest)):
+            if len(given) and not 0 <= min(given) <= max(given) < most:
+                raise ValueError(
+                    f"numbers of tokens or positions must lie between 0 and {most - 1}, got "
+                    f"{min(given)} to {max(given)}."
+                )
+        x = self.norm(self.words[tokens] + self.positions[positions] + self.segments[0])
+        return x if self.widened is None else self.widened(x)
+
+    def states(self, x: FloatArray) -> Iterator[FloatArray]:
+        """Tokens at depth 0, after the first layer, ..., after the last; from those at depth 0."""
+        yield x
+        for layer in self.layers:
+            x = layer(x)
+            yield x
+
+    def __repr__(self) -> str:
+        """What it is, in a line."""
+        shared = " (the same weights in all)" if self.shares_weights else ""
+        return (
+            f"Encoder({self.name}: {len(self.layers)} layers{shared} of {self.layers[0].heads} "
+            f"heads, d = {self.dimension})"
+        )
+
+
+def softmax(scores: FloatArray) -> FloatArray:
+    """e^{s_ij} / sum_j e^{s_ij}, along the last axis.
+
+    Examples
+    --------
+    >>> softmax(np.log([[1.0, 3.0]])).round(12)
+    array([[0.25, 0.75]])
+    """
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def _gelu(x: FloatArray) -> FloatArray:
+    from scipy.special import erf
+
+    return np.asarray(0.5 * x * (1.0 + erf(x / math.sqrt(2.0))))
+
+
+def _gelu_new(x: FloatArray) -> FloatArray:
+    cubic = x + 0.044715 * x**3
+    return np.asarray(0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * cubic)))
+
+
+def _relu(x: FloatArray) -> FloatArray:
+    return np.maximum(x, 0.0)
+
+
+def _silu(x: FloatArray) -> FloatArray:
+    from scipy.special import expit
+
+    return np.asarray(x * expit(x))
+
+
+ACTIVATIONS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
+    "gelu": _gelu,
+    "gelu_new": _gelu_new,
+    "relu": _relu,
+    "silu": _silu,
+}
+"""sigma by the name that config.json has for it."""

@@ -1,0 +1,155 @@
+"""What a trained layer is in the words of this package, and how far it is from Q^T K = beta 1.
+
+On x~ = (x, 1) in R^{d+1} biases are entries of matrices: with A_h = (W_Q | b_Q)_h, and the same of
+keys, values, outputs,
+
+    scores of a head    s_ij = x~_i^T B_h x~_j,    B_h = A_h^T (W_K | b_K)_h / sqrt(k)
+    what it adds        sum_h V_h sum_j p_ij x~_j,    V_h = W_O,h (W_V | b_V)_h,    and b_O
+
+so that attention of a trained layer is attention of `fields.blocks`, term by term.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.attention import HeadMatrices
+from meanfield.fields.blocks import row_entropies
+from meanfield.models.encoder import EncoderLayer, softmax
+
+# Sharpest softmax that entropies are compared with: a token then attends to itself alone.
+_SHARPEST = 1e6
+
+
+def lifted(x: FloatArray) -> FloatArray:
+    """Tokens (x, 1) of R^{d+1}, for those (n, d) of a layer."""
+    return np.column_stack([x, np.ones(len(x))])
+
+
+def head_matrices(layer: EncoderLayer) -> tuple[HeadMatrices, ...]:
+    """Scores B_h and values V_h of a layer, each (d + 1, d + 1), for tokens (x, 1).
+
+    The last entries of what attention adds are 0, and the bias of W_O is shared among the heads.
+
+    Examples
+    --------
+    `meanfield.fields.blocks.attention_output(lifted(x), head_matrices(layer))[:, :-1]` is
+    `layer.attention(x)` but for rounding.
+    """
+    size = layer.size
+    found = []
+    for h in range(layer.heads):
+        rows = slice(h * size, (h + 1) * size)
+        query, key, value = (
+            np.column_stack([part.weight[rows], part.bias[rows]])
+            for part in (layer.query, layer.key, layer.value)
+        )
+        added = layer.output.weight[:, rows] @ value
+        added[:, -1] += layer.output.bias / layer.heads
+        adds = np.vstack([added, np.zeros(added.shape[1])])
+        found.append(HeadMatrices(query.T @ key / math.sqrt(size), adds))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class HeadTable:
+    """Heads of a layer, or of all layers: one entry, or a row, each.
+
+    A head of the theory scores <x, y> by beta. The three numbers that a trained head has instead:
+
+        beta_norm       sqrt(d) |sym B|_F, B = W_Q^T W_K / sqrt(k): tokens have length sqrt(d)
+        beta_fit        slope of scores on cosines of the tokens, each row by itself
+        beta_entropy    the softmax of beta cos has the mean entropy that the head has
+
+    with R^2 = 1 - |s - beta c|^2 / |s|^2 of each, rows centred: the share of the scores that are
+    beta times a cosine; negative where beta says less than a constant does.
+
+    Attributes
+    ----------
+    beta_norm, beta_fit, beta_entropy : ndarray
+    r2_norm, r2_fit, r2_entropy : ndarray
+    attended : ndarray
+        e^{entropy of a row}, its mean: how many tokens a token attends to.
+    symmetric : ndarray
+        |sym B|_F^2 / |B|_F^2; one half of a random matrix. The signature of sym B tells nothing:
+        where 2 k < d it has k positive and k negative eigenvalues, whatever they are (Sylvester).
+    """
+
+    beta_norm: FloatArray
+    beta_fit: FloatArray
+    beta_entropy: FloatArray
+    r2_norm: FloatArray
+    r2_fit: FloatArray
+    r2_entropy: FloatArray
+    attended: FloatArray
+    symmetric: FloatArray
+
+
+def head_table(layer: EncoderLayer, x: FloatArray, cosines: FloatArray) -> HeadTable:
+    """What the heads of a layer make of tokens (n, d) with these cosines (n, n)."""
+    centred = cosines - cosines.mean(axis=1, keepdims=True)
+    rows = []
+    for h, scores in enumerate(layer.scores(x)):
+        part = slice(h * layer.size, (h + 1) * layer.size)
+        queries, keys = layer.query.weight[part], layer.key.weight[part]
+        # |B|^2 = tr(Q Q^T K K^T) and tr(B B) = tr(K Q^T K Q^T), of matrices of the size of a head.
+        norm = np.vdot(queries @ queries.T, keys @ keys.T) / layer.size
+        crossed = keys @ queries.T
+        of_symmetric = 0.5 * (norm + np.vdot(crossed.T, crossed) / layer.size)
+        entropies = row_entropies(softmax(scores))
+        scores = scores - scores.mean(axis=1, keepdims=True)
+        total = np.vdot(scores, scores)
+        betas = (
+            math.sqrt(x.shape[1] * of_symmetric),
+            _ratio(np.vdot(scores, centred), np.vdot(centred, centred)),
+            entropic_beta(cosines, float(entropies.mean())),
+        )
+        residuals = [scores - beta * centred for beta in betas]
+        r2 = [1.0 - _ratio(np.vdot(each, each), total) for each in residuals]
+        rows.append((*betas, *r2, np.exp(entropies).mean(), _ratio(of_symmetric, norm)))
+    return HeadTable(*np.array(rows).T)
+
+
+def entropic_beta(cosines: FloatArray, entropy: float) -> float:
+    """Number beta >= 0 for which rows of softmax(beta cosines) have this mean entropy.
+
+    Returns
+    -------
+    float
+        0 where even beta = 0 has less, infinity where the sharpest softmax has more.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> weights = softmax(2.0 * x)
+    >>> round(entropic_beta(x, float(row_entropies(weights).mean())), 9)
+    2.0
+    """
+    from scipy.optimize import brentq
+
+    def excess(beta: float) -> float:
+        return float(row_entropies(softmax(beta * cosines)).mean()) - entropy
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    high = 1.0
+    while excess(high) > 0.0:
+        high *= 4.0
+        if high > _SHARPEST:
+            return math.inf
+    return float(brentq(excess, 0.0, high, xtol=1e-9, rtol=1e-9))
+
+
+def value_spectrum(layer: EncoderLayer) -> ComplexArray:
+    """Eigenvalues of sum_h V_h = W_O W_V, (d,): what tokens that all agree are multiplied by."""
+    found = np.linalg.eigvals(layer.output.weight @ layer.value.weight)
+    return np.asarray(found[np.argsort(-np.abs(found))], np.complex128)
+
+
+def _ratio(above: Any, below: Any) -> float:
+    return float(above / below) if below > 0.0 else math.nan

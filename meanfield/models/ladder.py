@@ -1,0 +1,166 @@
+"""From a trained encoder down to the equations, rung by rung, and what is lost on each.
+
+    model          the encoder itself
+    attention      without its feed-forward layers: heads with the model's matrices, through the
+                   attention of this package, and the model's normalisations
+    one head       x <- N(x + c A_beta(x)) on the unit sphere, A_beta the softmax average of
+                   Q^T K = beta 1, V = 1; beta and c are fitted, layer by layer, to scores and
+                   outputs of the model's own attention on its own states
+    equiangular    tokens of one cosine gamma each to each: over one layer
+                   gamma' = 2 c (1 - gamma) ((n - 1) gamma + 1) e^{beta gamma}
+                            / (e^beta + (n - 1) e^{beta gamma})
+
+Each begins where the model does and goes on by itself. Two numbers a layer: the mean cosine of
+pairs, and how far directions of tokens are from the model's, the root mean square of |u - u'|.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray
+from meanfield.attention import HeadMatrices
+from meanfield.fields.blocks import attention_output, unit_vectors
+from meanfield.models.encoder import Encoder, EncoderLayer
+from meanfield.models.heads import head_matrices, lifted
+
+RUNGS = ("model", "attention", "one head", "equiangular")
+"""From the model down to an equation for one number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """The rungs for one text.
+
+    Attributes
+    ----------
+    cosine : ndarray, shape (4, layers + 1)
+        Mean cosine of pairs of tokens on each of `RUNGS`, at each depth.
+    distance : ndarray, shape (4, layers + 1)
+        Root mean square of |u - u'| over tokens, u their directions on a rung, u' the model's; 0
+        of the model, NaN of equiangular tokens, sqrt(2) of directions that have nothing in common.
+    step_distance : ndarray, shape (3, layers)
+        The same after one layer from the model's own state: of tokens that stay where they are, of
+        attention alone, of one head.
+    beta, strength, share : ndarray, shape (layers,)
+        The one head: beta, c, and R^2 of its outputs against those of the model's attention.
+    """
+
+    cosine: FloatArray
+    distance: FloatArray
+    step_distance: FloatArray
+    beta: FloatArray
+    strength: FloatArray
+    share: FloatArray
+
+
+def ladder(encoder: Encoder, states: Sequence[FloatArray]) -> Ladder:
+    """Rungs below the states of an encoder at all depths, each (n, d).
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two tokens.
+    """
+    if len(states[0]) < 2:
+        raise ValueError("a text of one token has no pairs: give a longer one.")
+    fits = [_fitted(layer, x) for layer, x in zip(encoder.layers, states, strict=False)]
+    directions = [unit_vectors(x) for x in states]
+    without, alone = [states[0]], [directions[0]]
+    steps = []
+    for k, (layer, (beta, strength, _)) in enumerate(zip(encoder.layers, fits, strict=True)):
+        heads = head_matrices(layer)
+        without.append(_attended(layer, heads, without[-1]))
+        alone.append(_moved(alone[-1], beta, strength))
+        moved = _moved(directions[k], beta, strength)
+        ends = directions[k], _attended(layer, heads, states[k]), moved
+        steps.append([_distance(each, directions[k + 1]) for each in ends])
+    beta, strength, share = np.array(fits).T
+    rungs = (states, without, alone)
+    cosines = [[mean_pair_cosine(x) for x in rung] for rung in rungs]
+    equal = equiangular_by_layer(len(states[0]), cosines[0][0], beta, strength)
+    distances = [[_distance(x, u) for x, u in zip(rung, directions, strict=True)] for rung in rungs]
+    return Ladder(
+        cosine=np.array([*cosines, equal]),
+        distance=np.array([*distances, [math.nan] * len(states)]),
+        step_distance=np.array(steps).T,
+        beta=beta,
+        strength=strength,
+        share=share,
+    )
+
+
+def mean_pair_cosine(x: FloatArray) -> float:
+    """Mean of <u_i, u_j>, i != j, over directions u of vectors (n, d)."""
+    n, u = len(x), unit_vectors(x)
+    return float((np.sum(u.sum(axis=0) ** 2) - n) / (n * (n - 1)))
+
+
+def equiangular_by_layer(
+    tokens: int, start: float, betas: FloatArray, strengths: FloatArray
+) -> FloatArray:
+    """Cosine of equiangular tokens at depths 0, 1, ..., with beta and c of each layer.
+
+    Examples
+    --------
+    The closed form of one layer (`mf.equiangular_cosine`):
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(2.0), mf.SA)
+    >>> exact = mf.equiangular_cosine(problem, 8, 0.5, start=0.1)
+    >>> ours = equiangular_by_layer(8, 0.1, np.array([2.0]), np.array([0.5]))[-1]
+    >>> bool(abs(ours - exact) < 1e-11)
+    True
+    """
+    from scipy.integrate import solve_ivp
+
+    n, found = tokens, [start]
+    for beta, strength in zip(betas, strengths, strict=True):
+
+        def pace(_: float, y: FloatArray, beta: float = beta, c: float = strength) -> FloatArray:
+            # e^{beta (gamma - 1)} on both sides of the quotient: beta may be negative and large.
+            (gamma,) = y
+            one = 1.0 / (math.exp(min(beta * (1.0 - gamma), 700.0)) + n - 1)
+            return np.array([2.0 * c * (1.0 - gamma) * ((n - 1) * gamma + 1.0) * one])
+
+        solved = solve_ivp(pace, (0.0, 1.0), found[-1:], "DOP853", rtol=1e-12, atol=1e-13)
+        found.append(float(solved.y[0, -1]))
+    return np.array(found)
+
+
+def _fitted(layer: EncoderLayer, x: FloatArray) -> tuple[float, float, float]:
+    """One head for a layer: beta of all scores on cosines, c of outputs on averages, its R^2."""
+    u = unit_vectors(x)
+    cosines = u @ u.T
+    centred = cosines - cosines.mean(axis=1, keepdims=True)
+    # One slope for the mean of the heads' scores: the least squares of all of them at once.
+    scores = sum(layer.scores(x)) / layer.heads
+    beta = float(np.vdot(scores, centred) / np.vdot(centred, centred))
+    average = _average(u, beta, 1.0) * np.sqrt(np.mean(np.sum(x**2, axis=1)))
+    added = layer.attention(x)
+    strength = float(np.vdot(added, average) / np.vdot(average, average))
+    residual = added - strength * average
+    return beta, strength, float(1.0 - np.vdot(residual, residual) / np.vdot(added, added))
+
+
+def _average(u: FloatArray, beta: float, strength: float) -> FloatArray:
+    one = np.eye(u.shape[1])
+    return attention_output(u, [HeadMatrices(beta * one, strength * one)])
+
+
+def _moved(u: FloatArray, beta: float, strength: float) -> FloatArray:
+    return unit_vectors(u + _average(u, beta, strength))
+
+
+def _attended(layer: EncoderLayer, heads: Sequence[HeadMatrices], x: FloatArray) -> FloatArray:
+    added = attention_output(lifted(x), heads)[:, :-1]
+    return layer.norm(layer.attention_norm(x + added))
+
+
+def _distance(x: FloatArray, directions: FloatArray) -> float:
+    apart = unit_vectors(x) - directions
+    return float(np.sqrt(np.mean(np.sum(apart**2, axis=1))))

@@ -1,0 +1,218 @@
+"""An encoder of a local folder: config.json, model.safetensors, vocab.txt.
+
+Nothing is downloaded, and nothing that could be executed is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import checked
+from meanfield.models.encoder import ACTIVATIONS, Affine, Encoder, EncoderLayer, LayerNorm
+from meanfield.models.safetensors import Tensors
+from meanfield.models.wordpiece import WordPiece, read_vocabulary
+
+# Names of a layer's arrays in the files of each kind of model.
+_BERT = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "output": "attention.output.dense",
+    "attention_norm": "attention.output.LayerNorm",
+    "inner": "intermediate.dense",
+    "outer": "output.dense",
+    "norm": "output.LayerNorm",
+}
+_ALBERT = {
+    "query": "attention.query",
+    "key": "attention.key",
+    "value": "attention.value",
+    "output": "attention.dense",
+    "attention_norm": "attention.LayerNorm",
+    "inner": "ffn",
+    "outer": "ffn_output",
+    "norm": "full_layer_layer_norm",
+}
+_ALBERT_LAYER = "encoder.albert_layer_groups.0.albert_layers.0."
+# Other names of the same functions.
+_ALIASES = {"gelu_pytorch_tanh": "gelu_new", "gelu_fast": "gelu_new", "swish": "silu"}
+# What config.json may say otherwise, and then the model is another one.
+_USUAL = {
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "num_hidden_groups": 1,
+    "inner_group_num": 1,
+}
+# Files of settings are small.
+_LARGEST = 1_000_000
+_MOST = 1_000_000
+
+
+@checked
+def load_encoder(folder: str | os.PathLike[str]) -> Encoder:
+    """Trained encoder (BERT, ALBERT) of a folder on this computer.
+
+    Parameters
+    ----------
+    folder : path
+        With config.json and model.safetensors, and vocab.txt if texts are to be read: such as
+        others train and give away.
+
+    Returns
+    -------
+    Encoder
+        Weights in double precision.
+
+    Raises
+    ------
+    ValueError
+        If a file is missing, damaged, or of another kind of model; which one, and what is wrong.
+
+    References
+    ----------
+    Devlin, Chang, Lee, Toutanova, BERT, arXiv:1810.04805. Lan et al., ALBERT, arXiv:1909.11942.
+
+    Examples
+    --------
+    >>> load_encoder("nothing")
+    Traceback (most recent call last):
+    ...
+    ValueError: nothing/config.json: No such file or directory.
+    """
+    place = Path(folder)
+    config = _settings(place / "config.json")
+    kind = config.get("model_type")
+    if kind not in ("bert", "albert"):
+        raise ValueError(
+            f"{place / 'config.json'}: model_type is {kind!r}, known are 'bert' and 'albert'."
+        )
+    for name, usual in _USUAL.items():
+        if config.get(name, usual) != usual:
+            raise ValueError(
+                f"{place / 'config.json'}: {name} is {config[name]!r}, only {usual!r} is known."
+            )
+    vocabulary = place / "vocab.txt"
+    pieces = read_vocabulary(vocabulary, _lowers(place)) if vocabulary.exists() else None
+    return _Reader(place, config, kind).encoder(pieces)
+
+
+class _Reader:
+    """Makes the parts of an encoder, each with the shape that the settings say."""
+
+    def __init__(self, place: Path, config: Mapping[str, Any], kind: str) -> None:
+        self.place, self.config, self.kind = place, config, kind
+        self.tensors = Tensors(place / "model.safetensors")
+        # Models that were trained for a task have a prefix.
+        prefixed = any(name.startswith(f"{kind}.") for name in self.tensors)
+        self.prefix = f"{kind}." if prefixed else ""
+        self.eps = self.number("layer_norm_eps", float, 1e-12)
+
+    def encoder(self, pieces: WordPiece | None) -> Encoder:
+        d = self.whole("hidden_size")
+        e = self.whole("embedding_size") if self.kind == "albert" else d
+        words, positions, segments = (
+            self.array(f"embeddings.{name}_embeddings.weight", (self.whole(size), e))
+            for name, size in (
+                ("word", "vocab_size"),
+                ("position", "max_position_embeddings"),
+                ("token_type", "type_vocab_size"),
+            )
+        )
+        if pieces is not None and max(pieces.numbers.values()) >= len(words):
+            raise ValueError(
+                f"{self.place / 'vocab.txt'} has {len(pieces.numbers)} pieces, the model knows "
+                f"{len(words)}: they do not belong together."
+            )
+        depth, wide = self.whole("num_hidden_layers"), self.kind == "albert"
+        if wide:
+            layers = (self.layer(_ALBERT_LAYER, _ALBERT),) * depth
+        else:
+            layers = tuple(self.layer(f"encoder.layer.{i}.", _BERT) for i in range(depth))
+        widening = "encoder.embedding_hidden_mapping_in"
+        return Encoder(
+            name=self.place.resolve().name,
+            words=words,
+            positions=positions,
+            segments=segments,
+            norm=self.norm("embeddings.LayerNorm", e),
+            widened=self.affine(widening, d, e) if wide else None,
+            layers=layers,
+            pieces=pieces,
+        )
+
+    def layer(self, begin: str, names: Mapping[str, str]) -> EncoderLayer:
+        d, wide = self.whole("hidden_size"), self.whole("intermediate_size")
+        heads = self.whole("num_attention_heads")
+        if d % heads:
+            self.wrong(f"hidden_size {d} is no multiple of num_attention_heads {heads}")
+        activation = self.config.get("hidden_act", "gelu")
+        activation = _ALIASES.get(activation, activation) if isinstance(activation, str) else ""
+        if activation not in ACTIVATIONS:
+            self.wrong(f"hidden_act is unknown, known: {[*ACTIVATIONS]}")
+        sizes = {"inner": (wide, d), "outer": (d, wide)}
+        norms = ("attention_norm", "norm")
+        parts: dict[str, Any] = {
+            part: self.norm(begin + name, d)
+            if part in norms
+            else self.affine(begin + name, *sizes.get(part, (d, d)))
+            for part, name in names.items()
+        }
+        return EncoderLayer(heads=heads, activation=activation, **parts)
+
+    def affine(self, name: str, rows: int, columns: int) -> Affine:
+        weight = self.array(f"{name}.weight", (rows, columns))
+        return Affine(weight, self.array(f"{name}.bias", (rows,)))
+
+    def norm(self, name: str, size: int) -> LayerNorm:
+        # Older files have other names for the two.
+        old = f"{self.prefix}{name}.gamma" in self.tensors
+        gain, bias = ("gamma", "beta") if old else ("weight", "bias")
+        scale, shift = (self.array(f"{name}.{part}", (size,)) for part in (gain, bias))
+        return LayerNorm(scale, shift, self.eps)
+
+    def array(self, name: str, shape: tuple[int, ...]) -> FloatArray:
+        found, path = self.prefix + name, self.place / "model.safetensors"
+        if found not in self.tensors:
+            raise ValueError(f"{path} has no {found}: is it a {self.kind} encoder?")
+        if self.tensors.shape(found) != shape:
+            raise ValueError(
+                f"{path}: {found} has shape {self.tensors.shape(found)}, config.json says {shape}."
+            )
+        return self.tensors[found]
+
+    def whole(self, name: str) -> int:
+        return int(self.number(name, int, None))
+
+    def number(self, name: str, kind: Callable[[Any], Any], usual: float | None) -> Any:
+        found = self.config.get(name, usual)
+        if type(found) not in (int, kind) or not 0 < found <= _MOST:
+            self.wrong(f"{name} is {found!r}, expected a number between 0 and {_MOST}")
+        return kind(found)
+
+    def wrong(self, reason: str) -> None:
+        raise ValueError(f"{self.place / 'config.json'}: {reason}.")
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ValueError(f"{path}: {path.stat().st_size} bytes are too many for settings.")
+        found = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}.") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        raise ValueError(f"{path} is no JSON.") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} is no JSON object.")
+    return found
+
+
+def _lowers(place: Path) -> bool:
+    """Whether texts are put in small letters; so they are unless settings say otherwise."""
+    path = place / "tokenizer_config.json"
+    return bool(_settings(path).get("do_lower_case", True)) if path.exists() else True

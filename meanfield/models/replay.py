@@ -1,0 +1,201 @@
+"""Texts through a trained encoder, layer by layer, and what the theory's quantities are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from meanfield.arrays import ComplexArray, FloatArray, IntArray
+from meanfield.checks import checked
+from meanfield.fields.blocks import unit_vectors
+from meanfield.kernels import exponential
+from meanfield.manifolds import Sphere
+from meanfield.measures import Measure
+from meanfield.models.encoder import Encoder
+from meanfield.models.heads import HeadTable, head_table, value_spectrum
+from meanfield.models.ladder import Ladder, ladder
+from meanfield.models.token_limit import as_texts
+from meanfield.observables.clusters import clusters
+from meanfield.observables.cosines import effective_rank, mean_cosine, similarity
+from meanfield.observables.energies import interaction_energy
+from meanfield.problem import Problem
+from meanfield.progress import followed
+
+Table = TypeVar("Table", HeadTable, Ladder)
+
+# Directions nearer than this are counted as alike.
+ALIKE = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """Hidden states of texts at all depths, and what was measured of them. Depth is time.
+
+    Attributes
+    ----------
+    model : str
+        Given.
+    texts : tuple of str
+        Given. The texts; "" of tokens given by number.
+    tokens, text_of : ndarray of int, shape (n,)
+        Given. Numbers of all tokens, text after text, and of the text that each belongs to.
+    states : ndarray, shape (layers + 1, n, d)
+        Given. At depth 0, after the first layer, ..., after the last.
+    beta : float
+        Given. Median of `heads.beta_fit` where positive, else 1: of energies and clusters.
+    observed : dict of str to ndarray, shape (n_texts, layers + 1, ...)
+        Given. Of directions of tokens: "mean_cosine" of pairs, its "deviation", "alike" (share of
+        pairs above 0.9), "effective_rank", "similarity" (histogram over the bins of
+        `meanfield.observables.cosines.EDGES`), "clusters" (their number), "energy".
+    sizes : ndarray, shape (n_texts, 2, layers)
+        Given. Length of what attention and the feed-forward layer add, over that of what they are
+        added to, root mean squares.
+    heads : HeadTable
+        Given. Entries have shape (n_texts, layers, heads).
+    spectrum : ndarray, shape (layers, d)
+        Given. Eigenvalues of sum_h V_h, the largest first.
+    ladder : Ladder
+        Given. Entries begin with an axis of texts.
+    attributes : dict
+        Given. Of a file: title, created, result_hash, ...
+    """
+
+    model: str
+    texts: tuple[str, ...]
+    tokens: IntArray
+    text_of: IntArray
+    states: FloatArray
+    beta: float
+    observed: dict[str, FloatArray]
+    sizes: FloatArray
+    heads: HeadTable
+    spectrum: ComplexArray
+    ladder: Ladder
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def depth(self) -> int:
+        """Number of layers."""
+        return len(self.states) - 1
+
+    def measure(self, layer: int, text: int = 0) -> Measure:
+        """Directions of the tokens of a text after a layer, on the unit sphere of R^d.
+
+        Examples
+        --------
+        `mf.effective_rank(replay.measure(6))`, or the start of a run of the equations:
+        `mf.from_points(replay.measure(0).points)`.
+        """
+        x = self.states[layer, self.text_of == text]
+        return Measure(Sphere(x.shape[1]), unit_vectors(x))
+
+    def __repr__(self) -> str:
+        """What it is, in a line."""
+        many = f"{len(self.texts)} texts, " if len(self.texts) > 1 else ""
+        return f"Replay({self.model}: {self.depth} layers, {many}{len(self.tokens)} tokens)"
+
+
+@checked
+def replay(
+    encoder: Encoder, texts: str | Sequence[str] | Sequence[IntArray], *, progress: bool = False
+) -> Replay:
+    """Texts through an encoder, layer by layer, beside its theory.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        As `load_encoder` reads it.
+    texts : str, several, or arrays of numbers of tokens
+        Each is read by itself; tokens of one do not see those of another.
+    progress : bool
+        Show how far it is.
+
+    Returns
+    -------
+    Replay
+
+    Raises
+    ------
+    ValueError
+        If a text has fewer than two tokens or more than the encoder takes, or numbers are out of
+        range.
+
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
+    arXiv:2312.10794, figure 1: cosines of ALBERT's tokens by layer.
+    """
+    given = as_texts(texts)  # type: ignore[arg-type]
+    if not given:
+        raise ValueError("no text was given.")
+    parts = _replayed(encoder, given)
+    found = list(followed(parts, len(given), "replay") if progress else parts)
+    tables = [each["heads"] for each in found]
+    beta = float(np.median([each.beta_fit for each in tables]))
+    beta = beta if beta > 0.0 else 1.0
+    observed = [[observed_of(x, beta) for x in each["states"]] for each in found]
+    return Replay(
+        model=encoder.name,
+        texts=tuple(text if isinstance(text, str) else "" for text in given),
+        tokens=np.concatenate([each["tokens"] for each in found]),
+        text_of=np.repeat(np.arange(len(given)), [len(each["tokens"]) for each in found]),
+        states=np.concatenate([np.array(each["states"]) for each in found], axis=1),
+        beta=beta,
+        observed={
+            name: np.array([[each[name] for each in row] for row in observed])
+            for name in observed[0][0]
+        },
+        sizes=np.array([each["sizes"] for each in found]),
+        heads=stacked(tables),
+        spectrum=np.array([value_spectrum(layer) for layer in encoder.layers]),
+        ladder=stacked([each["ladder"] for each in found]),
+    )
+
+
+def observed_of(x: FloatArray, beta: float) -> dict[str, Any]:
+    """Observables of directions of tokens (n, d)."""
+    u = unit_vectors(x)
+    space = Sphere(u.shape[1])
+    measure = Measure(space, u)
+    pairs = (u @ u.T)[np.triu_indices(len(u), 1)]
+    problem = Problem(space, exponential(beta))
+    return {
+        "mean_cosine": mean_cosine(measure),
+        "deviation": pairs.std(),
+        "alike": np.mean(pairs > ALIKE),
+        "effective_rank": effective_rank(measure),
+        "similarity": similarity(measure),
+        "clusters": float(clusters(measure, beta).count),
+        "energy": interaction_energy(problem, measure.moments(1), measure),
+    }
+
+
+def stacked(tables: Sequence[Table]) -> Table:
+    """One table of several, with an axis in front of every entry."""
+    names = [each.name for each in fields(tables[0])]
+    kind = type(tables[0])
+    return kind(*(np.array([getattr(table, name) for table in tables]) for name in names))
+
+
+def _replayed(encoder: Encoder, texts: Sequence[str | IntArray]) -> Iterator[dict[str, Any]]:
+    """States of each text, its heads, what was added, and its ladder."""
+    for text in texts:
+        tokens = encoder.tokens(text) if isinstance(text, str) else np.asarray(text, np.int64)
+        states = list(encoder.states(encoder.embedded(tokens)))
+        tables, sizes = [], []
+        for layer, x in zip(encoder.layers, states, strict=False):
+            u = unit_vectors(x)
+            tables.append(head_table(layer, x, u @ u.T))
+            y = layer.attended(x)
+            added = ((layer.attention(x), x), (layer.feed_forward(y), y))
+            sizes.append([np.linalg.norm(part) / np.linalg.norm(to) for part, to in added])
+        yield {
+            "tokens": tokens,
+            "states": states,
+            "heads": stacked(tables),
+            "sizes": np.array(sizes).T,
+            "ladder": ladder(encoder, states),
+        }

@@ -1,0 +1,161 @@
+"""Whether a trained encoder has a mean-field limit, and how fast it is reached.
+
+Tokens, pairs of a word and its position, are drawn independently from texts. The first n of N are
+given to the encoder alone: how far are their states from those among all N? For smooth attention
+
+    e_n = ( mean_i |x_i^{(n)} - x_i^{(N)}|^2 / mean_i |x_i^{(N)}|^2 )^{1/2} = C (1/n - 1/N)^{1/2},
+
+the propagation of chaos with the rate of Monte Carlo: what the n tokens feel is a sample of n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.checks import checked
+from meanfield.models.encoder import Encoder
+from meanfield.progress import followed
+
+
+@dataclass(frozen=True, eq=False)
+class TokenLimit:
+    """States of n tokens beside those of the same tokens among N.
+
+    Attributes
+    ----------
+    model : str
+        Given.
+    counts : ndarray of int, shape (n_counts,)
+        Given. n.
+    tokens : int
+        Given. N.
+    errors : ndarray, shape (repetitions, n_counts, layers)
+        Given. Root mean square over tokens of |x^{(n)} - x^{(N)}|, relative to that of |x^{(N)}|,
+        after each layer.
+    """
+
+    model: str
+    counts: IntArray
+    tokens: int
+    errors: FloatArray
+
+    @property
+    def mean(self) -> FloatArray:
+        """Root mean square over repetitions, (n_counts, layers)."""
+        return np.asarray(np.sqrt(np.mean(self.errors**2, axis=0)))
+
+    def exponents(self, least: int = 0) -> tuple[FloatArray, FloatArray]:
+        """Slopes of log e_n in log(1/n - 1/N) after each layer, and their standard errors.
+
+        The rate of Monte Carlo is 1/2. Repetitions are fitted apart: the error is that of their
+        mean, NaN of a single one.
+
+        Parameters
+        ----------
+        least : int
+            Counts below it are left out.
+
+        Raises
+        ------
+        ValueError
+            If fewer than two counts remain.
+        """
+        kept = self.counts >= least
+        if kept.sum() < 2:
+            raise ValueError(f"a slope needs two counts, got {int(kept.sum())} from {least} on.")
+        along = np.log(1.0 / self.counts[kept] - 1.0 / self.tokens)
+        along = along - along.mean()
+        slopes = np.einsum("rnl,n->rl", np.log(self.errors[:, kept]), along) / (along @ along)
+        with np.errstate(all="ignore"):
+            spread = (
+                slopes.std(axis=0, ddof=1) if len(slopes) > 1 else np.full(slopes.shape[1:], np.nan)
+            )
+        return slopes.mean(axis=0), spread / np.sqrt(len(slopes))
+
+    def __repr__(self) -> str:
+        """What it is, in a line."""
+        return (
+            f"TokenLimit({self.model}: {self.counts[0]} to {self.counts[-1]} of {self.tokens} "
+            f"tokens, {len(self.errors)} repetitions, {self.errors.shape[2]} layers)"
+        )
+
+
+@checked
+def token_limit(
+    encoder: Encoder,
+    texts: str | Sequence[str],
+    rng: np.random.Generator,
+    *,
+    counts: Sequence[int] = (32, 128, 512),
+    tokens: int = 2048,
+    repetitions: int = 4,
+    progress: bool = False,
+) -> TokenLimit:
+    """Distance of n tokens of an encoder from the same tokens among N, after each layer.
+
+        e_n = ( mean_i |x_i^{(n)} - x_i^{(N)}|^2 / mean_i |x_i^{(N)}|^2 )^{1/2}
+
+    Parameters
+    ----------
+    encoder : Encoder
+    texts : str, or several
+        Where words come from: a word of theirs stands at any position, each as likely.
+    rng : numpy.random.Generator
+    counts, tokens : int
+        n, below N; memory grows like N^2.
+    repetitions : int
+        How often N tokens are drawn anew.
+    progress : bool
+        Show how far it is.
+
+    Returns
+    -------
+    TokenLimit
+
+    Raises
+    ------
+    ValueError
+        If the texts are empty, or counts do not lie between 2 and N.
+    """
+    words = np.concatenate([encoder.tokens(text)[1:-1] for text in as_texts(texts)])
+    if not len(words):
+        raise ValueError("the texts hold no words.")
+    sizes = np.unique(np.asarray(counts, np.int64))
+    if not len(sizes) or sizes[0] < 2 or sizes[-1] >= tokens:
+        raise ValueError(f"counts must lie between 2 and {tokens - 1}, got {list(counts)}.")
+    if repetitions < 1:
+        raise ValueError(f"repetitions must be at least 1, got {repetitions}.")
+    parts = _repetitions(encoder, words, rng, sizes, tokens, repetitions)
+    found = list(followed(parts, repetitions, "token limit") if progress else parts)
+    return TokenLimit(encoder.name, sizes, tokens, np.array(found))
+
+
+def _repetitions(
+    encoder: Encoder,
+    words: IntArray,
+    rng: np.random.Generator,
+    sizes: IntArray,
+    tokens: int,
+    repetitions: int,
+) -> Iterator[FloatArray]:
+    for _ in range(repetitions):
+        positions = rng.integers(encoder.longest, size=tokens)
+        start = encoder.embedded(rng.choice(words, tokens), positions)
+        errors = np.empty((len(sizes), len(encoder.layers)))
+        # Layer by layer, so that the states of one depth alone are kept.
+        everything, parts = start, [start[:n] for n in sizes]
+        for depth, layer in enumerate(encoder.layers):
+            everything, parts = layer(everything), [layer(part) for part in parts]
+            for k, part in enumerate(parts):
+                among = everything[: len(part)]
+                errors[k, depth] = np.sqrt(np.sum((part - among) ** 2) / np.sum(among**2))
+        yield errors
+
+
+def as_texts(texts: str | Sequence[str]) -> list[str]:
+    """One text, or several."""
+    return [texts] if isinstance(texts, str) else list(texts)
