@@ -83,9 +83,9 @@ def test_stable_problem_says_so() -> None:
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
 def test_given_tokens_get_their_potential(manifold: mf.Circle | mf.Sphere, tmp_path: Path) -> None:
     """Maxima or masses would be missing, or the figure fail on one manifold."""
-    points = manifold.random_points(300, np.random.default_rng(2))
+    points = manifold.random_points(60, np.random.default_rng(2))
     problem = mf.Problem(manifold, mf.exponential(6.0))
-    found = mf.predict_clusters(problem, points, samples=20, corrected=False)
+    found = mf.predict_clusters(problem, points, samples=2, corrected=False)
     assert found.positions is not None
     figure = found.plot()
     assert "random tokens" in figure.axes[1].get_xlabel()
