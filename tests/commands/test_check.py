@@ -80,6 +80,7 @@ def test_check_tells_that_nothing_will_happen(
     assert "note" not in facts(capsys, config, *uniform, *PARTICLES, "representation.tokens=30")
 
 
+@pytest.mark.usefixtures("short_trial")
 def test_check_tells_what_a_larger_degree_costs(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,6 +129,14 @@ def test_check_foresees_a_failure(config: Path, capsys: pytest.CaptureFixture[st
     )
 
 
+@pytest.fixture
+def short_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial of a tenth of its seconds."""
+    monkeypatch.setattr("meanfield.commands.check._TRIAL_SECONDS", 0.1)
+    monkeypatch.setattr("meanfield.commands.check._LONG_TRIAL_SECONDS", 0.3)
+
+
+@pytest.mark.usefixtures("short_trial")
 def test_long_run_is_extrapolated(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A run of hours would look like one of seconds, or the dry run take as long."""
     options = [*PARTICLES, "representation.tokens=20000", "--set", "time.end=1e6"]
@@ -138,6 +147,7 @@ def test_long_run_is_extrapolated(config: Path, capsys: pytest.CaptureFixture[st
     assert 0.0 < float(found[2]) < 100.0
 
 
+@pytest.mark.usefixtures("short_trial")
 def test_long_run_of_many_carriers_has_a_pace_only(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -170,7 +170,15 @@ def started(folder: Path, output: Path, *prefix: str) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+# The others do as much in one process, in `test_interrupts`.
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
 def test_signal_is_status_130_and_one_line(folder: Path, number: int, tmp_path: Path) -> None:
     """A script, or a queue, would take an interrupted run for a failed one."""
     process = started(folder, tmp_path / "x.h5")

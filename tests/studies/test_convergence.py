@@ -94,7 +94,7 @@ def test_function_may_make_the_problem() -> None:
 
 def test_problem_reaches_other_processes() -> None:
     """The study would need one executor only, or depend on which it is."""
-    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
         study = small(executor=executor)
     np.testing.assert_array_equal(study.distances, small().distances)
 
