@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.outputs.plots import PLOTS, plot, save_plot
@@ -51,12 +52,10 @@ def possible(kind: str, name: str) -> bool:
     return kind != "resolution" or name != "particles"
 
 
-# Most curves of tokens are those of a density, whose states `test_single_state_is_drawn` draws.
+# Curves of tokens are those of a density, whose states `test_single_state_is_drawn` draws.
 SINGLE = ("overview", "map", "globe", "density")
-OF_TOKENS = (*SINGLE, "tokens")
-EVERYDAY = {"density": [k for k in PLOTS if k not in SINGLE], "particles": OF_TOKENS}
 DRAWN = [
-    pytest.param(k, n, marks=() if k in EVERYDAY[n] else pytest.mark.slow)
+    pytest.param(k, n, marks=() if k in SINGLE and n == "particles" else pytest.mark.slow)
     for k in PLOTS
     for n in ("density", "particles")
     if possible(k, n)
@@ -68,6 +67,15 @@ def test_every_kind_is_drawn_on_the_sphere(kind: str, name: str, tmp_path: Path)
     """A kind that takes vectors for angles would fail here."""
     save_plot(run_of(name), tmp_path / "figure.png", kind)
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_curves_of_a_density_are_drawn_on_the_sphere() -> None:
+    """The same, of kinds that show no state; many axes of one figure are quick."""
+    panels = Figure(figsize=(16.0, 12.0)).subplots(3, 4).flat
+    for kind in PLOTS:
+        if possible(kind, "density") and kind not in SINGLE:
+            figure = run_of("density").plot(kind, ax=next(panels))
+    figure.canvas.draw()
 
 
 @pytest.mark.parametrize(("suffix", "begin"), [(".pdf", b"%PDF"), (".svg", b"<?xml")])

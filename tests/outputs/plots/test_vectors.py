@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.outputs.plots import PLOTS, animate, plot
@@ -48,17 +50,33 @@ def run_of(name: str) -> Run:
 
 KINDS = {name: [k for k, e in PLOTS.items() if group in e.manifolds]
          for name, group in (("sphere", "vectors"), ("polytope", "space"))}  # fmt: skip
-CASES = [(name, kind) for name, kinds in KINDS.items() for kind in kinds] + [
-    (name, "hulls") for name in ("hyperplanes", "origin", "turning", "product", "solid", "line")
-]
 
 
-@pytest.mark.parametrize(("name", "kind"), CASES)
-def test_every_kind_is_drawn(name: str, kind: str) -> None:
-    """A kind that fails for a run would show here; small figures are quick."""
-    figure = plot(run_of(name), kind, dpi=30)
-    figure.canvas.draw()
-    assert np.ptp(np.asarray(figure.canvas.buffer_rgba())) > 100
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_is_drawn(name: str) -> None:
+    """A kind that fails for a run would show here; many axes of one figure are quick."""
+    panels = Figure(figsize=(16.0, 16.0), dpi=30).subplots(3, 3).flat
+    for kind in KINDS[name]:
+        if kind == "overview":
+            draw(plot(run_of(name), kind, dpi=30))
+        else:
+            figure = plot(run_of(name), kind, ax=next(panels))
+    draw(figure)
+
+
+def test_hulls_of_every_limit_are_drawn() -> None:
+    """One of points, of lines or of intervals would fail."""
+    names = ("hyperplanes", "origin", "turning", "product", "solid", "line")
+    panels = Figure(figsize=(12.0, 8.0), dpi=30).subplots(2, 3).flat
+    for name, panel in zip(names, panels, strict=True):
+        figure = plot(run_of(name), "hulls", ax=panel)
+    draw(figure)
+
+
+def draw(figure: Figure) -> None:
+    """Draw it on its canvas, where something must show."""
+    FigureCanvasAgg(figure).draw()
+    assert np.ptp(np.asarray(figure.canvas.buffer_rgba())) > 100  # type: ignore[attr-defined]
 
 
 def test_pictures_of_a_sphere() -> None:
