@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from parameters import together
 
 import meanfield
 from meanfield.commands import main as command_line
@@ -90,7 +91,7 @@ def test_a_mistake_of_ours_is_not_hidden(
         status_and_line(ZeroDivisionError(), monkeypatch, capsys)
 
 
-@pytest.mark.parametrize(
+@together(
     ("arguments", "line"),
     [
         (["fly"], "meanfield: 'fly' is not a command. See meanfield --help."),
@@ -159,7 +160,7 @@ def test_help_comes_however_it_is_asked_for(
     assert told == capsys.readouterr().out and "Documentation: docs/commands.md" in told
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@together("name", COMMANDS)
 def test_everything_is_explained(name: str) -> None:
     """An option would be a name without a word, or an example one that is refused."""
     top = parser()
@@ -170,7 +171,7 @@ def test_everything_is_explained(name: str) -> None:
         assert top.parse_args(shlex.split(example)).command == name
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@together("name", COMMANDS)
 def test_summary_is_that_of_the_module(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The help would promise something else than the command does."""
     module = importlib.import_module(f"meanfield.commands.{name}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.commands import phase
@@ -177,7 +178,7 @@ def test_grid_through_zero_meets_it() -> None:
     assert inverse_temperatures([-0.3, 0.6, 10.0])[3] == 0.0
 
 
-@pytest.mark.parametrize(
+@together(
     ("line", "message"),
     [
         ("--manifold circle --beta 1 2", "--beta takes B or LO HI COUNT, got 2 numbers"),

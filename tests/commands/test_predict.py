@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.commands import predict
@@ -149,7 +150,7 @@ def test_sphere_positions_are_vectors(capsys: pytest.CaptureFixture[str], tmp_pa
     assert "the dominant degree alone" not in out and "1.000000" in out
 
 
-@pytest.mark.parametrize(
+@together(
     ("line", "message"),
     [
         ("--manifold circle --beta 5", "--tokens N or --input TOKENS.npy is required"),

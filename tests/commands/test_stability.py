@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import together
 from scipy.special import ive
 
 from meanfield.commands.main import main
@@ -72,7 +73,7 @@ def test_extremes_are_printed_without_a_warning(
     answer(capsys, line)
 
 
-@pytest.mark.parametrize(
+@together(
     ("line", "message"),
     [
         ("--manifold circle --beta 1e9", "beta must be 1e-300 to 1e+08"),

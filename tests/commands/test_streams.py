@@ -189,6 +189,8 @@ def test_signal_is_status_130_and_one_line(folder: Path, number: int, tmp_path: 
     assert load(tmp_path / "x.h5").status.startswith("interrupted at t = ")
 
 
+# `test_interrupts` sees every day that ignored signals stay ignored.
+@pytest.mark.slow
 def test_nohup_is_respected(folder: Path, tmp_path: Path) -> None:
     """A run that was to outlive its terminal would end with it."""
     process = started(folder, tmp_path / "x.h5", "nohup")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.config import Config, ConfigError, load_config
@@ -215,7 +216,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), MISTAKES, ids=[m for _, m in MISTAKES])
+@together(("text", "message"), MISTAKES)
 def test_mistake_in_a_head_has_its_line(path: Path, text: str, message: str) -> None:
     """Other matrices would be computed with, or the user would not learn which are wrong."""
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:

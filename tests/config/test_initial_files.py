@@ -9,6 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -52,7 +53,7 @@ def test_tokens_are_taken_as_they_are(tmp_path: Path, dtype: str) -> None:
     assert measure.points.tolist() == [0.0, 1.0, 3.0]
 
 
-@pytest.mark.parametrize(
+@together(
     ("content", "message"),
     [
         (b"", r"is no \.npy file: expected what np\.save\(file, a"),
@@ -77,7 +78,6 @@ def test_tokens_are_taken_as_they_are(tmp_path: Path, dtype: str) -> None:
             r"is no \.npy file: expected what np\.save\(file, a",
         ),
     ],
-    ids=range(18),
 )
 def test_bad_token_file_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
     """A file that holds something else would show a traceback, or start a wrong run."""

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from parameters import together
 
 from meanfield.config import Config, ConfigError, load_config
 
@@ -99,14 +100,14 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("override", "message"), MISTAKES, ids=[o for o, _ in MISTAKES])
+@together(("override", "message"), MISTAKES)
 def test_mistake_has_its_line(path: Path, override: str, message: str) -> None:
     """A mistake would be computed with, or the user would not learn where it is."""
     with pytest.raises(ConfigError, match=re.escape(f"run.toml: {message}")):
         load(path, override)
 
 
-@pytest.mark.parametrize(
+@together(
     ("text", "message"),
     [
         (
@@ -172,7 +173,7 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("message", LAWS)
+@together("message", LAWS)
 def test_impossible_section_has_its_line(tmp_path: Path, message: str) -> None:
     """An impossible measure or kernel would be computed with."""
     text, path = LAWS[message], tmp_path / "run.toml"

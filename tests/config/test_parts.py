@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.config import Config, ConfigError, load_config
@@ -135,7 +136,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "message"), MISTAKES, ids=[c[0] for c, _ in MISTAKES])
+@together(("changes", "message"), MISTAKES)
 def test_mistake_has_its_line(path: Path, changes: list[str], message: str) -> None:
     """A mistake would be computed with, or the user would not learn where it is."""
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.config import ConfigError, load_config
@@ -56,7 +57,7 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("override, message", MISTAKES)
+@together("override, message", MISTAKES)
 def test_mistake_has_its_line(path: Path, override: str, message: str) -> None:
     """A mistake would fail later, or not at all."""
     with pytest.raises(ConfigError, match=re.escape(message)) as raised:

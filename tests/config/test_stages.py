@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.config import ConfigError, load_config
@@ -131,7 +132,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), MISTAKES, ids=[change for change, _ in MISTAKES])
+@together(("change", "message"), MISTAKES)
 def test_mistake_has_its_line(path: Path, change: str, message: str) -> None:
     """A mistake would be computed with, or the user would not learn where it is."""
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
@@ -227,7 +228,7 @@ WEIGHTS_MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "message"), WEIGHTS_MISTAKES)
+@together(("changes", "message"), WEIGHTS_MISTAKES)
 def test_mistake_of_layers_has_its_line(
     path: Path, weights: dict[str, Any], changes: list[str], message: str
 ) -> None:

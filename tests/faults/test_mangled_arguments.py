@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import pytest
+from parameters import together
 
 SIZES = ["1e-300", "1e-30", "1e-9", "1e-3", "0.5", "2", "7.0", "40", "1e3", "1e5", "1e9", "1e300"]
 NUMBERS = [*SIZES, *[f"-{size}" for size in SIZES], "0", "-0.0", "+3", "1e-320", "5e-324"]
@@ -170,7 +171,7 @@ def test_odd_settings_are_refused(command: str, commands: Any, files: Any, survi
     survived("mangled command lines", "--set", cases, refused=cases)
 
 
-@pytest.mark.parametrize(
+@together(
     "words",
     [
         [""],

@@ -9,6 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -70,7 +71,7 @@ def test_own_values_are_copies() -> None:
     assert found.tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(
+@together(
     ("given", "error", "message"),
     [
         (

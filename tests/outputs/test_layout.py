@@ -9,6 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from parameters import together
 
 from meanfield.outputs.layout import (
     ATTRIBUTES,
@@ -33,7 +34,7 @@ def file(tmp_path: Path) -> Iterator[h5py.File]:
         yield made
 
 
-@pytest.mark.parametrize(
+@together(
     ("name", "value"),
     [
         *[("beta", value) for value in ("4", True, float("nan"), 1j, [4.0], None, b"4")],

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.figure import Figure
+from parameters import together
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -421,7 +422,7 @@ def test_limits_are_those_of_what_is_drawn():
     assert shown.axes[0].get_xlim() == (5.0, 10.0)
 
 
-@pytest.mark.parametrize(
+@together(
     ("kind", "options", "error", "message"),
     [
         ("enrgy", {}, ValueError, "'enrgy' is not known. Did you mean energy? Known: clusters"),

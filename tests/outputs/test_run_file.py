@@ -12,6 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -257,7 +258,7 @@ def test_no_damaged_block_goes_unnoticed(file: Path, tmp_path: Path, count: int)
         assert damaged(tmp_path / "x.h5", before, good[:cut]) or cut > len(good) - 30
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "message"),
     [
         (lambda f: f.attrs.__setitem__("format_version", 1), "format_version is 1"),

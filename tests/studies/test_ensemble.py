@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.manifolds.manifold import Manifold
@@ -124,7 +125,7 @@ def test_points_are_no_law_to_draw_from() -> None:
         mf.ensemble(replace(PROBLEM, initial=mf.from_points(np.arange(3.0))), tokens=9, runs=1)
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "message"),
     [
         ({"tokens": ()}, "tokens must all be at least 2"),

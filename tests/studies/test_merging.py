@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.studies import merging
@@ -107,7 +108,7 @@ def test_random_values_are_transposed_scores() -> None:
     assert not np.array_equal(*entries)
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "message"),
     [
         ({"tokens": 1}, "tokens must all be at least 2"),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import together
 from scipy.integrate import quad, solve_ivp
 
 import meanfield as mf
@@ -142,7 +143,7 @@ def test_centres_are_as_many_as_expected() -> None:
     assert strong.tolist() == [i for i in range(300) if np.all(angles[i, :i] > 0.9)]
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda: causal_amplification(1.0, -1.0), "power must be above -1"),

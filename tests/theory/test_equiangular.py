@@ -6,7 +6,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, together
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -201,7 +201,7 @@ def test_the_ends_of_time_are_the_ends_of_the_curve() -> None:
             assert times[0] == 0.0 and times[3] == math.inf and np.all(times[1:] > 0)
 
 
-@pytest.mark.parametrize(
+@together(
     "call, message",
     [
         (lambda: mf.equiangular_cosine(problem(4, 1.0), 5, 1.0), "d >= 5, got d = 4"),

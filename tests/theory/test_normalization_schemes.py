@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import together
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -221,7 +222,7 @@ def test_clocks_reach_any_time() -> None:
     assert equiangular_time(problem, 8, run.cosine[0]) == pytest.approx(math.log1p(1e5), rel=1e-13)
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda: equiangular_layers(SA, 9, np.ones(1)), "need mf.Sphere"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, together
 from scipy.special import ive
 
 import meanfield as mf
@@ -58,8 +58,8 @@ def printed_units(value: float, text: str) -> float:
     return abs(value - float(text)) * 10.0**decimals
 
 
-@pytest.mark.parametrize("dimension, table", [(1, CIRCLE), (2, SPHERE)])
-@pytest.mark.parametrize("beta", CIRCLE)
+@together("dimension, table", [(1, CIRCLE), (2, SPHERE)])
+@together("beta", CIRCLE)
 def test_unnormalized_rates_equal_the_table(dimension: int, table: dict, beta: int) -> None:
     """A missing k^2, 1/pi or e^beta would show in the first digit (theory, tables 1.1)."""
     rates = mf.growth_rates(on(dimension, mf.exponential(beta)), 8) * np.exp(beta)
