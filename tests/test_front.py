@@ -9,6 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.errors import SimulationError
@@ -194,7 +195,7 @@ def test_uniform_is_told_to_be_stationary(caplog: pytest.LogCaptureFixture) -> N
     assert "uniform is stationary: nothing will happen" in caplog.text
 
 
-@pytest.mark.parametrize(
+@together(
     "wrong, message",
     [
         ({"until": -1.0}, "until must be positive and finite, got -1"),

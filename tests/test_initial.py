@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parameters import together
 from scipy.special import ive
 
 import meanfield as mf
@@ -97,7 +98,7 @@ def test_laws_of_points_and_coefficients_keep_them() -> None:
     assert np.array_equal(density.coefficients, [1.0, 0.1j])
 
 
-@pytest.mark.parametrize(
+@together(
     "law, message",
     [
         (
@@ -120,7 +121,7 @@ def test_density_that_touches_zero_is_accepted() -> None:
     assert mf.perturbed_uniform([[1, 1.0, 0.0]]).build(CIRCLE).max_degree == 1
 
 
-@pytest.mark.parametrize("mode", [[1.5, 0.1, 0.0], [0, 0.1, 0.0], [-2, 0.1, 0.0], [1, 0.1]])
+@together("mode", [[1.5, 0.1, 0.0], [0, 0.1, 0.0], [-2, 0.1, 0.0], [1, 0.1]])
 def test_malformed_mode_is_refused(mode: list) -> None:
     """Degree 0 is the mass and is not free."""
     with pytest.raises(ValueError, match=r"must be \[k, cosine, sine\] with an integer k >= 1"):
@@ -205,7 +206,7 @@ def test_configurations_have_their_angles(
         assert measure.mass.tolist() == [0.2, 0.8] and measure.points[0, -1] == 1.0
 
 
-@pytest.mark.parametrize(
+@together(
     ("space", "given", "message"),
     [
         (CIRCLE, ("icosahedrn",), "shape 'icosahedrn' is not known. Did you mean icosahedron?"),

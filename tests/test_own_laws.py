@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyshtools
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield import own_laws
@@ -177,7 +178,7 @@ def test_values_on_the_sphere_are_those_of_the_grid(kind: str) -> None:
     assert distance(found, exact) < 1e-14
 
 
-@pytest.mark.parametrize(
+@together(
     ("values", "error", "message"),
     [
         (["a"], TypeError, "from_values: values must be an array of real numbers, got"),
@@ -193,7 +194,7 @@ def test_values_of_no_density_are_refused(values: Any, error: type, message: str
         mf.from_values(values)
 
 
-@pytest.mark.parametrize(
+@together(
     ("manifold", "values", "message"),
     [
         (CIRCLE, np.ones((4, 8)), r"values have shape \(4, 8\), expected \(n,\) on the circle"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.simulation import save_times
@@ -27,14 +28,14 @@ def test_simulate_converts_units_at_the_boundary() -> None:
     np.testing.assert_allclose(paper.moments, scaled.moments, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("until", [0.0, -1.0, np.nan, np.inf])
+@together("until", [0.0, -1.0, np.nan, np.inf])
 def test_save_times_refuse_an_impossible_end(until: float) -> None:
     """Time runs forward, and ends."""
     with pytest.raises(ValueError, match="until must be positive and finite"):
         save_times(until, 3)
 
 
-@pytest.mark.parametrize(
+@together(
     "save, message",
     [
         (1, "save must be at least 2 times, got 1"),

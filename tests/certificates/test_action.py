@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.certificates.partition import (
@@ -102,7 +103,7 @@ def test_partition_function_between_saves() -> None:
     assert lowest_between(first, second, 0.1) == -2.0
 
 
-@pytest.mark.parametrize(
+@together(
     ("problem", "words"),
     [
         (mf.Problem(CIRCLE, mf.Attention([HEAD, mf.Head()], beta=2.0)), "several heads"),

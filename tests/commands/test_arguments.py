@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 import pytest
+from parameters import together
 
 from meanfield.commands.arguments import finite, parser, positive
 from meanfield.commands.problem_options import problem_of
@@ -20,21 +21,21 @@ def test_manifold_has_its_dimension(name: str, dimension: int) -> None:
     assert manifold_of(name).dimension == dimension
 
 
-@pytest.mark.parametrize("name", ["torus", "sphere:", "sphere:1", "sphere:\u00b2", ""])
+@together("name", ["torus", "sphere:", "sphere:1", "sphere:\u00b2", ""])
 def test_unknown_manifold_is_refused(name: str) -> None:
     """A slip would be another manifold, or a traceback."""
     with pytest.raises(ValueError, match=r"is not known\. .*Known: circle, sphere, sphere:D"):
         manifold_of(name)
 
 
-@pytest.mark.parametrize("text", ["nan", "-inf", "1e999", "1,5", ""])
+@together("text", ["nan", "-inf", "1e999", "1,5", ""])
 def test_what_is_no_finite_number_is_refused(text: str) -> None:
     """Nonsense would be computed with."""
     with pytest.raises(argparse.ArgumentTypeError, match="is not a finite number"):
         finite(text)
 
 
-@pytest.mark.parametrize("text", ["0", "1.5", "", "1.5e0", "1e16", "-1e3", "1e999", "9" * 5000])
+@together("text", ["0", "1.5", "", "1.5e0", "1e16", "-1e3", "1e999", "9" * 5000])
 def test_what_is_no_positive_integer_is_refused(text: str) -> None:
     """Nonsense would be computed with."""
     with pytest.raises(argparse.ArgumentTypeError, match="is not a positive integer"):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from parameters import each
+from parameters import each, together
 
 from meanfield.compute import threads
 
@@ -72,7 +72,7 @@ def test_wrong_environment_of_numba_is_named(monkeypatch: pytest.MonkeyPatch, wr
         threads.limit_blas()
 
 
-@pytest.mark.parametrize("wrong", [0, -1, 1025, 10**9])
+@together("wrong", [0, -1, 1025, 10**9])
 def test_set_threads_refuses_nonsense(wrong: int) -> None:
     """No thread, no result; a million of them, no memory."""
     with pytest.raises(ValueError, match=f"threads must lie between 1 and 1024, got {wrong}"):
@@ -97,7 +97,7 @@ def test_blas_follows_the_environment(
     assert blas_threads() == (expected or before)
 
 
-@pytest.mark.parametrize("wrong", [1.0, "2", True, None])
+@together("wrong", [1.0, "2", True, None])
 def test_set_threads_refuses_what_is_no_integer(wrong: object) -> None:
     """True is 1 to Python, but not a number of threads."""
     with pytest.raises(TypeError, match="threads must be an integer"):

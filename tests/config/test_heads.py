@@ -269,7 +269,7 @@ def test_heads_beside_a_kernel_in_python_are_refused_by_a_check(path: Path) -> N
         load_config(path, code="later")
 
 
-@pytest.mark.parametrize("wrong", [None, True, "x", 1j * np.eye(2), [["1", "2"], ["3", "4"]]])
+@together("wrong", [None, True, "x", 1j * np.eye(2), [["1", "2"], ["3", "4"]]])
 def test_head_refuses_what_are_no_real_numbers(wrong: object) -> None:
     """Complex matrices would lose their imaginary part, None would fail far from here."""
     with pytest.raises(TypeError, match="value must be a real number, a diagonal or rows of equal"):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from parameters import together
 
 from meanfield.config import ConfigError
 from meanfield.config.keys import (
@@ -28,7 +29,7 @@ from meanfield.errors import one_line
 HUGE = int("f" * 5000, 16)
 
 
-@pytest.mark.parametrize(
+@together(
     ("kind", "value", "expected"),
     [
         (number, 2, 2.0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from parameters import together
 
 from meanfield.config import ConfigError, load_config
 from meanfield.config.overrides import override
@@ -12,7 +13,7 @@ from meanfield.config.overrides import override
 SECTIONS = {"s": ["k", "other"], "problem": ["beta"], "output": ["path"]}
 
 
-@pytest.mark.parametrize(
+@together(
     ("argument", "expected"),
     [
         ("s.k=2", 2),
@@ -41,7 +42,7 @@ def test_override_makes_a_section_and_sets_the_title() -> None:
     assert tables == {"output": {"path": "x.h5"}, "title": "My run"}
 
 
-@pytest.mark.parametrize("argument", ["s", "s.k", "=1", ".k=1", "s.=1", "s.k.l=1", ""])
+@together("argument", ["s", "s.k", "=1", ".k=1", "s.=1", "s.k.l=1", ""])
 def test_malformed_override_is_refused(argument: str) -> None:
     """A slip in --set would be ignored."""
     with pytest.raises(ConfigError, match=r"--set .* must be SECTION\.KEY=VALUE"):
@@ -67,7 +68,7 @@ def test_key_or_section_without_a_value_is_taken_out() -> None:
     assert tables == {"s": {"other": 2}}
 
 
-@pytest.mark.parametrize(
+@together(
     ("argument", "message"),
     [
         ("beta=10", r'"beta=10" needs SECTION.KEY=VALUE. Did you mean problem.beta\?$'),

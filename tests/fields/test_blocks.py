@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from head_oracle import B3, MASSES_3, TOKENS_3, V3, vectors
+from parameters import together
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
@@ -171,7 +172,7 @@ def test_rows_that_look_everywhere_have_the_largest_entropy() -> None:
     np.testing.assert_allclose(causal, [np.log([1, 2, 3, 4, 5])], atol=1e-15)
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "message"),
     [
         ({"x": np.ones(3)}, r"x has shape \(3,\), expected \(n, d\)"),

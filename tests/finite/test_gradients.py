@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.arrays import FloatArray, ModalArray
@@ -122,7 +123,7 @@ def test_energy_depends_on_parameters_by_itself() -> None:
     assert abs(found.gradient[0]) > 0.01
 
 
-@pytest.mark.parametrize(
+@together(
     ("problem", "at", "error", "match"),
     [
         (lambda p: p[0], [1.0], TypeError, "problem_of"),

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 import scipy.linalg
+from parameters import together
 
 import meanfield as mf
 from meanfield.integrators import runge_kutta
@@ -143,7 +144,7 @@ def test_stops_where_the_clock_stands_still() -> None:
     assert not stepper.step()
 
 
-@pytest.mark.parametrize("step", [0.0, -1.0, float("inf"), float("nan")])
+@together("step", [0.0, -1.0, float("inf"), float("nan")])
 def test_refuses_steps_that_are_none(step: float) -> None:
     """A step of zero never ends."""
     with pytest.raises(ValueError, match="is not a time step, expected a positive number"):

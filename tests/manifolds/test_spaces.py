@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.special
+from parameters import together
 
 import meanfield as mf
 from meanfield.manifolds import (
@@ -303,8 +304,8 @@ def test_noise_has_no_direction(space: Manifold) -> None:
     assert np.all(error[1:] < 4.0 * np.sqrt(harmonics / TOKENS)[1:])
 
 
-@pytest.mark.parametrize("time", [-0.1, float("nan")])
-@pytest.mark.parametrize("space", BASES, ids=lambda space: space.name)
+@together("time", [-0.1, float("nan")])
+@together("space", BASES)
 def test_refuses_times_that_are_none(space: Manifold, time: float) -> None:
     """Noise cannot run backwards; the root of a negative time would be NaN in silence."""
     points = space.random_points(2, np.random.default_rng(0))

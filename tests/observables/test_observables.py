@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import together
 from scipy.spatial.transform import Rotation
 from scipy.special import ive
 
@@ -24,8 +25,8 @@ POINTS = mf.Measure(mf.Circle(), np.random.default_rng(0).uniform(0, 7, 40))
 DENSITY = mf.von_mises_fisher(2.0).build(mf.Circle())
 
 
-@pytest.mark.parametrize("measure", [POINTS, DENSITY], ids=["points", "density"])
-@pytest.mark.parametrize("name", OBSERVABLES)
+@together("measure", [POINTS, DENSITY])
+@together("name", OBSERVABLES)
 def test_every_observable_can_be_evaluated(name: str, measure: mf.Measure) -> None:
     """Named numbers or one-dimensional arrays, under its own name, with an axis label."""
     found = OBSERVABLES[name].evaluate(PROBLEM, measure, measure.moments(40))

@@ -114,7 +114,7 @@ def test_times_that_are_nothing_but_gaps_are_refused(file: h5py.File) -> None:
         increasing_times(file)
 
 
-@pytest.mark.parametrize(
+@together(
     ("check", "values", "message"),
     [
         (check_indices, [0, 3], "x holds other indices than 0 to 2, increasing"),

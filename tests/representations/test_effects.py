@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.representations.effects import check_options, idle_options, is_stationary
@@ -60,7 +61,7 @@ def test_options_that_act_are_those_that_carriers_have(
     assert idle_options(problem(law, noise), options) == idle
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "message"),
     [
         ({"step": 0.1}, r"step = 0\.1 cannot act: it is for noisy particles, and this run is a d"),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.representations import (
@@ -149,7 +150,7 @@ def test_unknown_representation_is_refused() -> None:
         represent(problem_of(LAW), Options(name="densty"))
 
 
-@pytest.mark.parametrize(
+@together(
     "options, message",
     [
         ({"tolerance": 1e-14}, "tolerance must lie between 1e-13 and 0.01, got 1e-14"),

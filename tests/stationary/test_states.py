@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, together
 from scipy.special import ive
 
 import meanfield as mf
@@ -304,7 +304,7 @@ TRANSITIONS = [
 ]
 
 
-@pytest.mark.parametrize(("d", "beta", "kappa", "order"), TRANSITIONS)
+@together(("d", "beta", "kappa", "order"), TRANSITIONS)
 def test_free_energy_vanishes_at_the_transition(
     d: int, beta: float, kappa: float, order: float
 ) -> None:

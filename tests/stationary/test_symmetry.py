@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import together
 from scipy.special import gammaln
 
 from meanfield.stationary.symmetry import (
@@ -17,7 +18,7 @@ from meanfield.stationary.symmetry import (
 )
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 7, 30, 63, 999])
+@together("dimension", [1, 2, 3, 4, 7, 30, 63, 999])
 def test_basis_is_orthonormal(dimension: int) -> None:
     """Moments would be mixed; 1 is orthogonal to all and left out."""
     symmetry = axisymmetric(dimension, 60)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.errors import SimulationError
@@ -123,7 +124,7 @@ def test_study_ends_with_the_density() -> None:
     assert "resolved up to" in study.note
 
 
-@pytest.mark.parametrize(
+@together(
     ("option", "value", "message"),
     [
         ("tokens", (1, 10), r"tokens must all be at least 2, got \[1, 10\]"),

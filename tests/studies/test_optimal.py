@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.studies import optimal
@@ -123,7 +124,7 @@ def test_small_changes_die_out_at_the_rate_of_the_gap() -> None:
     assert rate == pytest.approx(found.relaxation_rate, rel=1e-4)
 
 
-@pytest.mark.parametrize(
+@together(
     ("given", "message"),
     [
         ({"manifold": mf.Axial(4)}, r"spheres, got Axial\(4\): take mf.Circle"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.problem import Problem
@@ -274,7 +275,7 @@ def test_huge_beta_counts_as_the_closed_form() -> None:
     assert abs(found.linear.mean - found.mean_clusters) < 4 * found.linear.standard_error
 
 
-@pytest.mark.parametrize(
+@together(
     ("options", "message"),
     [
         ({"samples": 0}, "samples must be at least 1, got 0"),

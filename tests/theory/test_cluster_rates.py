@@ -5,7 +5,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, together
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -337,8 +337,8 @@ def folded(values: np.ndarray, k: int) -> np.ndarray:
     return np.bincount(degrees % k, values[np.abs(degrees)], minlength=k)
 
 
-@pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow(strength=-1.0)])
-@pytest.mark.parametrize("k, beta", [(2, 5.0), (3, -2.0), (5, 9.0), (12, 0.0), (12, 30.0)])
+@together("flow", [mf.USA, mf.SA, mf.Flow(strength=-1.0)])
+@together("k, beta", [(2, 5.0), (3, -2.0), (5, 9.0), (12, 0.0), (12, 30.0)])
 def test_rates_are_folded_growth_rates(k: int, beta: float, flow: mf.Flow) -> None:
     """Equations (13) and (14), by Poisson summation: sums over clusters are sums over degrees."""
     kernel = problem("circle", beta, mf.USA).kernel

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.theory.critical_points import critical_points, single_cluster_proof
@@ -56,7 +57,7 @@ def test_search_finds_the_maximum_that_is_known() -> None:
     assert not critical_points(-0.6, 3, starts=100).spurious.size
 
 
-@pytest.mark.parametrize(
+@together(
     ("manifold", "tokens", "beta", "proved", "said"),
     [
         (mf.Circle(), 32, 5.0, True, "beta >= -0.16"),
@@ -80,7 +81,7 @@ def test_what_is_proved_is_said(
     assert found.probability == (1 if proved else mf.hemisphere_probability(manifold, tokens))
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda: critical_points(1.0, 1), "tokens must be at least 2, got 1"),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import together
 from scipy.integrate import quad, solve_ivp
 
 import meanfield as mf
@@ -40,7 +41,7 @@ def test_lorentzian_order_solves_its_equation() -> None:
     assert ott_antonsen_order(mf.Lorentzian(2.0), 1.0, 1e4, 0.1) == 0.0
 
 
-@pytest.mark.parametrize(
+@together(
     ("law", "order"),
     [
         (mf.Gaussian(0.3), 0.9438801186610),
@@ -159,7 +160,7 @@ def test_damping_below_the_threshold() -> None:
     assert math.isnan(incoherence_growth_rates(problem, mf.UniformSpread(1.0), 1)[1].real)
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from parameters import together
 from scipy.integrate import solve_ivp
 from scipy.special import exp1, expi
 from scipy.stats import kstest
@@ -185,7 +186,7 @@ def test_nearest_two_on_the_sphere_nearly_have_their_law() -> None:
     assert kstest(two, lambda g: 1 - closest_pair_survival(space, 2, g)).pvalue > 0.01
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda: polygon_lifetime(problem(5.0), 5), "must be even to meet in pairs, got 5"),

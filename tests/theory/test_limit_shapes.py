@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import together
 from scipy.linalg import expm
 
 import meanfield as mf
@@ -125,7 +126,7 @@ def test_consensus_follows_the_value_and_rests_when_rescaled() -> None:
     np.testing.assert_allclose(found, [[1.0, 2.0]], rtol=1e-12)
 
 
-@pytest.mark.parametrize(
+@together(
     ("value", "score", "theorem"),
     [
         (2.0, [[2.0, 1.0], [1.0, 3.0]], "polytope"),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, together
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -201,7 +201,7 @@ def test_repr_says_who_and_when() -> None:
     assert repr(none) == "MergeEstimate(no pair meets)"
 
 
-@pytest.mark.parametrize(
+@together(
     "call, error, message",
     [
         (

@@ -171,7 +171,7 @@ def test_layers_are_those_of_vectors(placement: Any) -> None:
             assert found.radius[-1] == pytest.approx(size[0], rel=2e-15)
 
 
-@pytest.mark.parametrize("placement", ["post", "pre", "peri", "ngpt", "depth_scaled"])
+@together("placement", ["post", "pre", "peri", "ngpt", "depth_scaled"])
 def test_late_layers_contract_as_told(placement: Any) -> None:
     """The last gaps of many layers; post with h = 1/2 has 4/9."""
     assert terminal_contraction(laid(SA, "post", 0.5)) == pytest.approx(4 / 9, abs=1e-15)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
+from parameters import together
 
 import meanfield as mf
 from meanfield.theory.random_tokens import (
@@ -91,7 +92,7 @@ def test_caps_and_centres_have_their_formulas() -> None:
     assert expected_centres(mf.Sphere(5), 50, 0.7) == pytest.approx(chances.sum(), rel=1e-13)
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda: hemisphere_probability(mf.Circle(), 0), "tokens must be at least 1, got 0"),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
+from parameters import together
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -322,7 +323,7 @@ def test_the_degree_in_use_is_rounding() -> None:
     assert linear.rates == (1.0, 1.0)
 
 
-@pytest.mark.parametrize(
+@together(
     ("make", "message"),
     [
         (lambda: mf.truncation(USA5, 3, error=0.1), "give the degree or the error, got both"),

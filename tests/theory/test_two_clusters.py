@@ -6,7 +6,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, together
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -235,7 +235,7 @@ def flip() -> float:
     return two_cluster_time(mf.Problem(mf.Circle(), mf.zonal(lambda s: s**2)), 2.0, 0.1)
 
 
-@pytest.mark.parametrize(
+@together(
     "call, message",
     [
         (

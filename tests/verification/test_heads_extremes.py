@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from head_oracle import B1, B3, V1, V3
+from parameters import together
 
 import meanfield as mf
 from meanfield.initial import InitialLaw
@@ -102,7 +103,7 @@ def test_sharp_heads_of_few_tokens() -> None:
     np.testing.assert_allclose((later - x) / 1e-5, pull, rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize(
+@together(
     "options, reason",
     [
         ({"score": np.nan}, "score holds nan"),

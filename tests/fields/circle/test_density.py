@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import together
 from random_data import circle_field
 
 import meanfield as mf
@@ -43,7 +44,7 @@ def test_alias_criterion_is_sharp(degree: int, reach: int) -> None:
     assert errors[1] > 1e-3 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("reach", [1, 2, 7, 8, 9, 39, 40, 41, 63, 64, 65, 128, 129, 200])
+@together("reach", [1, 2, 7, 8, 9, 39, 40, 41, 63, 64, 65, 128, 129, 200])
 def test_advection_is_the_exact_product(reach: int) -> None:
     """Convolution, transforms and every size of them: no aliasing at any velocity degree."""
     f, potential = circle_field(200, 3), circle_field(reach, 4)

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.special
+from parameters import together
 
 from meanfield.compute.threads import set_threads
 from meanfield.manifolds.sphere import heat
@@ -28,7 +29,7 @@ def radial_rule() -> tuple[np.ndarray, np.ndarray]:
     return np.sqrt(q), np.tile(w, 72) * 0.5 * np.exp(-0.5 * q)
 
 
-@pytest.mark.parametrize("time", TIMES)
+@together("time", TIMES)
 def test_harmonics_decay_as_the_heat_equation_says(time: float) -> None:
     """A wrong law of the angle, or a wrong sqrt(2), would change E P_l = e^{-l(l+1) time}."""
     r, weights = radial_rule()
@@ -39,7 +40,7 @@ def test_harmonics_decay_as_the_heat_equation_says(time: float) -> None:
         assert abs(mean - np.exp(-l * (l + 1) * time)) < 1e-12 * l * l
 
 
-@pytest.mark.parametrize("time", TIMES)
+@together("time", TIMES)
 def test_mean_square_displacement_keeps_its_digits(time: float) -> None:
     """E sin^2 = 2 (1 - e^{-6 time}) / 3: a law right to 1e-12 of 1 says nothing of time 1e-12."""
     r, weights = radial_rule()
@@ -66,7 +67,7 @@ def test_angle_has_the_law_of_the_series(time: float) -> None:
             assert found == pytest.approx(r, rel=1e-11 if r > 0.1 else 1e-9)
 
 
-@pytest.mark.parametrize("time", TIMES)
+@together("time", TIMES)
 def test_table_interpolates_the_law(time: float) -> None:
     """Between its nodes the table must hold the angle that the law has there."""
     lengths = np.random.default_rng(0).uniform(0.01, 12.0, 400)

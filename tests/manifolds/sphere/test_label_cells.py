@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import legval
+from parameters import together
 
 from meanfield.manifolds.legendre import gauss_legendre
 from meanfield.manifolds.sphere.label_cells import ORDER, SphereCells, cells_of, tiling
@@ -229,7 +230,7 @@ def test_lengths_that_are_none_are_refused(length: float) -> None:
         tiling(length)
 
 
-@pytest.mark.parametrize(
+@together(
     "change, message",
     [
         (lambda b: b[:, :4], r"shape \(24, 4\), expected \(cells, 5\)"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, together
 from random_data import special_and_random, sphere_field
 from scipy.special import sph_harm_y, sph_legendre_p
 
@@ -278,7 +278,7 @@ def test_coefficients_that_are_nan_give_nan() -> None:
     assert np.all(np.isnan(sphere_points.moments(points, weights, 5)))
 
 
-@pytest.mark.parametrize("points", [np.zeros(3), np.zeros((0, 3)), np.zeros((2, 2))])
+@together("points", [np.zeros(3), np.zeros((0, 3)), np.zeros((2, 2))])
 def test_other_shapes_of_points_are_refused(points: np.ndarray) -> None:
     """One vector is an array of one row."""
     with pytest.raises(ValueError, match=r"expected vectors of shape \(n, 3\)"):
@@ -297,7 +297,7 @@ def test_negative_degree_is_refused() -> None:
         sphere_points.moments(np.ones((4, 3)), None, -1)
 
 
-@pytest.mark.parametrize("shape", [(), (2, 6), (5,)])
+@together("shape", [(), (2, 6), (5,)])
 def test_coefficients_of_no_degree_are_refused(shape: tuple[int, ...]) -> None:
     """A field is one row of 1, 3, 6, 10, ... coefficients."""
     with pytest.raises(ValueError, match=r"coefficients have shape .*, expected .*L"):

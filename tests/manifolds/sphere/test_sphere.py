@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import together
 from scipy.special import sph_harm_y
 
 import meanfield as mf
@@ -93,7 +94,7 @@ def test_check_points_keeps_the_bits_of_unit_vectors() -> None:
     np.testing.assert_array_equal(SPHERE.check_points(mixed)[:-1], found)
 
 
-@pytest.mark.parametrize("shape", [(3,), (0, 3), (4, 2), (2, 2, 3)])
+@together("shape", [(3,), (0, 3), (4, 2), (2, 2, 3)])
 def test_check_points_refuses_other_shapes(shape: tuple[int, ...]) -> None:
     """One vector alone is an array of one row."""
     with pytest.raises(ValueError, match=r"points have shape \(.*\), expected vectors \(n, 3\)"):
@@ -139,7 +140,7 @@ def test_check_coefficients_removes_rounding_where_entries_are_real() -> None:
     assert np.all(SPHERE.check_coefficients(f)[:4].imag == 0.0)
 
 
-@pytest.mark.parametrize(
+@together(
     ("change", "message"),
     [
         ((0, 1.1), r"coefficient of degree 0 is 1.1, expected the mass 1"),
@@ -240,7 +241,7 @@ def test_degree_of_inverts_the_count(degree: int) -> None:
     assert packing.degree_of(np.zeros((3, packing.count_of(degree)))) == degree
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (2,), (5,), (6, 4)])
+@together("shape", [(), (0,), (2,), (5,), (6, 4)])
 def test_degree_of_refuses_other_counts(shape: tuple[int, ...]) -> None:
     """Four coefficients belong to no degree."""
     with pytest.raises(ValueError, match=r"expected \(L \+ 1\)\(L \+ 2\) / 2 of them"):
@@ -330,8 +331,8 @@ def test_pyshtools_expands_our_field() -> None:
     np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("normalization", ["4pi", "ortho", "schmidt", "unnorm"])
-@pytest.mark.parametrize("csphase", [1, -1])
+@together("normalization", ["4pi", "ortho", "schmidt", "unnorm"])
+@together("csphase", [1, -1])
 def test_shcoeffs_of_any_convention_come_back(normalization: str, csphase: int) -> None:
     """An SHCoeffs carries its convention; the field is the same."""
     field = random_field(6)
@@ -371,7 +372,7 @@ def test_packed_refuses_entries_that_no_harmonic_has(
         packing.packed(array)
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (3, 3, 3), (2, 3, 4), (2, 0, 0)])
+@together("shape", [(3, 3), (3, 3, 3), (2, 3, 4), (2, 0, 0)])
 def test_packed_refuses_other_shapes(shape: tuple[int, ...]) -> None:
     """Only (2, L + 1, L + 1) is an array of coefficients."""
     with pytest.raises(ValueError, match=r"expected \(2, L \+ 1, L \+ 1\)"):
@@ -389,7 +390,7 @@ def test_from_modes_adds_real_harmonics_to_uniform() -> None:
     np.testing.assert_allclose(array, expected, rtol=0, atol=1e-16)
 
 
-@pytest.mark.parametrize(
+@together(
     ("mode", "message"),
     [
         ([1, 0.5], r"mode \[1, 0.5\] must be \[l, m, amplitude\]"),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, together
 
 import meanfield as mf
 from meanfield.transport.circle.wasserstein import wasserstein_circle
@@ -119,7 +119,7 @@ def test_angles_count_modulo_a_turn(p: int) -> None:
         assert wasserstein_circle(away, second, p) == pytest.approx(expected, abs=1e-14)
 
 
-@pytest.mark.parametrize("p", [0, 3, 1.5, "1", None])
+@together("p", [0, 3, 1.5, "1", None])
 def test_distance_rejects_other_exponents(p: object) -> None:
     """Only W_1 and W_2 are implemented."""
     with pytest.raises(ValueError, match=r"p = .* is not known, expected 1 or 2"):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import together
 
 from meanfield.transport.sphere.simplex import hang, improve
 
@@ -36,7 +37,7 @@ def instance(seed: int):
     return cost, np.full(n, m), np.full(m, n)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@together("seed", range(8))
 def test_plan_is_optimal_and_keeps_the_masses(seed: int) -> None:
     """The tree would not be optimal, the simplex cycle on ties, or mass be lost in a pivot."""
     import ot
