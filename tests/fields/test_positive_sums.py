@@ -4,6 +4,8 @@ The judge is a quadrature of the initial law, carried by sums over pairs with lo
 masses: no series, no density, nothing of the package.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -24,6 +26,7 @@ def problem_of(space, beta: float, concentration: float) -> mf.Problem:
     return mf.Problem(space, mf.exponential(beta), mf.SA, law)
 
 
+@cache
 def circle_moments(beta: float, concentration: float, until: float) -> np.ndarray:
     """Moments to degree 12, by 400 labels."""
     labels = 2.0 * np.pi * np.arange(400) / 400

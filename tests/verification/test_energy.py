@@ -164,11 +164,11 @@ def test_dissipation_of_particles_equals_plain_sums(
     verified("invariants", what, found / (weights @ squared) - 1, 1e-12)
 
 
-@pytest.mark.parametrize("name", SPACES)
-@pytest.mark.parametrize(
+@each(
     "flow, beta",
     [("USA", -4.0), ("USA", 5.0), ("USA", 100.0), ("SA", 5.0), ("SA", 100.0)]
     + [("repulsive USA", 5.0), ("repulsive SA", -4.0)],
+    name=SPACES,
 )
 def test_energy_is_monotone_along_a_density_run(
     name: str, flow: str, beta: float, verified: Callable

@@ -36,6 +36,7 @@ CASES = [
     (True, 25.0, 2.4),
     (True, 100.0, 3.0),
 ]
+EVERYDAY = [CASES[2], CASES[5], CASES[7]]
 
 
 def legendre(u: np.ndarray, degree: int) -> np.ndarray:
@@ -85,7 +86,10 @@ def problem_of(beta: float, normalized: bool) -> mf.Problem:
     )
 
 
-@pytest.mark.parametrize("normalized, beta, end", CASES)
+@pytest.mark.parametrize(
+    "normalized, beta, end",
+    [c if c in EVERYDAY else pytest.param(*c, marks=pytest.mark.slow) for c in CASES],
+)
 def test_density_equals_carried_quadrature(
     normalized: bool, beta: float, end: float, verified: Callable
 ) -> None:
