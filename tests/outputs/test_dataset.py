@@ -104,12 +104,18 @@ def test_xarray_opens_run_files(path):
     """An axis anywhere in the file without its scale makes xarray warn, hence fail here."""
     run = load(path)
     with xarray.open_dataset(path, engine="h5netcdf") as file:
+        assert file.sizes == {"time": len(run.time), "degree": run.moments.shape[1]}
         assert file.moments.dims == ("time", "degree")
         assert np.array_equal(file.moments, run.moments)
+        assert file.attrs["status"] == "completed"
         assert file.time.attrs["units"] == "scaled time"
     with xarray.open_dataset(path, engine="h5netcdf", group="observables") as file:
         assert file.energy.dims == ("time",)
         assert np.array_equal(file.energy, run.observables["energy"])
+        assert np.array_equal(file.time, run.time)
+    with xarray.open_datatree(path, engine="h5netcdf") as tree:
+        assert np.array_equal(tree["observables/clusters"].time, run.time)
+        assert np.array_equal(tree["stability/growth_rates"], run.growth_rates)
     with xarray.open_dataset(path, engine="h5netcdf", group="observables/clusters") as file:
         assert file.mass.dims == ("time", "cluster")
         assert np.array_equal(file["count"], run.observables["clusters/count"])

@@ -20,9 +20,9 @@ from meanfield.commands.main import main
 from meanfield.front import simulate
 from meanfield.outputs.plots import PLOTS, plot, save_plot
 from meanfield.outputs.plots.axes import label_ends
-from meanfield.outputs.plots.dispersion import save_dispersion
+from meanfield.outputs.plots.dispersion import on_axes, save_dispersion
 from meanfield.outputs.plots.figures import SUFFIXES
-from meanfield.pictures.prediction import facts
+from meanfield.pictures.prediction import dispersion_picture, facts
 from meanfield.pictures.series import equal_clusters, linear_prediction, shown_degrees
 from meanfield.runs import Run, collect
 
@@ -121,8 +121,8 @@ def test_default_kind_is_the_overview(tmp_path, monkeypatch):
 def test_same_run_gives_the_same_bytes(suffix, tmp_path):
     """A date or a random id in the file would show here."""
     first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
-    save_plot(run_of("density"), first, "energy")
-    save_plot(run_of("density"), second, "energy")
+    save_plot(run_of("density"), first, "order_parameter")
+    save_plot(run_of("density"), second, "order_parameter")
     assert first.read_bytes() == second.read_bytes()
 
 
@@ -348,21 +348,20 @@ def test_resolution_of_particles_is_refused():
         plot(run_of("particles"), "resolution")
 
 
-@pytest.mark.parametrize(
-    ("problem", "line"),
-    [
+def test_dispersion_says_what_the_thresholds_mean():
+    """The annotation would contradict `meanfield stability`, or a problem could not be drawn."""
+    figure = Figure(figsize=(9.0, 9.0))
+    told = [
         (PROBLEM, r"degree 4 is fastest for $6.2113 < \beta < 10.2285$"),
         (mf.Problem(mf.Sphere(6), mf.exponential(9.0)), r"degree 3 is fastest"),
         (mf.Problem(mf.Circle(), mf.linear()), "all decay for diffusivity > 0.5"),
         (replace(PROBLEM, flow=mf.Flow(strength=-1.0)), "no degree grows: uniform is stable"),
         (replace(PROBLEM, flow=mf.Flow(diffusivity=0.01)), "without diffusion"),
-    ],
-)
-def test_dispersion_says_what_the_thresholds_mean(problem, line, tmp_path):
-    """The annotation would contradict `meanfield stability`, or a problem could not be drawn."""
-    assert line in facts(problem)[0]
-    save_dispersion(problem, tmp_path / "dispersion.png")
-    assert (tmp_path / "dispersion.png").read_bytes().startswith(FIRST_BYTES[".png"])
+    ]
+    for (problem, line), axes in zip(told, figure.subplots(5, 1), strict=True):
+        assert line in facts(problem)[0]
+        on_axes(dispersion_picture(problem), axes)
+    figure.canvas.draw()
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

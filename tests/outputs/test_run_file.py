@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import tomllib
-import warnings
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
@@ -169,25 +168,6 @@ def test_every_axis_has_its_scale(file: Path) -> None:
     with h5py.File(file) as h5:
         h5.visititems(visit)
     assert bare == []
-
-
-def test_xarray_opens_every_group(file: Path) -> None:
-    """Users of xarray would need this package, or a warning's advice."""
-    xarray = pytest.importorskip("xarray")
-    run = load(file)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with xarray.open_dataset(file, engine="h5netcdf") as root:
-            assert root.sizes == {"time": 6, "degree": run.moments.shape[1]}
-            assert np.array_equal(root.moments, run.moments)
-            assert root.attrs["status"] == "completed"
-        with xarray.open_dataset(file, engine="h5netcdf", group="observables") as group:
-            assert np.array_equal(group.energy, run.observables["energy"])
-            assert np.array_equal(group.time, run.time)
-        with xarray.open_datatree(file, engine="h5netcdf") as tree:
-            assert np.array_equal(tree["observables/clusters"].time, run.time)
-            assert np.array_equal(tree["diagnostics/steps"], run.diagnostics["steps"])
-            assert np.array_equal(tree["stability/growth_rates"], run.growth_rates)
 
 
 @pytest.mark.parametrize("states", ["all", "last", "none"])

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import each
 
 import meanfield as mf
 from meanfield.outputs.plots import animate, save_plot
@@ -36,8 +37,7 @@ def run_of(manifold: str, representation: str = "density") -> Run:
     return mf.simulate(problem, 4.0, save=3, representation=representation, **tokens)
 
 
-@pytest.mark.parametrize("representation", ["density", "particles"])
-@pytest.mark.parametrize("manifold", MANIFOLDS)
+@each("manifold", MANIFOLDS, representation=["density", "particles"])
 def test_film_has_a_frame_a_saved_time(manifold: str, representation: str, tmp_path: Path) -> None:
     """Times would be missing, or all frames be the same."""
     from PIL import Image
