@@ -1,0 +1,90 @@
+"""Small encoders in the files of trained ones: random weights, their bytes written by hand."""
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+
+PIECES = (
+    "[PAD] [UNK] [CLS] [SEP] [MASK] the a token ##s ##er ##ed clust cluster on sphere circle , . ! "
+    "? ' - # 1 2 attention cafe is it un ##believ ##able of to in and 你 好 layer mean field x y z"
+).split()
+
+_BERT = {
+    "attention.self.query": ("d", "d"),
+    "attention.self.key": ("d", "d"),
+    "attention.self.value": ("d", "d"),
+    "attention.output.dense": ("d", "d"),
+    "attention.output.LayerNorm": ("d",),
+    "intermediate.dense": ("m", "d"),
+    "output.dense": ("d", "m"),
+    "output.LayerNorm": ("d",),
+}
+_ALBERT = {
+    "attention.query": ("d", "d"),
+    "attention.key": ("d", "d"),
+    "attention.value": ("d", "d"),
+    "attention.dense": ("d", "d"),
+    "attention.LayerNorm": ("d",),
+    "ffn": ("m", "d"),
+    "ffn_output": ("d", "m"),
+    "full_layer_layer_norm": ("d",),
+}
+_ALBERT_LAYER = "encoder.albert_layer_groups.0.albert_layers.0"
+
+
+def write_safetensors(path, arrays):
+    """A file of arrays: length of the header, header, numbers."""
+    header, blocks, place = {"__metadata__": {"format": "pt"}}, [], 0
+    for name, array in arrays.items():
+        data = np.ascontiguousarray(array).tobytes()
+        kind = {"f4": "F32", "f8": "F64", "f2": "F16", "u2": "BF16"}[array.dtype.str[1:]]
+        offsets = [place, place + len(data)]
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": offsets}
+        blocks.append(data)
+        place += len(data)
+    text = json.dumps(header).encode()
+    Path(path).write_bytes(struct.pack("<Q", len(text)) + text + b"".join(blocks))
+
+
+def random_arrays(kind="bert", layers=2, d=16, inner=24, e=None, positions=40, seed=0):
+    """Weights by the names that files have."""
+    rng = np.random.default_rng(seed)
+    sizes = {"d": d, "m": inner}
+    e = d if kind == "bert" else e or 8
+    shapes = {f"embeddings.{name}_embeddings.weight": (count, e) for name, count in
+              (("word", len(PIECES)), ("position", positions), ("token_type", 2))}  # fmt: skip
+    arrays = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+    named = {"embeddings.LayerNorm": (e,)}
+    if kind == "albert":
+        named["encoder.embedding_hidden_mapping_in"] = (d, e)
+        begins, parts = [_ALBERT_LAYER], _ALBERT
+    else:
+        begins, parts = [f"encoder.layer.{i}" for i in range(layers)], _BERT
+    for begin in begins:
+        named |= {f"{begin}.{p}": tuple(sizes[s] for s in shape) for p, shape in parts.items()}
+    for name, shape in named.items():
+        spread = 1.0 if len(shape) == 1 else shape[1] ** -0.5
+        arrays[f"{name}.weight"] = spread * rng.normal(size=shape)
+        arrays[f"{name}.bias"] = 0.3 * rng.normal(size=shape[0])
+    return arrays
+
+
+def write_encoder(folder, kind="bert", layers=2, d=16, heads=4, arrays=None, **settings):
+    """A folder with config.json, model.safetensors and vocab.txt; returns the weights."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = random_arrays(kind, layers, d) if arrays is None else arrays
+    config = {
+        "model_type": kind, "hidden_size": d, "num_attention_heads": heads,
+        "num_hidden_layers": layers, "intermediate_size": 24, "hidden_act": "gelu",
+        "layer_norm_eps": 1e-12, "vocab_size": len(PIECES), "type_vocab_size": 2,
+        "max_position_embeddings": 40,
+    }  # fmt: skip
+    if kind == "albert":
+        config |= {"embedding_size": 8, "hidden_act": "gelu_new"}
+    (folder / "config.json").write_text(json.dumps(config | settings))
+    (folder / "vocab.txt").write_text("\n".join(PIECES) + "\n", encoding="utf-8")
+    write_safetensors(folder / "model.safetensors", arrays)
+    return arrays

@@ -1,0 +1,182 @@
+"""Encoders against explicit loops, and where their layers are known exactly."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import erf
+
+import meanfield as mf
+from meanfield.fields.blocks import attention_output, unit_vectors
+from meanfield.models.encoder import Affine, Encoder, EncoderLayer, LayerNorm
+from meanfield.models.heads import head_matrices, lifted
+
+from tests.models.encoders import random_arrays, write_encoder, write_safetensors
+
+_TOKENS = np.array([2, 11, 14, 5, 6, 7, 3])
+
+
+def _by_loops(arrays, kind, layers, heads, tokens):
+    """States of all depths, number by number."""
+    gelu = {
+        "bert": lambda x: 0.5 * x * (1.0 + erf(x / math.sqrt(2.0))),
+        "albert": lambda x: (
+            0.5 * x * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
+        ),
+    }[kind]
+
+    def dense(name, x):
+        rows = zip(arrays[f"{name}.weight"], arrays[f"{name}.bias"], strict=True)
+        return [sum(w * v for w, v in zip(row, x, strict=True)) + b for row, b in rows]
+
+    def norm(name, x):
+        mean = sum(x) / len(x)
+        size = math.sqrt(sum((v - mean) ** 2 for v in x) / len(x) + 1e-12)
+        parts = zip(x, arrays[f"{name}.weight"], arrays[f"{name}.bias"], strict=True)
+        return [(v - mean) / size * g + b for v, g, b in parts]
+
+    def added(one, other):
+        return [a + b for a, b in zip(one, other, strict=True)]
+
+    words, positions, segments = (
+        arrays[f"embeddings.{name}_embeddings.weight"]
+        for name in ("word", "position", "token_type")
+    )
+    x = [words[token] + positions[place] + segments[0] for place, token in enumerate(tokens)]
+    x = [norm("embeddings.LayerNorm", each) for each in x]
+    if kind == "albert":
+        x = [dense("encoder.embedding_hidden_mapping_in", each) for each in x]
+    states = [x]
+    for layer in range(layers):
+        if kind == "bert":
+            begin = f"encoder.layer.{layer}."
+            names = ("attention.self.query", "attention.self.key", "attention.self.value",
+                     "attention.output.dense", "attention.output.LayerNorm", "intermediate.dense",
+                     "output.dense", "output.LayerNorm")  # fmt: skip
+        else:
+            begin = "encoder.albert_layer_groups.0.albert_layers.0."
+            names = ("attention.query", "attention.key", "attention.value", "attention.dense",
+                     "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm")  # fmt: skip
+        query, key, value, output, first, inner, outer, last = (begin + name for name in names)
+        q, k, v = ([dense(name, each) for each in x] for name in (query, key, value))
+        size = len(x[0]) // heads
+        moved = []
+        for i in range(len(x)):
+            together = []
+            for h in range(heads):
+                part = range(h * size, (h + 1) * size)
+                scores = [sum(q[i][a] * k[j][a] for a in part) / math.sqrt(size)
+                          for j in range(len(x))]  # fmt: skip
+                weights = [math.exp(s) for s in scores]
+                together += [sum(w * v[j][a] for j, w in enumerate(weights)) / sum(weights)
+                             for a in part]  # fmt: skip
+            y = norm(first, added(x[i], dense(output, together)))
+            moved.append(norm(last, added(y, dense(outer, [gelu(u) for u in dense(inner, y)]))))
+        x = moved
+        states.append(x)
+    return np.array(states)
+
+
+@pytest.mark.parametrize("kind", ["bert", "albert"])
+def test_states_equal_explicit_loops(tmp_path, kind):
+    """A matrix transposed, a head misplaced, an activation of the other kind would show."""
+    arrays = write_encoder(tmp_path, kind)
+    encoder = mf.load_encoder(tmp_path)
+    ours = np.array(list(encoder.states(encoder.embedded(_TOKENS))))
+    assert encoder.shares_weights == (kind == "albert")
+    # Sums of 24 terms of order one.
+    assert np.abs(ours - _by_loops(arrays, kind, 2, 4, _TOKENS)).max() < 1e-13
+
+
+@pytest.mark.parametrize(("prefix", "old"), [("bert.", False), ("", True)])
+def test_other_names_of_the_same_arrays(tmp_path, prefix, old):
+    """Models of a task have a prefix, old files gamma and beta."""
+    arrays = write_encoder(tmp_path)
+    states = list(mf.load_encoder(tmp_path).states(mf.load_encoder(tmp_path).embedded(_TOKENS)))
+    renamed = {}
+    for name, array in arrays.items():
+        if old and "LayerNorm" in name:
+            name = name.replace("weight", "gamma").replace("bias", "beta")
+        renamed[prefix + name] = array
+    write_safetensors(tmp_path / "model.safetensors", renamed)
+    encoder = mf.load_encoder(tmp_path)
+    assert np.array_equal(list(encoder.states(encoder.embedded(_TOKENS))), states)
+
+
+def test_heads_are_matrices_on_lifted_tokens(tmp_path):
+    """Attention of this package with B_h and V_h is the layer's own, biases included."""
+    write_encoder(tmp_path)
+    encoder = mf.load_encoder(tmp_path)
+    x = encoder.embedded(_TOKENS)
+    for layer in encoder.layers:
+        ours = attention_output(lifted(x), head_matrices(layer))
+        assert np.abs(ours[:, :-1] - layer.attention(x)).max() < 1e-13
+        assert not ours[:, -1].any()
+
+
+def test_without_values_a_layer_only_normalises(tmp_path):
+    """W_V = 0 and no feed-forward: LN_2(LN_1(x))."""
+    arrays = random_arrays()
+    for name in arrays:
+        if any(part in name for part in ("value", "dense.bias", "output.dense")):
+            arrays[name] = 0.0 * arrays[name]
+    write_encoder(tmp_path, arrays=arrays)
+    encoder = mf.load_encoder(tmp_path)
+    x, layer = encoder.embedded(_TOKENS), encoder.layers[0]
+    assert np.array_equal(layer(x), layer.norm(layer.attention_norm(x)))
+
+
+def _plain_layer(d, beta, strength):
+    """One head with Q^T K = beta 1 between unit vectors, V = strength 1, no feed-forward."""
+    one, none = np.eye(d), np.zeros(d)
+    nothing = Affine(0.0 * one, none)
+    # LN of vectors orthogonal to (1, ..., 1) is N times sqrt(d); LN again changes nothing.
+    norm = LayerNorm(np.full(d, d**-0.5), none, 0.0)
+    query = Affine(beta * math.sqrt(d) * one, none)
+    return EncoderLayer(
+        heads=1, query=query, key=Affine(one, none), value=Affine(strength * one, none),
+        output=Affine(one, none), attention_norm=norm, inner=nothing, outer=nothing, norm=norm,
+        activation="relu",
+    )  # fmt: skip
+
+
+def test_plain_layers_are_layers_of_this_package():
+    """Q^T K = beta 1, V = c 1 and no feed-forward are x <- N(x + c A(x)), layer after layer."""
+    rng = np.random.default_rng(1)
+    d, beta, strength = 6, 3.0, 0.4
+    # Attention keeps the mean of coordinates 0: on that subspace LN is N.
+    x = rng.normal(size=(9, d))
+    x = unit_vectors(x - x.mean(axis=1, keepdims=True))
+    layer = _plain_layer(d, beta, strength)
+    empty = np.zeros((1, d))
+    encoder = Encoder("plain", empty, empty, empty, layer.norm, None, (layer,) * 3, None)
+    problem = mf.Problem(
+        mf.Sphere(d), mf.exponential(beta), mf.Flow(True, strength), mf.from_points(x),
+        layers=mf.Layers(step=1.0, count=3),
+    )  # fmt: skip
+    run = mf.simulate(problem)
+    for state, measure in zip(encoder.states(x), run.measures, strict=True):
+        assert np.abs(state - measure.points).max() < 1e-13
+
+
+def test_a_measure_is_all_that_tokens_feel(tmp_path):
+    """Tokens that all come twice do what they did; in another order they do it in that order."""
+    write_encoder(tmp_path)
+    encoder = mf.load_encoder(tmp_path)
+    x = encoder.embedded(_TOKENS)
+    *_, last = encoder.states(x)
+    *_, twice = encoder.states(np.concatenate([x, x]))
+    order = np.random.default_rng(0).permutation(len(x))
+    *_, permuted = encoder.states(x[order])
+    assert np.abs(twice - np.concatenate([last, last])).max() < 1e-13
+    assert np.abs(permuted - last[order]).max() < 1e-13
+
+
+def test_no_queries_no_preferences(tmp_path):
+    """W_Q = 0 and b_Q = 0: every token attends to all alike, whatever the keys."""
+    write_encoder(tmp_path)
+    layer = mf.load_encoder(tmp_path).layers[0]
+    layer = replace(layer, query=Affine(*(0.0 * part for part in layer.query)))
+    x = np.random.default_rng(3).normal(size=(5, 16))
+    assert np.ptp(layer.attention(x), axis=0).max() < 1e-15
