@@ -128,6 +128,7 @@ if TYPE_CHECKING:
         switching_threshold,
         switching_thresholds,
     )
+    from meanfield.theory.stationary_measures import stationary_spectrum
     from meanfield.theory.truncation import truncation
     from meanfield.theory.two_clusters import two_cluster_time
     from meanfield.transport import (
@@ -229,6 +230,7 @@ __all__ = [
     "simulate",
     "single_cluster_proof",
     "sobolev_distance",
+    "stationary_spectrum",
     "stationary_state",
     "switching_threshold",
     "switching_thresholds",
@@ -302,6 +304,7 @@ _MODULES = {
     "theory.random_tokens": "hemisphere_probability",
     "theory.stability": "critical_diffusivity dominant_degree growth_rate_max growth_rates "
     "onset_time switching_threshold switching_thresholds",
+    "theory.stationary_measures": "stationary_spectrum",
     "theory.truncation": "truncation",
     "theory.two_clusters": "two_cluster_time",
     "transport": "Bracket maximum_mean_discrepancy sobolev_distance wasserstein",

@@ -16,7 +16,7 @@ from meanfield.arrays import FloatArray, ModalArray, same_value, value_of
 from meanfield.checks import at_least, at_most, checked
 from meanfield.kernels.exponential import LARGEST_BETA, SMALLEST_BETA, exponential
 from meanfield.kinds import came
-from meanfield.manifolds.configurations import check_shape, shape_vectors
+from meanfield.manifolds.configurations import check_shape, shape_points
 from meanfield.manifolds.manifold import Manifold, check_mass
 from meanfield.measures import MOST_TOKENS, Component, Density, Measure
 from meanfield.positivity import checked_positive
@@ -439,21 +439,24 @@ def configuration(
     """Points of a famous configuration: a polygon, a polytope, a sharp configuration.
 
     Where repulsive tokens come to rest; under attraction states that `cluster_rates` knows to be
-    unstable. Many tokens of a polygon are the uniform measure of a great circle.
+    unstable. `stationary_spectrum` has the spectrum of each.
 
     Parameters
     ----------
     shape : str
-        "polygon", of `tokens` points; "antipodal", a pair; "simplex", "cross_polytope", "cube", of
+        "polygon", of `tokens` points; "subsphere", the uniform measure of S^{dimension - 1} by
+        quadrature; "antipodal", a pair; "simplex", "cross_polytope", "cube", of
         every dimension; "icosahedron", "dodecahedron" in R^3, "600_cell" (120 points in R^4);
         "hemicube" (16 in R^5), "schlaefli" (27 in R^6), "28_lines" (56 in R^7), "e8" (240 in R^8);
         "isotropic_112", "regular_162" in R^21, "higman_sims" (100), "mclaughlin" (275),
         "isotropic_891" in R^22, "276_lines" (552), "kissing_4600" in R^23, "leech" (196,560 in
         R^24).
     tokens : int, optional
-        Of a polygon, at least 2; no other shape takes it.
+        Points of a polygon, or around a subsphere, at least 2; no other shape takes it. The
+        quadrature, equal angles and Gauss nodes with their masses, is right to degree tokens - 1.
     dimension : int, optional
-        d of R^d in which a simplex, cross-polytope or cube lies, by default that of the manifold.
+        d of R^d in which a simplex, cross-polytope or cube lies, by default that of the manifold,
+        or a subsphere, at least 2.
         Shapes of fewer dimensions than the manifold lie in a subsphere, that of the first axes;
         the antipodal pair lies on the last axis.
     weights : list of float, optional
@@ -499,8 +502,8 @@ class Configured:
                 f"a configuration on the {manifold.name} is none of its points, which are rings: "
                 f"take mf.Sphere({manifold.ambient})."
             )
-        vectors = shape_vectors(self.shape, manifold.ambient, self.tokens, self.dimension)
-        weights = None if self.weights is None else np.array(self.weights)
+        vectors, masses = shape_points(self.shape, manifold.ambient, self.tokens, self.dimension)
+        weights = masses if self.weights is None else np.array(self.weights)
         return Measure(manifold, manifold.points_of(vectors), weights)
 
     def __repr__(self) -> str:

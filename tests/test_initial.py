@@ -211,9 +211,16 @@ def test_configurations_have_their_angles(
     [
         (CIRCLE, ("icosahedrn",), "shape 'icosahedrn' is not known. Did you mean icosahedron?"),
         (CIRCLE, ("polygon",), "a polygon needs tokens"),
+        (CIRCLE, ("subsphere", 8), "a subsphere needs dimension, d of its"),
+        (mf.Sphere(4), ("subsphere", 8, 5), r"subsphere lies in R\^5"),
+        (mf.Sphere(9), ("subsphere", 40, 6), "more than 100000 points: take fewer"),
         (CIRCLE, ("polygon", 1), "at least 2 tokens, got 1"),
-        (CIRCLE, ("cube", 3), "cube takes no tokens, got 3: only a polygon does"),
-        (CIRCLE, ("e8", None, 8), "dimension = 8 of e8: only simplex, cross_polytope, cube have"),
+        (CIRCLE, ("cube", 3), "cube takes no tokens, got 3: only polygon and sub"),
+        (
+            CIRCLE,
+            ("e8", None, 8),
+            "dimension = 8 of e8: only subsphere, simplex, cross_polytope, cube have",
+        ),
         (CIRCLE, ("icosahedron",), r"icosahedron lies in R\^3, and points here are in R\^2"),
         (mf.Sphere(40), ("cube",), r"a cube in R\^40 has 2\^40 corners"),
         (mf.Axial(8), ("e8",), r"which are rings: take mf.Sphere\(8\)"),

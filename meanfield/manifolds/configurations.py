@@ -27,18 +27,48 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.errors import known_names
+from meanfield.manifolds.axial.grid import AxialGrid
 
 GOLDEN = (1.0 + np.sqrt(5.0)) / 2.0
 # Cosines of these sets are apart by more, and rounding of them is less.
 _SAME = 1e-9
 # Beyond, 2^d corners are many.
 _LARGEST_CUBE = 12
+_MOST_POINTS = 100_000
 
 
 def polygon(tokens: int) -> FloatArray:
     """Regular polygon, shape (n, 2)."""
     angles = 2.0 * np.pi * np.arange(tokens) / tokens
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def subsphere(d: int, tokens: int) -> tuple[FloatArray, FloatArray | None]:
+    """Quadrature of the uniform measure of S^{d-1}, d >= 2: points (n, d) and masses.
+
+    `tokens` equal angles along the circle of the first two axes, a polygon, and Gauss nodes of
+    each further polar angle: polynomials of degree tokens - 1 have their means.
+
+    Examples
+    --------
+    >>> points, masses = subsphere(3, 6)
+    >>> points.shape, float((masses @ points[:, 2] ** 4).round(12))
+    ((24, 3), 0.2)
+    """
+    points, masses = polygon(tokens), np.full(tokens, 1.0 / tokens)
+    for k in range(3, d + 1):
+        # Nodes of products of three fields of this degree: tokens - 1 in all.
+        grid = AxialGrid(k, -(-(tokens - 1) // 3))
+        if len(points) * len(grid.points) > _MOST_POINTS:
+            raise ValueError(
+                f"a subsphere of R^{d} with {tokens} tokens around would have more than "
+                f"{_MOST_POINTS} points: take fewer, or mf.sampled tokens."
+            )
+        rings = np.sin(grid.points)[:, None, None] * points
+        heights = np.broadcast_to(np.cos(grid.points)[:, None, None], (*rings.shape[:2], 1))
+        points = np.concatenate([rings, heights], axis=2).reshape(-1, k)
+        masses = np.outer(grid.weights, masses).ravel()
+    return points, masses if d > 2 else None
 
 
 def simplex(d: int) -> FloatArray:
@@ -224,7 +254,7 @@ FAMILIES: dict[str, Callable[[int], FloatArray]] = {
 """Sets in R^d for every d, as functions of d."""
 
 
-SHAPES = ("polygon", "antipodal", *FAMILIES, *FIXED)
+SHAPES = ("polygon", "antipodal", "subsphere", *FAMILIES, *FIXED)
 """What there is, by name."""
 
 
@@ -238,24 +268,31 @@ def check_shape(shape: str, tokens: int | None, dimension: int | None) -> None:
     """
     if shape not in SHAPES:
         raise ValueError(f"shape {shape!r} is not known. {known_names(shape, SHAPES)}")
-    if (tokens is None) == (shape == "polygon"):
+    counted = shape in ("polygon", "subsphere")
+    if (tokens is None) == counted:
         raise ValueError(
-            "a polygon needs tokens, how many corners it has."
+            f"a {shape} needs tokens, how many points it has around."
             if tokens is None
-            else f"{shape} takes no tokens, got {tokens}: only a polygon does."
+            else f"{shape} takes no tokens, got {tokens}: only polygon and subsphere do."
         )
     if tokens is not None and tokens < 2:
-        raise ValueError(f"a polygon has at least 2 tokens, got {tokens}.")
-    if dimension is not None and (shape not in FAMILIES or dimension < 1):
+        raise ValueError(f"a {shape} has at least 2 tokens, got {tokens}.")
+    if shape == "subsphere" and (dimension is None or dimension < 2):
         raise ValueError(
-            f"dimension = {dimension} of {shape}: only {', '.join(FAMILIES)} have one, at least 1."
+            f"a subsphere needs dimension, d of its R^d, at least 2, got {dimension}: the pair of "
+            'd = 1 is "antipodal".'
+        )
+    sized = ("subsphere", *FAMILIES)
+    if dimension is not None and (shape not in sized or dimension < 1):
+        raise ValueError(
+            f"dimension = {dimension} of {shape}: only {', '.join(sized)} have one, at least 1."
         )
 
 
-def shape_vectors(
+def shape_points(
     shape: str, ambient: int, tokens: int | None = None, dimension: int | None = None
-) -> FloatArray:
-    """Unit vectors in R^ambient of a shape that `check_shape` knows.
+) -> tuple[FloatArray, FloatArray | None]:
+    """Unit vectors in R^ambient of a shape that `check_shape` knows, and masses if not equal.
 
     Raises
     ------
@@ -264,15 +301,18 @@ def shape_vectors(
 
     Examples
     --------
-    >>> shape_vectors("simplex", 4, dimension=2).round(3) + 0.0
+    >>> shape_points("simplex", 4, dimension=2)[0].round(3) + 0.0
     array([[ 1.   ,  0.   ,  0.   ,  0.   ],
            [-0.5  ,  0.866,  0.   ,  0.   ],
            [-0.5  , -0.866,  0.   ,  0.   ]])
     """
+    masses = None
     if shape == "antipodal":
-        return np.asarray(np.outer([1.0, -1.0], np.eye(ambient)[-1]))
+        return np.asarray(np.outer([1.0, -1.0], np.eye(ambient)[-1])), None
     if shape == "polygon":
         vectors = polygon(tokens or 2)
+    elif shape == "subsphere":
+        vectors, masses = subsphere(min(dimension or 2, ambient + 1), tokens or 2)
     elif shape in FAMILIES:
         vectors = FAMILIES[shape](dimension or ambient)
     else:
@@ -280,7 +320,7 @@ def shape_vectors(
     n, d = vectors.shape
     if d > ambient:
         raise ValueError(f"{shape} lies in R^{d}, and points here are in R^{ambient}.")
-    return np.concatenate([vectors, np.zeros((n, ambient - d))], axis=1)
+    return np.concatenate([vectors, np.zeros((n, ambient - d))], axis=1), masses
 
 
 def _is_even(order: tuple[int, ...]) -> bool:

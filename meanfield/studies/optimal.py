@@ -23,7 +23,7 @@ from scipy.linalg import null_space
 from meanfield.arrays import FloatArray
 from meanfield.checks import at_least, checked
 from meanfield.compute.threads import one_blas_thread
-from meanfield.manifolds.configurations import shape_vectors
+from meanfield.manifolds.configurations import shape_points
 from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Measure
 from meanfield.progress import followed
@@ -289,7 +289,7 @@ class _Minimum(NamedTuple):
 
 def _known(manifold: Manifold, sharp: Sharp, beta: float) -> _Minimum:
     family = {"polygon": {"tokens": sharp.tokens}, "simplex": {"dimension": sharp.tokens - 1}}
-    vectors = shape_vectors(sharp.name, manifold.ambient, **family.get(sharp.name, {}))
+    vectors, _ = shape_points(sharp.name, manifold.ambient, **family.get(sharp.name, {}))
     return _Minimum(manifold.points_of(vectors), sharp.pair_energy(beta), 0.0)
 
 
