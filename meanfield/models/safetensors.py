@@ -54,6 +54,8 @@ class Tensors(Mapping[str, FloatArray]):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
         try:
+            if os.path.exists(self._path) and not os.path.isfile(self._path):
+                raise ValueError(f"{self._path} is not an ordinary file.")
             with open(self._path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 first = file.read(8)

@@ -6,10 +6,52 @@ from pathlib import Path
 
 import numpy as np
 
-PIECES = (
-    "[PAD] [UNK] [CLS] [SEP] [MASK] the a token ##s ##er ##ed clust cluster on sphere circle , . ! "
-    "? ' - # 1 2 attention cafe is it un ##believ ##able of to in and 你 好 layer mean field x y z"
-).split()
+PIECES = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "the",
+    "a",
+    "token",
+    "##s",
+    "##er",
+    "##ed",
+    "clust",
+    "cluster",
+    "on",
+    "sphere",
+    "circle",
+    ",",
+    ".",
+    "!",
+    "?",
+    "'",
+    "-",
+    "#",
+    "1",
+    "2",
+    "attention",
+    "cafe",
+    "is",
+    "it",
+    "un",
+    "##believ",
+    "##able",
+    "of",
+    "to",
+    "in",
+    "and",
+    "你",
+    "好",
+    "layer",
+    "mean",
+    "field",
+    "x",
+    "y",
+    "z",
+]
 
 _BERT = {
     "attention.self.query": ("d", "d"),

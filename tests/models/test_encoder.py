@@ -11,7 +11,6 @@ import meanfield as mf
 from meanfield.fields.blocks import attention_output, unit_vectors
 from meanfield.models.encoder import Affine, Encoder, EncoderLayer, LayerNorm
 from meanfield.models.heads import head_matrices, lifted
-
 from tests.models.encoders import random_arrays, write_encoder, write_safetensors
 
 _TOKENS = np.array([2, 11, 14, 5, 6, 7, 3])
@@ -57,7 +56,8 @@ def _by_loops(arrays, kind, layers, heads, tokens):
         else:
             begin = "encoder.albert_layer_groups.0.albert_layers.0."
             names = ("attention.query", "attention.key", "attention.value", "attention.dense",
-                     "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm")  # fmt: skip
+                     "attention.LayerNorm", "ffn", "ffn_output",
+                     "full_layer_layer_norm")  # fmt: skip
         query, key, value, output, first, inner, outer, last = (begin + name for name in names)
         q, k, v = ([dense(name, each) for each in x] for name in (query, key, value))
         size = len(x[0]) // heads

@@ -1,0 +1,194 @@
+"""Files of encoders: what is read, and what damaged or hostile ones are told."""
+
+import json
+import os
+import struct
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.models.safetensors import Tensors
+from meanfield.models.wordpiece import WordPiece
+from tests.models.encoders import PIECES, random_arrays, write_encoder, write_safetensors
+from tests.parameters import together
+
+
+def test_every_type_is_read(tmp_path):
+    """Halves, upper halves of floats, floats and doubles are the numbers that they are."""
+    values = np.array([[1.0, -2.5, 0.15625], [3.0, 1024.0, -0.0]])
+    upper = (values.astype("<f4").view("<u4") >> 16).astype("<u2")
+    arrays = {kind: values.astype(f"<{kind}") for kind in ("f2", "f4", "f8")} | {"b": upper}
+    write_safetensors(tmp_path / "x", arrays | {"none": np.zeros((0, 3))})
+    tensors = Tensors(tmp_path / "x")
+    assert {*tensors} == {*arrays, "none"}
+    assert all(np.array_equal(tensors[name], values) for name in arrays)
+    assert tensors["none"].shape == (0, 3)
+
+
+def _file(header, data=b"\0" * 24, length=None):
+    """Bytes of a file with this header."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def _entry(**changed):
+    return {"a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]} | changed}
+
+
+_HOSTILE = {
+    "empty": (b"", "length of a header"),
+    "header beyond the file": (_file({}, length=2**62), "length of a header"),
+    "no JSON": (_file(b"\xff{"), "no JSON"),
+    "deep": (_file(b"[" * 200_000), "no JSON"),
+    "a list": (_file([1]), "no JSON object"),
+    "twice": (_file(b'{"a": 1, "a": 2}'), "twice"),
+    "no entry": (_file({"a": 5}), "lacks dtype"),
+    "no shape": (_file(_entry(shape=None)), "lacks dtype"),
+    "negative": (_file(_entry(shape=[-2, -3])), "lacks dtype"),
+    "not whole": (_file(_entry(shape=[2.0, 3])), "lacks dtype"),
+    "true": (_file(_entry(shape=[True, 6])), "lacks dtype"),
+    "three offsets": (_file(_entry(data_offsets=[0, 12, 24])), "lacks dtype"),
+    "type": (_file(_entry(dtype="F8")), "known: "),
+    "type of no length": (_file(_entry(dtype="x" * 10**6)), "known: "),
+    "beyond": (_file(_entry(data_offsets=[4, 28])), "of 24 bytes"),
+    "backwards": (_file(_entry(data_offsets=[24, 0])), "of 24 bytes"),
+    "too large": (_file(_entry(shape=[2**62, 2**62])), "has 24 bytes"),
+    "too small": (_file(_entry(shape=[2])), "has 24 bytes"),
+    "overlap": (_file(_entry() | {"b": _entry()["a"]}), "overlap"),
+}
+
+
+@together("content, reason", [*_HOSTILE.values()])
+def test_hostile_weights_are_refused_without_memory(tmp_path, content, reason):
+    """Headers that lie are told in one line, before anything is made of what they promise."""
+    (tmp_path / "x").write_bytes(content)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=reason) as caught:
+        Tensors(tmp_path / "x")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
+    assert most < 20 * len(content) + 100_000
+
+
+def test_truncated_weights_are_refused(tmp_path):
+    """A download that broke off is noticed wherever it did."""
+    write_safetensors(tmp_path / "x", random_arrays(layers=1))
+    content = (tmp_path / "x").read_bytes()
+    for length in range(0, len(content), len(content) // 40):
+        (tmp_path / "x").write_bytes(content[:length])
+        with pytest.raises(ValueError, match="is no safetensors file"):
+            Tensors(tmp_path / "x")
+
+
+def _without(arrays, name):
+    return {key: array for key, array in arrays.items() if name not in key}
+
+
+def _bad(arrays, name, value):
+    return arrays | {name: np.full_like(arrays[name], value)}
+
+
+_WORD = "embeddings.word_embeddings.weight"
+
+
+@together(
+    "settings, change, reason",
+    [
+        ({"model_type": "gpt2"}, None, "'gpt2', known are 'bert' and 'albert'"),
+        ({"position_embedding_type": "relative_key"}, None, "only 'absolute' is known"),
+        ({"hidden_act": "mish"}, None, "hidden_act is unknown"),
+        ({"hidden_act": ["gelu"]}, None, "hidden_act is unknown"),
+        ({"num_attention_heads": 5}, None, "no multiple of num_attention_heads 5"),
+        ({"num_hidden_layers": 10**12}, None, "num_hidden_layers is 10"),
+        ({"num_hidden_layers": 3}, None, "has no encoder.layer.2."),
+        ({"hidden_size": 32}, None, r"has shape \(44, 16\), config.json says \(44, 32\)"),
+        ({"hidden_size": "16"}, None, "hidden_size is '16'"),
+        ({"layer_norm_eps": -1.0}, None, "layer_norm_eps is -1.0"),
+        ({"vocab_size": 20}, None, "config.json says"),
+        ({}, lambda arrays: _without(arrays, "query"), "has no encoder.layer.0.attention.self"),
+        ({}, lambda arrays: _bad(arrays, _WORD, np.nan), "not finite"),
+    ],
+)
+def test_what_does_not_fit_together_is_told(tmp_path, settings, change, reason):
+    """Settings of another model, missing arrays, other shapes, weights that are no numbers."""
+    arrays = write_encoder(tmp_path, **settings)
+    if change is not None:
+        write_safetensors(tmp_path / "model.safetensors", change(arrays))
+    with pytest.raises(ValueError, match=reason) as caught:
+        mf.load_encoder(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@together(
+    "name, content, reason",
+    [
+        ("config.json", None, "config.json: No such file"),
+        ("config.json", b"{", "is no JSON"),
+        ("config.json", b"[]", "is no JSON object"),
+        ("config.json", b" " * 2_000_000, "too many for settings"),
+        ("model.safetensors", None, "model.safetensors: No such file"),
+        ("vocab.txt", b"a\nb\n", "it lacks \\[CLS\\]"),
+        ("vocab.txt", b"\xff\xfe", "no text in UTF-8"),
+        ("vocab.txt", ("\n".join(PIECES) + "\nmore").encode(), "do not belong together"),
+        ("tokenizer_config.json", b"nothing", "is no JSON"),
+    ],
+)
+def test_damaged_folders_are_told(tmp_path, name, content, reason):
+    """Which file, and what is wrong with it."""
+    write_encoder(tmp_path)
+    if content is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=reason):
+        mf.load_encoder(tmp_path)
+
+
+def test_a_pipe_in_the_place_of_weights_does_not_hang(tmp_path):
+    """What is no ordinary file has no length to be checked against."""
+    write_encoder(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    os.mkfifo(tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="not an ordinary file"):
+        mf.load_encoder(tmp_path)
+
+
+@together(
+    "text, pieces",
+    [
+        ("", ""),
+        ("The TOKENS, clustered!", "the token ##s , cluster ##ed !"),
+        ("Café\tis  café", "cafe is cafe"),
+        ("x'y #1", "x ' y # 1"),
+        ("你好x", "你 好 x"),
+        ("unbelievable tokenq", "un ##believ ##able [UNK]"),
+        ("z" * 101, "[UNK]"),
+        ("a\u200bto\u0000ken\ufffd", "[UNK]"),
+        ("[SEP]", "[UNK] [UNK] [UNK]"),
+    ],
+)
+def test_words_are_cut_from_the_left(text, pieces):
+    """Longest pieces first; accents, case, control characters and what they leave."""
+    known = WordPiece({piece: number for number, piece in enumerate(PIECES)})
+    assert known.of(text) == ["[CLS]", *pieces.split(), "[SEP]"]
+
+
+def test_texts_that_are_too_long_or_cannot_be_read(tmp_path):
+    """How many tokens there are and how many may be; numbers instead of texts."""
+    write_encoder(tmp_path)
+    (tmp_path / "vocab.txt").unlink()
+    encoder = mf.load_encoder(tmp_path)
+    with pytest.raises(ValueError, match="has no vocab.txt"):
+        mf.replay(encoder, "the token")
+    with pytest.raises(ValueError, match="41 tokens, .* takes at most 40"):
+        mf.replay(encoder, [np.full(41, 5)])
+    with pytest.raises(ValueError, match="between 0 and 43, got 5 to 99"):
+        mf.replay(encoder, [np.array([5, 99])])
+    with pytest.raises(ValueError, match="one token has no pairs"):
+        mf.replay(encoder, [np.array([5])])
+    with pytest.raises(ValueError, match="no text was given"):
+        mf.replay(encoder, [])

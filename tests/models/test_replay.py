@@ -1,0 +1,175 @@
+"""What is measured of an encoder: heads, the ladder, n among N tokens."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.fields.blocks import row_entropies, unit_vectors
+from meanfield.models.encoder import Affine, Encoder, softmax
+from meanfield.models.heads import entropic_beta, head_matrices, head_table, value_spectrum
+from meanfield.models.ladder import RUNGS, equiangular_by_layer, ladder
+from meanfield.models.token_limit import TokenLimit
+from tests.models.encoders import write_encoder
+from tests.models.test_encoder import _plain_layer
+
+_TEXT = "the tokens of a mean field on the sphere cluster, attention is in it"
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    """Two random layers."""
+    folder = tmp_path_factory.mktemp("encoder")
+    write_encoder(folder)
+    return mf.load_encoder(folder)
+
+
+@pytest.fixture(scope="module")
+def replayed(encoder):
+    """Two texts."""
+    return mf.replay(encoder, [_TEXT, "the circle is a sphere"])
+
+
+def test_heads_of_the_theory_have_its_beta():
+    """Q^T K = beta 1 on the unit sphere: fit and entropy find beta with R^2 = 1, B is symmetric."""
+    rng = np.random.default_rng(2)
+    d, beta = 8, 3.0
+    layer, x = _plain_layer(d, beta, 0.5), unit_vectors(rng.normal(size=(12, d)))
+    table = head_table(layer, x, x @ x.T)
+    for found in (table.beta_fit, table.beta_entropy):
+        assert abs(found[0] - beta) < 1e-8
+    assert max(1.0 - table.r2_fit[0], 1.0 - table.r2_entropy[0], 1.0 - table.symmetric[0]) < 1e-15
+    # Of tokens of length sqrt(d): beta d.
+    assert abs(table.beta_norm[0] - beta * d) < 1e-12
+    entropies = row_entropies(softmax(beta * x @ x.T))
+    assert abs(table.attended[0] - np.exp(entropies).mean()) < 1e-12
+    assert np.abs(value_spectrum(layer) - 0.5).max() < 1e-15
+
+
+def test_norms_of_heads_are_those_of_their_matrices(encoder):
+    """beta_norm and the symmetric share from traces of small matrices, against B itself."""
+    layer, x = encoder.layers[1], encoder.embedded(np.arange(6))
+    u = unit_vectors(x)
+    table = head_table(layer, x, u @ u.T)
+    for h, head in enumerate(head_matrices(layer)):
+        b = head.score[:-1, :-1]
+        symmetric = np.linalg.norm(0.5 * (b + b.T))
+        assert abs(table.beta_norm[h] / (4.0 * symmetric) - 1.0) < 1e-13
+        assert abs(table.symmetric[h] - (symmetric / np.linalg.norm(b)) ** 2) < 1e-13
+
+
+@pytest.mark.parametrize("beta", [0.3, 40.0])
+def test_entropic_beta_is_the_inverse_of_entropy(beta):
+    """Also where rows attend to hardly more than one token."""
+    x = unit_vectors(np.random.default_rng(4).normal(size=(10, 3)))
+    entropy = float(row_entropies(softmax(beta * x @ x.T)).mean())
+    assert abs(entropic_beta(x @ x.T, entropy) / beta - 1.0) < 1e-7
+
+
+def test_entropic_beta_ends():
+    """Uniform rows need no beta; of tokens that all come twice none has less than log 2."""
+    x = np.repeat(np.eye(3), 2, axis=0)
+    assert entropic_beta(x @ x.T, math.log(6.0)) == 0.0
+    assert entropic_beta(x @ x.T, 0.6) == math.inf
+
+
+def test_ladder_of_the_theory_has_one_rung():
+    """Where the model is one head of the theory, every rung but the last is the model."""
+    rng = np.random.default_rng(5)
+    d = 9
+    x = rng.normal(size=(7, d))
+    x = unit_vectors(x - x.mean(axis=1, keepdims=True))
+    layer, empty = _plain_layer(d, 2.0, 0.3), np.zeros((1, d))
+    model = Encoder("plain", empty, empty, empty, layer.norm, None, (layer,) * 2, None)
+    found = ladder(model, list(model.states(x)))
+    assert np.abs(found.distance[:3]).max() < 1e-13
+    assert np.abs(found.cosine[:3] - found.cosine[0]).max() < 1e-14
+    assert np.abs(found.beta - 2.0).max() < 1e-13
+    assert np.abs(found.strength - 0.3).max() < 1e-13
+    assert np.abs(found.share - 1.0).max() < 1e-13
+    assert np.all(found.step_distance[0] > 1e-2)
+    assert np.abs(found.step_distance[1:]).max() < 1e-13
+
+
+def test_second_rung_is_the_encoder_without_feed_forward(encoder):
+    """Attention through this package, against the layer's own with W_2 = 0 and b_2 = 0."""
+    states = list(encoder.states(encoder.embedded(encoder.tokens(_TEXT))))
+    found = ladder(encoder, states)
+    x = states[0]
+    for depth, layer in enumerate(encoder.layers, 1):
+        x = layer.norm(layer.attended(x))
+        apart = unit_vectors(x) - unit_vectors(states[depth])
+        assert abs(found.distance[1, depth] - math.sqrt(np.mean(np.sum(apart**2, 1)))) < 1e-13
+
+
+def test_negative_strengths_repel():
+    """C < 0 goes back along the way of c > 0."""
+    there = equiangular_by_layer(5, 0.1, np.array([3.0, 3.0]), np.array([0.4, -0.4]))
+    assert there[1] > 0.15
+    assert abs(there[2] - 0.1) < 1e-11
+
+
+def test_replay_keeps_texts_apart(encoder, replayed):
+    """What a text does is what it does alone; observables are those of its directions."""
+    alone = mf.replay(encoder, "the circle is a sphere")
+    assert np.array_equal(replayed.states[:, replayed.text_of == 1], alone.states)
+    assert replayed.depth == 2
+    assert replayed.heads.beta_fit.shape == (2, 2, 4)
+    assert replayed.ladder.cosine.shape == (2, len(RUNGS), 3)
+    for text in (0, 1):
+        for layer in range(3):
+            measure = replayed.measure(layer, text)
+            for name in ("mean_cosine", "effective_rank", "similarity"):
+                expected = getattr(mf.observables, name)(measure)
+                assert np.allclose(replayed.observed[name][text, layer], expected, atol=1e-14)
+    assert np.abs(replayed.ladder.cosine[:, 0] - replayed.observed["mean_cosine"]).max() < 1e-14
+
+
+def test_tokens_feel_a_sample_of_the_others(encoder):
+    """With hardly any preference what n of N tokens lack is the error of a mean: slope 1/2."""
+    layer = encoder.layers[0]
+    faint = Affine(0.01 * layer.query.weight, 0.0 * layer.query.bias)
+    weak = replace(encoder, layers=(replace(layer, query=faint),))
+    found = mf.token_limit(
+        weak, _TEXT, np.random.default_rng(0), counts=(8, 24, 64), tokens=256, repetitions=40
+    )
+    slope, error = found.exponents()
+    # All tokens lack the same mean, a vector of 16 numbers: slopes of repetitions differ by 0.3.
+    assert abs(slope[0] - 0.5) < 3.0 * error[0] < 0.2
+    again = mf.token_limit(
+        weak, _TEXT, np.random.default_rng(0), counts=(8, 24, 64), tokens=256, repetitions=1
+    )
+    assert np.array_equal(again.errors[0], found.errors[0])
+    assert (
+        repr(again) == f"TokenLimit({encoder.name}: 8 to 64 of 256 tokens, 1 repetitions, 1 layers)"
+    )
+
+
+def test_slopes_of_exact_errors():
+    """(1/n - 1/N)^a has the slope a; too few counts are refused."""
+    counts = np.array([10, 100, 1000])
+    errors = (1.0 / counts - 1e-4)[:, None] ** np.array([0.5, 0.3])
+    slopes, spread = TokenLimit("exact", counts, 10_000, errors[None]).exponents()
+    assert np.abs(slopes - [0.5, 0.3]).max() < 1e-13
+    assert np.isnan(spread).all()
+    with pytest.raises(ValueError, match="two counts, got 1 from 500 on"):
+        TokenLimit("exact", counts, 10_000, errors[None]).exponents(500)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"counts": (1, 8)}, "between 2 and 63"),
+        ({"counts": (64,)}, "between 2 and 63"),
+        ({"counts": ()}, "between 2 and 63"),
+        ({"counts": (8,), "repetitions": 0}, "at least 1"),
+    ],
+)
+def test_impossible_counts_are_refused(encoder, options, reason):
+    """N must be tokens with others, and fewer than N."""
+    with pytest.raises(ValueError, match=reason):
+        mf.token_limit(encoder, _TEXT, np.random.default_rng(0), tokens=64, **options)
+    with pytest.raises(ValueError, match="no words"):
+        mf.token_limit(encoder, " ", np.random.default_rng(0), counts=(8,), tokens=64)
