@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from meanfield.studies.convergence import convergence_study
     from meanfield.studies.ensemble import ensemble
     from meanfield.studies.ensemble_moments import ensemble_moments
+    from meanfield.studies.hardmax import hardmax
     from meanfield.studies.merging import RandomHead, merging_diagram
     from meanfield.studies.optimal import optimal_configuration
     from meanfield.studies.pair_correlation import pair_correlation
@@ -201,6 +202,7 @@ __all__ = [
     "normal_tokens",
     "growth_rate_max",
     "growth_rates",
+    "hardmax",
     "hemisphere_probability",
     "incoherence_growth_rates",
     "limit_shape",
@@ -283,6 +285,7 @@ _MODULES = {
     "studies.convergence": "convergence_study",
     "studies.ensemble": "ensemble",
     "studies.ensemble_moments": "ensemble_moments",
+    "studies.hardmax": "hardmax",
     "studies.merging": "RandomHead merging_diagram",
     "studies.optimal": "optimal_configuration",
     "studies.pair_correlation": "pair_correlation",

@@ -1,0 +1,100 @@
+"""Tokens under hardmax attention: exact paths, small steps, the limit of softmax, ridges."""
+
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
+
+import meanfield as mf
+from meanfield.theory.hardmax import inclusion_distance
+
+CORNERS = np.array([[1.0, 1.0], [-1.0, 1.0]])
+SHARE = 1.0 - np.exp(-1.0)
+
+
+def third(x: float, y: float = 0.0) -> np.ndarray:
+    """Two corners and a token between them."""
+    return np.vstack([CORNERS, [x, y]])
+
+
+def test_softmax_approaches_the_corner() -> None:
+    """Tokens of the package at finite beta as printed; the limit is their last row."""
+    printed = {
+        (3.0, 0.0): (0.0, 0.537529),
+        (10.0, 1e-3): (0.379910, 0.603493),
+        (30.0, 1e-6): (0.475191, 0.625112),
+        (100.0, 0.1): (0.668908, 0.632120),
+    }
+    for (beta, delta), expected in printed.items():
+        problem = mf.Problem(
+            mf.Space(2),
+            mf.Attention([mf.Head()], beta=beta),
+            initial=mf.from_points(third(delta)),
+            drift=mf.Drift(-1.0),
+        )
+        run = mf.simulate(problem, until=1.0, save=2, tolerance=1e-9)
+        assert run.measures[-1].points[2] == pytest.approx(expected, abs=1.5e-6)
+    for delta in (0.0, 1e-6, 0.1):
+        end = mf.hardmax(mf.Space(2), third(delta), until=1.0).points[-1, 2]
+        assert end == pytest.approx([SHARE + delta / np.e, SHARE], abs=1e-12)
+
+
+def test_three_solutions_begin_on_the_ridge() -> None:
+    """Either corner or their mean, and each satisfies the inclusion at all times."""
+    ends = []
+    for order, ridge in (([0, 1, 2], "corner"), ([1, 0, 2], "corner"), ([0, 1, 2], "midpoint")):
+        run = mf.hardmax(mf.Space(2), third(0.0, 0.5)[order], until=1.0, ridge=ridge)
+        assert run.ties[0].choices == 3 and run.ties[0].tied == (0, 1)
+        for t in run.time:
+            assert inclusion_distance(mf.Space(2), run.at(t), run.velocities(t)).max() < 1e-11
+        ends.append(run.points[-1, 2])
+    assert np.allclose(ends, [[SHARE, y := 1 - 0.5 / np.e], [-SHARE, y], [0, y]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("space", "seed", "slides"),
+    [
+        (mf.Circle(), 3, False),
+        (mf.Sphere(4), 5, False),
+        (mf.Space(3), 3, False),
+        (mf.Sphere(4), 1, True),
+        (mf.Space(3), 1, True),
+    ],
+    ids=str,
+)
+def test_events_and_paths_against_small_steps(
+    space: mf.manifolds.manifold.Manifold, seed: int, slides: bool
+) -> None:
+    """Euler with the argmax of every step, whose error falls as the step: it slides by chatter."""
+    rng, d, steps = np.random.default_rng(seed), space.ambient, 4000
+    score, value, x = rng.normal(size=(d, d)), rng.normal(size=(d, d)), rng.normal(size=(7, d))
+    if space.is_sphere:
+        x /= np.linalg.norm(x, axis=1)[:, None]
+    run = mf.hardmax(space, space.points_of(x), score=score, value=value, until=1.0, save=5)
+    leader, told = ((x @ score) @ x.T).argmax(axis=1), []
+    for k in range(steps):
+        now = ((x @ score) @ x.T).argmax(axis=1)
+        told += [(k / steps, int(i), int(now[i])) for i in np.flatnonzero(now != leader)]
+        leader, toward = now, x[now] @ value.T
+        if space.is_sphere:
+            x += (toward - (toward * x).sum(axis=1)[:, None] * x) / steps
+            x /= np.linalg.norm(x, axis=1)[:, None]
+        else:
+            x += (toward - x @ value.T) / steps
+    size = abs(x).max()
+    assert space.vectors(run.points[-1]) / size == pytest.approx(x / size, abs=3e-3)
+    assert slides == any(len(each.after) > 1 for each in run.events)
+    if not slides:
+        found = [(each.time, each.token, each.after[0]) for each in run.events]
+        assert len(found) > 4 and [each[1:] for each in found] == [each[1:] for each in told]
+        times = [each[0] for each in told]
+        assert [each[0] for each in found] == pytest.approx(times, abs=3e-3)
+
+
+def test_hull_of_tokens_does_not_grow() -> None:
+    """V = 1 in R^d: tokens move towards others; those that attend to themselves rest."""
+    x = np.random.default_rng(1).normal(size=(20, 3))
+    run = mf.hardmax(mf.Space(3), x, until=4.0, save=9)
+    for before, after in zip(run.points[:-1], run.points[1:], strict=True):
+        hull = ConvexHull(before).equations
+        assert (after @ hull[:, :3].T + hull[:, 3]).max() < 1e-12
+    assert np.linalg.norm(run.velocities(4.0), axis=1).max() < 0.2
