@@ -144,9 +144,10 @@ def simulate(
     observables : sequence or mapping, optional
         Names of ours ("energy", "order_parameter", "clusters", "peaks", "resolution", "entropy",
         "free_energy"; of tokens also "mean_cosine", "similarity", "effective_rank",
-        "attention_entropy", "renyi_centres"), (name, function), `observable(...)`, or a mapping of
-        names to functions f(measure); energy and clusters are always there. Default: the first
-        seven; of tokens on other spheres and in R^d order parameter and mean cosine.
+        "attention_entropy", "attended_tokens", "attended_share", "renyi_centres"),
+        (name, function), `observable(...)`, or a mapping of names to functions f(measure); energy
+        and clusters are always there. Default: the first seven; of tokens on other spheres and in
+        R^d order parameter and mean cosine.
     fluctuations : int, optional
         Degree of the moments of which the run then also tells how far N tokens are from the limit
         at every saved time, as far as that is resolved; see `fluctuations`, the function.

@@ -230,10 +230,12 @@ def attention_entropies(
     log_scale: float = 0.0,
     mask: Mask = "none",
     rate: float = 0.0,
+    relative: bool = False,
 ) -> FloatArray:
     """Entropies of the rows of `attention_matrices`, divided by their sums; no matrix is kept.
 
-    Parameters and errors are those of `attention_matrices`.
+    Parameters and errors are those of `attention_matrices`. `relative` to the masses they are
+    -sum_j P_ij log(P_ij / m_j), at most 0, and have a limit as points become a density.
 
     Returns
     -------
@@ -249,13 +251,18 @@ def attention_entropies(
     how: Normalization = "softmax" if normalization == "none" else normalization
     plan = _planned(x, heads, masses, how, 0.0, mask, rate, np.float64)
     found = np.zeros((len(plan.heads), len(x)))
+    m = np.full(len(x), 1.0 / len(x)) if masses is None else masses
+    logs = np.log(m, where=m > 0.0, out=np.zeros(len(x)))
     with one_blas_thread():
         for number, head in enumerate(plan.heads):
 
             def fill(i: int, head: _Head = head, entropies: FloatArray = found[number]) -> None:
                 part, rows, columns = plan.chunk(i)
                 weights, sums = plan.weights(head, part, rows, columns)
-                entropies[rows] = row_entropies(weights[0] * sums[0, :, None])
+                matrix = weights[0] * sums[0, :, None]
+                entropies[rows] = row_entropies(matrix)
+                if relative:
+                    entropies[rows] += matrix @ logs[:columns]
 
             map_chunks(fill, plan.chunks)
     return found

@@ -18,7 +18,13 @@ from meanfield.compute.threads import one_blas_thread
 from meanfield.errors import SimulationError, known_names, one_line
 from meanfield.kinds import came
 from meanfield.measures import Density, Measure
-from meanfield.observables.attention import attention_entropy, attention_matrix
+from meanfield.observables.attention import (
+    attended_share,
+    attended_tokens,
+    attention_entropy,
+    attention_matrix,
+    attention_nodes,
+)
 from meanfield.observables.centres import renyi_centres
 from meanfield.observables.clusters import clusters
 from meanfield.observables.cosines import effective_rank, mean_cosine, similarity
@@ -43,8 +49,11 @@ __all__ = [
     "OBSERVABLES",
     "USUAL_OBSERVABLES",
     "Observable",
+    "attended_share",
+    "attended_tokens",
     "attention_entropy",
     "attention_matrix",
+    "attention_nodes",
     "chosen_observables",
     "clusters",
     "effective_rank",

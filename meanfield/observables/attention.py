@@ -1,4 +1,10 @@
-"""Whom tokens attend to: the attention matrices of a state, and how spread their rows are."""
+"""Whom tokens attend to: the attention matrices of a state, and how spread their rows are.
+
+A density is the nodes of a grid that resolves it and the kernel, with their masses m_j. Entropies
+of rows grow with the number of nodes, those relative to masses have a limit:
+
+    -sum_j A_ij log(A_ij / m_j)  ->  -KL(A(x, .) | mu),    A(x, dy) = e^{beta <x, y>} dmu(y) / Z(x).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +15,9 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.checks import checked, made
 from meanfield.fields import blocks
+from meanfield.fields.felt import attended
 from meanfield.measures import Density, Measure
-from meanfield.observables.cosines import MOST_TOKENS
+from meanfield.observables.cosines import MOST_TOKENS, are_tokens
 from meanfield.problem import Problem
 
 # Doubly stochastic weights keep the whole matrix.
@@ -18,7 +25,7 @@ _MOST_BALANCED = 4_096
 
 
 @checked
-def attention_matrix(problem: Problem, measure: Measure) -> FloatArray:
+def attention_matrix(problem: Problem, measure: Density | Measure) -> FloatArray:
     """Attention matrices of tokens, one a head: row i says whom token i attends to.
 
         v(x_i) = P_x sum_h V_h sum_j A_hij x_j,    A_hij = m_j e^{beta x_i^T B_h x_j} / z_hi
@@ -31,8 +38,9 @@ def attention_matrix(problem: Problem, measure: Measure) -> FloatArray:
     ----------
     problem : Problem
         Its heads, or its kernel a(<x, y>), which is one head.
-    measure : Measure
-        Tokens, in their order; at most 10,000, doubly stochastic 4,096.
+    measure : Measure or Density
+        Tokens, in their order; at most 10,000, doubly stochastic 4,096. A density on the circle or
+        S^2 is the nodes of a grid, `attention_nodes`.
 
     Returns
     -------
@@ -40,10 +48,8 @@ def attention_matrix(problem: Problem, measure: Measure) -> FloatArray:
 
     Raises
     ------
-    TypeError
-        If the measure is a density.
     ValueError
-        If it has too many points, or lives elsewhere.
+        If the measure has too many points, lives elsewhere, or is a density under a mask.
 
     References
     ----------
@@ -58,9 +64,13 @@ def attention_matrix(problem: Problem, measure: Measure) -> FloatArray:
     array([[[0.75, 0.25],
             [0.25, 0.75]]])
     """
-    made("attention_matrix", measure, Measure)
+    made("attention_matrix", measure, Measure, Density)
     _check(problem, measure)
-    most = _most(problem)
+    if isinstance(measure, Density) and problem.mask != "none":
+        raise ValueError(
+            f"a {problem.mask} mask asks for an order, which a density has not: take tokens."
+        )
+    measure, most = attention_nodes(problem, measure), _most(problem)
     if len(measure.points) > most:
         raise ValueError(
             f"attention matrices are of at most {most} tokens, got {len(measure.points)}: take "
@@ -69,16 +79,42 @@ def attention_matrix(problem: Problem, measure: Measure) -> FloatArray:
     return blocks.attention_matrices(*_given(problem, measure), **_options(problem, measure))
 
 
+def attention_nodes(problem: Problem, measure: Density | Measure) -> Measure:
+    """Whom the rows and columns of an attention matrix stand for: tokens, or nodes of a density.
+
+    Nodes are those of the grid whose degree is the larger one of the density's and the kernel's,
+    weights their masses, negative ones 0.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA)
+    >>> density = mf.von_mises_fisher(2.0).build(mf.Circle())
+    >>> nodes = attention_nodes(problem, density)
+    >>> matrix = attention_matrix(problem, density)[0]
+    >>> matrix.shape == 2 * nodes.points.shape, abs(nodes.order_parameter - 0.697774658) < 1e-9
+    (True, True)
+    """
+    if isinstance(measure, Measure):
+        return measure
+    space = measure.manifold
+    degree = max(measure.max_degree, attended(problem).degree)
+    grid = space.grid(degree)
+    values = grid.to_nodal(space.resize(measure.coefficients, degree))
+    masses = grid.weights * np.maximum(values, 0.0)
+    return Measure(space, grid.points, masses / masses.sum())
+
+
 def attention_entropy(problem: Problem, measure: Density | Measure) -> FloatArray:
     """Mean entropy -sum_j A_ij log A_ij of the rows of each head, in nats, rows of sum 1.
 
-    It is log n where a token attends to all alike, 0 where to one alone; of weighted points rows
-    are averaged by mass.
+    It is log n where a token attends to all alike, 0 where to one alone; of weighted points, each
+    of which is one then, rows are averaged by mass.
 
     Returns
     -------
     ndarray, shape (heads,)
-        NaN of densities, and of more tokens than `attention_matrix` takes.
+        NaN of densities and their nodes, and of more tokens than `attention_matrix` takes.
 
     Examples
     --------
@@ -88,15 +124,82 @@ def attention_entropy(problem: Problem, measure: Density | Measure) -> FloatArra
     >>> attention_entropy(problem, tokens).round(12), np.log(7.0).round(12)
     (array([1.94591015]), np.float64(1.945910149055))
     """
+    if isinstance(measure, Density) or measure.cell_order:
+        return _unknown(problem)
+    rows = _entropies(problem, measure)
+    return _unknown(problem) if rows is None else rows[0] @ rows[1]
+
+
+def attended_tokens(problem: Problem, measure: Density | Measure) -> FloatArray:
+    """Effective number of tokens that a token attends to, of each head: mean of e^{entropy}.
+
+    It is n where all attend to all alike, 1 where each to one alone: n times `attended_share`.
+
+    Returns
+    -------
+    ndarray, shape (heads,)
+        NaN where `attended_share` is, and of weighted points, such as tokens that have met: how
+        many there are is not known.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA)
+    >>> clusters = mf.Measure(mf.Circle(), np.repeat([0.0, np.pi], 8))
+    >>> attended_tokens(problem, clusters).round(4)
+    array([8.])
+    """
+    if isinstance(measure, Density) or not are_tokens(measure):
+        return _unknown(problem)
+    return len(measure.points) * attended_share(problem, measure)
+
+
+def attended_share(problem: Problem, measure: Density | Measure) -> FloatArray:
+    """Effective share of the mass that is attended to, of each head: mean of e^{-KL(A(x, .) | mu)}.
+
+    Of n equal tokens it is `attended_tokens` over n, and of a density what this tends to. Tokens
+    that have met and are one point, of their mass, have the same share.
+
+    Returns
+    -------
+    ndarray, shape (heads,)
+        NaN of axial measures, of densities under a mask, and of more points or nodes than
+        `attention_matrix` takes.
+
+    Examples
+    --------
+    Uniform on the circle, with KL = beta I_1 / I_0 - log I_0:
+
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA)
+    >>> attended_share(problem, mf.uniform().build(mf.Circle())).round(9)
+    array([0.42970848])
+    """
+    if isinstance(measure, Density) and problem.mask != "none":
+        return _unknown(problem)
+    rows = _entropies(problem, measure, relative=True)
+    return _unknown(problem) if rows is None else np.exp(rows[0]) @ rows[1]
+
+
+def _entropies(
+    problem: Problem, measure: Density | Measure, relative: bool = False
+) -> tuple[FloatArray, FloatArray] | None:
+    """Entropies of rows (heads, n) and masses (n,), if points are not rings and not too many."""
+    if problem.manifold.family == "axial":
+        return None
+    nodes = attention_nodes(problem, measure)
+    if len(nodes.points) > _most(problem):
+        return None
+    given, options = _given(problem, nodes), _options(problem, nodes)
+    return blocks.attention_entropies(*given, relative=relative, **options), nodes.mass
+
+
+def _unknown(problem: Problem) -> FloatArray:
     heads = 1 if problem.attention is None else len(problem.attention.heads)
-    rings = problem.manifold.family == "axial"
-    if rings or not isinstance(measure, Measure) or len(measure.points) > _most(problem):
-        return np.full(heads, np.nan)
-    rows = blocks.attention_entropies(*_given(problem, measure), **_options(problem, measure))
-    return np.asarray(rows @ measure.mass)
+    return np.full(heads, np.nan)
 
 
-def _check(problem: Problem, measure: Measure) -> None:
+def _check(problem: Problem, measure: Density | Measure) -> None:
     if problem.manifold.family == "axial":
         raise ValueError(
             "points of axial measures are rings, and attention matrices are of tokens: take "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from meanfield.arrays import ModalArray
 from meanfield.manifolds import Geometry
 from meanfield.measures import Density, Measure
-from meanfield.observables.attention import attention_entropy
+from meanfield.observables.attention import attended_share, attended_tokens, attention_entropy
 from meanfield.observables.centres import renyi_centres, usual_separation
 from meanfield.observables.clusters import clusters
 from meanfield.observables.cosines import CENTRES, effective_rank, mean_cosine, similarity
@@ -88,6 +88,18 @@ OBSERVABLES: dict[str, Observable] = {
             "attention_entropy",
             "mean entropy of the rows of attention",
             lambda problem, measure, _: {"attention_entropy": attention_entropy(problem, measure)},
+            Axis("head"),
+        ),
+        Observable(
+            "attended_tokens",
+            "effective number of attended tokens",
+            lambda problem, measure, _: {"attended_tokens": attended_tokens(problem, measure)},
+            Axis("head"),
+        ),
+        Observable(
+            "attended_share",
+            "effective share of the mass that is attended to",
+            lambda problem, measure, _: {"attended_share": attended_share(problem, measure)},
             Axis("head"),
         ),
         Observable("renyi_centres", "tokens that come first in their neighbourhood", _centres),

@@ -196,10 +196,41 @@ def softmax_source(beta: float, dimension: int = 1) -> float:
     return largest if dimension == 1 else math.hypot(largest, 1.0)
 
 
+def pair_force(beta: float, angle: FloatArray) -> FloatArray:
+    """Speed h(phi) = e^{beta cos phi - |beta|} sin phi at which tokens come closer, scaled.
+
+    Times e^{|beta|} it is that of papers; largest at `convex_angle`. Two tokens without
+    normalisation close their angle at h, each at half of it.
+
+    Parameters
+    ----------
+    beta : float
+    angle : array_like
+        phi, of any shape.
+
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
+    arXiv:2312.10794.
+
+    Examples
+    --------
+    >>> tau = convex_angle(4.0)
+    >>> near, largest, far = pair_force(4.0, np.array([0.9 * tau, tau, 1.1 * tau])).round(4)
+    >>> bool(near < largest > far), largest
+    (True, np.float64(0.2939))
+    """
+    phi = np.asarray(angle, dtype=np.float64)
+    half = np.sin(0.5 * phi) if beta >= 0 else np.cos(0.5 * phi)
+    return np.asarray(np.exp(-2.0 * abs(beta) * half**2) * np.sin(phi))
+
+
 def convex_angle(beta: float) -> float:
     """Angle tau below which tokens approach the more slowly the closer they are: h' > 0.
 
-        cos tau = beta sin^2 tau = 2 beta / (1 + sqrt(1 + 4 beta^2));
+    There `pair_force` is largest, for beta < 0 too, where tau is pi less that of -beta.
+
+        cos tau = beta sin^2 tau = (sqrt(1 + 4 beta^2) - 1) / (2 beta);
 
     about beta^{-1/2} for large beta.
 
@@ -209,6 +240,8 @@ def convex_angle(beta: float) -> float:
     >>> bool(abs(np.cos(tau) - 7.0 * np.sin(tau) ** 2) < 1e-14)
     True
     """
+    if beta < 0:
+        return math.pi - convex_angle(-beta)
     root = math.hypot(1.0, 2.0 * beta)
     # sin(tau / 2)^2 = (1 - cos tau) / 2, without cancellation.
     return 2.0 * math.asin(math.sqrt(0.5 * (1.0 + 1.0 / (root + 2.0 * beta)) / (1.0 + root)))

@@ -77,7 +77,7 @@ def test_own_values_are_copies() -> None:
         (
             "enrgy",
             ValueError,
-            "'enrgy' is not known. Did you mean energy. Known: attention_entropy, clusters, ",
+            "'enrgy' is not known. Did you mean energy. Known: attended_share, ",
         ),
         (
             ["qqq"],

@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.fields.felt import felt_by
 from meanfield.observables import (
+    attended_share,
+    attended_tokens,
     attention_entropy,
+    attention_nodes,
     effective_rank,
     mean_cosine,
     renyi_centres,
@@ -120,8 +124,6 @@ def test_attention_matrix_moves_tokens(normalization: str) -> None:
         (mf.Problem(space, heads), VALUE),
         (mf.Problem(space, mf.exponential(-2.0), mf.Flow(normalization == "softmax")), np.eye(3)),
     ):
-        from meanfield.fields.felt import felt_by
-
         felt = felt_by(problem).of_points(x, THREE.weights)
         drawn = mf.attention_matrix(problem, THREE)[0] @ x @ value.T
         np.testing.assert_allclose(space.project(x, drawn), felt.velocity(x), rtol=0, atol=1e-13)
@@ -158,10 +160,45 @@ def test_attention_matrices_say_what_they_cannot() -> None:
         mf.attention_matrix(problem, TOKENS)
     with pytest.raises(ValueError, match="at most 10000 tokens, got 10001"):
         mf.attention_matrix(problem, mf.Measure(mf.Sphere(), np.ones((10001, 3))))
+    causal = mf.Problem(mf.Sphere(), mf.Attention([mf.Head()], beta=1.0, mask="causal"))
     density = mf.uniform().build(mf.Sphere())
-    with pytest.raises(TypeError, match="Measure"):
-        mf.attention_matrix(problem, density)
-    assert np.isnan(attention_entropy(problem, density)).all()
+    with pytest.raises(ValueError, match="a causal mask asks for an order, which a density has no"):
+        mf.attention_matrix(causal, density)
+    assert np.isnan([*attention_entropy(problem, density), *attended_share(causal, density)]).all()
+
+
+def test_attention_of_densities_is_relative_to_their_mass() -> None:
+    """Uniform: KL = beta L(beta) - log Z in closed form; rows of nodes are what moves them."""
+    beta = 3.0
+    divergence = beta / np.tanh(beta) - 1.0 - np.log(np.sinh(beta) / beta)
+    space, uniform = mf.Sphere(), mf.uniform().build(mf.Sphere())
+    # Scores that are rotations spread attention alike.
+    turned = mf.Attention([mf.Head(score=np.eye(3)[[1, 2, 0]])], beta=beta)
+    for problem in (mf.Problem(space, mf.exponential(beta), mf.SA), mf.Problem(space, turned)):
+        found = attended_share(problem, uniform)
+        np.testing.assert_allclose(found, np.exp(-divergence), rtol=1e-12)
+    circle = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
+    density = mf.von_mises_fisher(2.0).build(mf.Circle())
+    matrix = mf.attention_matrix(circle, density)[0]
+    nodes = attention_nodes(circle, density)
+    x = mf.Circle().vectors(nodes.points)
+    velocity = mf.Circle().project(nodes.points, matrix @ x)
+    felt = felt_by(circle).of_density(density.coefficients).velocity(nodes.points)
+    np.testing.assert_allclose(velocity, felt, rtol=0, atol=1e-13)
+
+
+def test_tokens_that_are_attended_to_are_counted() -> None:
+    """Of equal tokens e^entropy, n times the share, which stays when tokens that met are one."""
+    problem = mf.Problem(TOKENS.manifold, mf.exponential(2.0), mf.SA)
+    p = mf.attention_matrix(problem, TOKENS)[0]
+    expected = np.exp(-(p * np.log(p)).sum(axis=1)).mean()
+    assert attended_tokens(problem, TOKENS)[0] == pytest.approx(expected, rel=1e-13)
+    x = TOKENS.points[:3]
+    apart = mf.Measure(TOKENS.manifold, x[[0, 0, 0, 1, 2, 2]])
+    met = mf.Measure(TOKENS.manifold, x[[0, 1, 2, 2]], [1 / 2, 1 / 6, 1 / 3, 0])
+    shares = [attended_share(problem, each) for each in (apart, met)]
+    np.testing.assert_allclose(*shares, rtol=1e-13)
+    assert np.isnan(attended_tokens(problem, met)).all()
 
 
 def test_centres_of_a_run_come_from_its_order(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from meanfield.theory.contraction import (
     arc_rate,
     convex_angle,
     is_one_cluster_almost_surely,
+    pair_force,
     slopes,
     softmax_source,
     softmax_stretch,
@@ -122,6 +123,11 @@ def test_arcs_are_convex_below_their_angle() -> None:
     """There h' vanishes; n tokens make a chain shorter than pi from cos x / sin^2 x on."""
     for beta in (1e-3, 1.0, 400.0):
         assert abs(slope(beta, np.array(convex_angle(beta)))) < 1e-13
+    angles = np.linspace(0.0, np.pi, 10_001)
+    for beta in (-4.0, 9.0):
+        force = np.exp(beta * np.cos(angles) - abs(beta)) * np.sin(angles)
+        np.testing.assert_allclose(pair_force(beta, angles), force, rtol=1e-13, atol=1e-30)
+        assert abs(angles[force.argmax()] - convex_angle(beta)) < np.pi / 20_000
     assert abs(arc_rate(7.0, 0.2) - slope(7.0, np.array(0.2))) < 1e-14
     for tokens, beta in ((4, 2.0 / 3.0), (5, np.sqrt(2.0)), (11, 9.959593139531)):
         assert is_one_cluster_almost_surely(beta * (1 + 1e-9), tokens)
