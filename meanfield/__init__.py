@@ -335,6 +335,9 @@ _MAKERS = {
     "PhaseDiagram.plot": "outputs.plots.phase:phase_diagram_figure",
     "PhasePoint.html": "outputs.tables:phase_point_html",
     "Problem.html": "outputs.tables:problem_html",
+    "Replay.html": "outputs.tables:replay_html",
+    "Replay.plot": "outputs.plots.replay:replay_figure",
+    "Replay.save": "outputs.replay_file:save_replay",
     "Run.animate": "outputs.plots:animate",
     "Run.html": "outputs.tables:run_html",
     "Run.plot": "outputs.plots:plot",
@@ -342,6 +345,7 @@ _MAKERS = {
     "Run.save": "front:save_run",
     "Run.to_xarray": "outputs.dataset:to_xarray",
     "StationaryState.html": "outputs.tables:state_html",
+    "TokenLimit.plot": "outputs.plots.replay:token_limit_figure",
 }
 
 

@@ -167,6 +167,24 @@ def _diagram(command: argparse.ArgumentParser) -> None:
     _add_results(command)
 
 
+def _replay(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "folder", metavar="FOLDER", help="config.json, model.safetensors, vocab.txt of an encoder"
+    )
+    command.add_argument(
+        "texts", metavar="TEXT", nargs="+", help="files, each a text; - reads standard input"
+    )
+    command.add_argument(
+        "-o", "--output", metavar="OUT.h5", default="replay.h5", help="default: replay.h5"
+    )
+    command.add_argument(
+        "--plot", metavar="FIGURE", help="a figure of the result: .png, .pdf or .svg"
+    )
+    command.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    command.add_argument("--quiet", action="store_true", help="no progress")
+    _add_json(command)
+
+
 def _plot(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="OUT.h5", nargs="?", help="what `meanfield run` wrote")
     command.add_argument(
@@ -372,6 +390,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     ),
     "ensemble": ("many runs from sampled tokens, and how many clusters they make", _ensemble),
     "diagram": ("how many pairs of random tokens have merged, over beta and time", _diagram),
+    "replay": ("texts through a trained encoder, layer by layer, beside its theory", _replay),
     "plot": ("figures and films from what a command wrote", _plot),
     "compile": ("compile all kernels now, for images of containers and for CI", _compile),
     "verify": (
@@ -410,6 +429,10 @@ EXAMPLES = {
         "diagram --dimension 8 --beta 0.1 9 10 --replicas 64 --plot merged.png",
         "diagram --dimension 8 --beta 0.1 9 10 --replicas 256 --resume",
     ),
+    "replay": (
+        "replay all-MiniLM-L6-v2 text.txt",
+        "replay all-MiniLM-L6-v2 one.txt two.txt -o texts.h5 --plot texts.png",
+    ),
     "plot": ("plot mine.h5", "plot mine.h5 --kind energy -o energy.pdf"),
     "compile": ("compile", "compile --quiet"),
     "verify": ("verify mine.h5", "verify mine.h5 --json"),
@@ -426,6 +449,7 @@ _TAKES_LONG = {
     "compare": "some ten seconds by default; in proportion to the tokens and repetitions.",
     "ensemble": "some ten seconds by default; in proportion to the tokens and runs.",
     "diagram": "5 ms a replica and beta (32 tokens in R^8, default time).",
+    "replay": "some seconds for each text of 400 tokens (6 layers, d = 384).",
     "compile": "a minute or so, once on a machine.",
 }
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.commands.happenings import happenings, happenings_json
+from meanfield.commands.replay import replay_report
 from meanfield.commands.report import Report, facts, table
 from meanfield.commands.streams import say
 from meanfield.commands.studies import runs_of_each
@@ -18,6 +19,7 @@ from meanfield.commands.study_reports import comparison_report, ensemble_report,
 from meanfield.commands.truncation import truncation_told
 from meanfield.config.stored import stored_problem
 from meanfield.finite.results import Fluctuations
+from meanfield.models.replay import Replay
 from meanfield.outputs.provenance import parsed_versions, read_provenance
 from meanfield.outputs.result_file import load
 from meanfield.outputs.result_hash import result_hash, run_results
@@ -58,6 +60,8 @@ def _read(path: str) -> tuple[Report, dict[str, Any], str]:
     run = load(path, states="none")
     if not isinstance(run, Run):
         attributes, digest = read_provenance(path)
+        if isinstance(run, Replay):
+            return _replay_report(run, path, attributes, digest), attributes, digest
         if isinstance(run, MergingDiagram):
             return _diagram_report(run, path, attributes, digest), attributes, digest
         return _study_report(run, path, attributes, digest), attributes, digest
@@ -174,6 +178,16 @@ def _diagram_report(
     origin = provenance_report(attributes, digest).data
     data = {"kind": "diagram", **known, **report.data, "provenance": origin}
     return Report([facts(pairs), *blocks], data, report.columns)
+
+
+def _replay_report(found: Replay, path: str, attributes: Mapping[str, Any], digest: str) -> Report:
+    """What the command itself prints, and where it comes from."""
+    known, report = found.attributes, replay_report(found, path)
+    made_by = f"{known.get('created')} by meanfield {known.get('meanfield_version')}"
+    origin = provenance_report(attributes, digest).data
+    data = {"kind": "replay", **known, **report.data, "provenance": origin}
+    pairs = [("kind", "replay"), ("created", made_by)]
+    return Report([facts(pairs), *report.blocks], data, report.columns)
 
 
 def _run_report(run: Run, digest: str) -> Report:

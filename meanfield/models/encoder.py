@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
+from meanfield.compute.threads import map_chunks, one_blas_thread
 from meanfield.models.wordpiece import WordPiece
 
 
@@ -100,8 +101,14 @@ class EncoderLayer:
 
     def attention(self, x: FloatArray) -> FloatArray:
         """What attention adds to tokens, (n, d)."""
-        values = self._split(self.value(x))
-        means = [softmax(s) @ value for s, value in zip(self.scores(x), values, strict=True)]
+        parts = [self._split(part(x)) for part in (self.query, self.key, self.value)]
+
+        def mean(h: int) -> FloatArray:
+            query, key, value = (part[h] for part in parts)
+            return np.asarray(softmax(query @ key.T / math.sqrt(self.size)) @ value)
+
+        with one_blas_thread():
+            means = map_chunks(mean, self.heads)
         return self.output(np.concatenate(means, axis=1))
 
     def feed_forward(self, y: FloatArray) -> FloatArray:

@@ -31,6 +31,9 @@ from meanfield.models.heads import head_matrices, lifted
 RUNGS = ("model", "attention", "one head", "equiangular")
 """From the model down to an equation for one number."""
 
+STEPS = ("nothing", "attention", "one head")
+"""What moves tokens over one layer: nothing, attention alone, one head."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ladder:

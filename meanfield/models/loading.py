@@ -135,7 +135,7 @@ class _Reader:
             layers = tuple(self.layer(f"encoder.layer.{i}.", _BERT) for i in range(depth))
         widening = "encoder.embedding_hidden_mapping_in"
         return Encoder(
-            name=self.place.resolve().name,
+            name=self.name(),
             words=words,
             positions=positions,
             segments=segments,
@@ -144,6 +144,13 @@ class _Reader:
             layers=layers,
             pieces=pieces,
         )
+
+    def name(self) -> str:
+        """The model's own, without who gave it; that of the folder if it has none."""
+        own = self.config.get("_name_or_path")
+        if isinstance(own, str) and own.isprintable() and 0 < len(own) <= 100:
+            return own.rstrip("/").rsplit("/")[-1]
+        return self.place.resolve().name
 
     def layer(self, begin: str, names: Mapping[str, str]) -> EncoderLayer:
         d, wide = self.whole("hidden_size"), self.whole("intermediate_size")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.checks import checked
+from meanfield.compute.threads import one_blas_thread
 from meanfield.fields.blocks import unit_vectors
 from meanfield.kernels import exponential
 from meanfield.manifolds import Sphere
@@ -23,6 +25,10 @@ from meanfield.observables.cosines import effective_rank, mean_cosine, similarit
 from meanfield.observables.energies import interaction_energy
 from meanfield.problem import Problem
 from meanfield.progress import followed
+from meanfield.views import VIEWS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Table = TypeVar("Table", HeadTable, Ladder)
 
@@ -92,6 +98,34 @@ class Replay:
         x = self.states[layer, self.text_of == text]
         return Measure(Sphere(x.shape[1]), unit_vectors(x))
 
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write it into a file at once, as `meanfield replay` does; `mf.load` reads it.
+
+        Raises
+        ------
+        ValueError
+            If the file exists and `overwrite` is not given, or cannot be written.
+        """
+        VIEWS["Replay.save"](self, path, overwrite=overwrite)
+
+    def plot(
+        self,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        """Figure: cosines by layer, the ladder, betas with their R^2, spectra of values.
+
+        A title instead of its own, and matplotlib's size in inches and dots an inch.
+        """
+        figure: Figure = VIEWS["Replay.plot"](self, title=title, figsize=figsize, dpi=dpi)
+        return figure
+
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        return str(VIEWS["Replay.html"](self))
+
     def __repr__(self) -> str:
         """What it is, in a line."""
         many = f"{len(self.texts)} texts, " if len(self.texts) > 1 else ""
@@ -131,8 +165,16 @@ def replay(
     given = as_texts(texts)  # type: ignore[arg-type]
     if not given:
         raise ValueError("no text was given.")
-    parts = _replayed(encoder, given)
-    found = list(followed(parts, len(given), "replay") if progress else parts)
+    parts = replayed_texts(encoder, given)
+    return put_together(
+        encoder, given, list(followed(parts, len(given), "replay") if progress else parts)
+    )
+
+
+def put_together(
+    encoder: Encoder, given: Sequence[str | IntArray], found: Sequence[dict[str, Any]]
+) -> Replay:
+    """A replay of texts that `replayed_texts` has taken through the encoder."""
     tables = [each["heads"] for each in found]
     beta = float(np.median([each.beta_fit for each in tables]))
     beta = beta if beta > 0.0 else 1.0
@@ -180,22 +222,30 @@ def stacked(tables: Sequence[Table]) -> Table:
     return kind(*(np.array([getattr(table, name) for table in tables]) for name in names))
 
 
-def _replayed(encoder: Encoder, texts: Sequence[str | IntArray]) -> Iterator[dict[str, Any]]:
-    """States of each text, its heads, what was added, and its ladder."""
+def replayed_texts(encoder: Encoder, texts: Sequence[str | IntArray]) -> Iterator[dict[str, Any]]:
+    """States of each text and what is measured of them, one text after the other."""
     for text in texts:
-        tokens = encoder.tokens(text) if isinstance(text, str) else np.asarray(text, np.int64)
-        states = list(encoder.states(encoder.embedded(tokens)))
-        tables, sizes = [], []
-        for layer, x in zip(encoder.layers, states, strict=False):
-            u = unit_vectors(x)
-            tables.append(head_table(layer, x, u @ u.T))
-            y = layer.attended(x)
-            added = ((layer.attention(x), x), (layer.feed_forward(y), y))
-            sizes.append([np.linalg.norm(part) / np.linalg.norm(to) for part, to in added])
-        yield {
-            "tokens": tokens,
-            "states": states,
-            "heads": stacked(tables),
-            "sizes": np.array(sizes).T,
-            "ladder": ladder(encoder, states),
-        }
+        # Products of the size of a text: a second BLAS thread only waits.
+        with one_blas_thread():
+            found = _replayed_text(encoder, text)
+        yield found
+
+
+def _replayed_text(encoder: Encoder, text: str | IntArray) -> dict[str, Any]:
+    """States of a text, its heads, what was added, and its ladder."""
+    tokens = encoder.tokens(text) if isinstance(text, str) else np.asarray(text, np.int64)
+    states = list(encoder.states(encoder.embedded(tokens)))
+    tables, sizes = [], []
+    for layer, x in zip(encoder.layers, states, strict=False):
+        u = unit_vectors(x)
+        tables.append(head_table(layer, x, u @ u.T))
+        y = layer.attended(x)
+        added = ((layer.attention(x), x), (layer.feed_forward(y), y))
+        sizes.append([np.linalg.norm(part) / np.linalg.norm(to) for part, to in added])
+    return {
+        "tokens": tokens,
+        "states": states,
+        "heads": stacked(tables),
+        "sizes": np.array(sizes).T,
+        "ladder": ladder(encoder, states),
+    }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.checks import checked
 from meanfield.models.encoder import Encoder
 from meanfield.progress import followed
+from meanfield.views import VIEWS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +80,20 @@ class TokenLimit:
                 slopes.std(axis=0, ddof=1) if len(slopes) > 1 else np.full(slopes.shape[1:], np.nan)
             )
         return slopes.mean(axis=0), spread / np.sqrt(len(slopes))
+
+    def plot(
+        self,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        """Figure of the errors of n tokens, after each layer, beside the rate of Monte Carlo.
+
+        A title instead of its own, and matplotlib's size in inches and dots an inch.
+        """
+        figure: Figure = VIEWS["TokenLimit.plot"](self, title=title, figsize=figsize, dpi=dpi)
+        return figure
 
     def __repr__(self) -> str:
         """What it is, in a line."""

@@ -25,7 +25,7 @@ HASH = "64 hexadecimal digits"
 ATTRIBUTES = {
     TEXT: "meanfield_version created config title status manifold kernel normalization initial "
     "versions platform processor changes metric note carrier representation units "
-    "requested_time_unit label_name layout",
+    "requested_time_unit label_name layout model",
     NUMBER: "beta strength diffusivity paper_time_factor headline_time tolerance "
     "seconds_setup seconds_stepping seconds_observing seconds_running seconds_writing clock epoch "
     "unit time",

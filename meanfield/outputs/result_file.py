@@ -1,7 +1,7 @@
 """Any file of results: what it says it is decides what it is read as.
 
 `meanfield run` writes a `Run`, `compare` a `ConvergenceStudy`, `ensemble` an `Ensemble`,
-`diagram` a `MergingDiagram`.
+`diagram` a `MergingDiagram`, `replay` a `Replay`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Callable
 from typing import Literal
 
 from meanfield.checks import checked
+from meanfield.models.replay import Replay
 from meanfield.outputs.comparison_file import load_comparison
 from meanfield.outputs.ensemble_file import load_ensemble
 from meanfield.outputs.merging_file import load_merging
 from meanfield.outputs.reading import opened
+from meanfield.outputs.replay_file import load_replay
 from meanfield.outputs.run_file import read_run
 from meanfield.outputs.study_file import Kind, study_kind
 from meanfield.runs import Run
@@ -22,18 +24,19 @@ from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.merging_results import MergingDiagram
 
-Result = Run | ConvergenceStudy | Ensemble | MergingDiagram
+Result = Run | ConvergenceStudy | Ensemble | MergingDiagram | Replay
 
 _STUDIES: dict[Kind, Callable[[str | os.PathLike[str]], Result]] = {
     "comparison": load_comparison,
     "ensemble": load_ensemble,
     "diagram": load_merging,
+    "replay": load_replay,
 }
 
 
 @checked
 def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = "all") -> Result:
-    """Load what `meanfield run`, `compare`, `ensemble` or `diagram` wrote, finished or not.
+    """Load what `meanfield run`, `compare`, `ensemble`, `diagram` or `replay` wrote.
 
     Parameters
     ----------
@@ -44,7 +47,7 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
 
     Returns
     -------
-    Run, ConvergenceStudy, Ensemble or MergingDiagram
+    Run, ConvergenceStudy, Ensemble, MergingDiagram or Replay
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Files of studies (HDF5): what those of `compare`, `ensemble` and `diagram` have in common.
+"""Files of studies (HDF5): what those of `compare`, `ensemble`, `diagram`, `replay` have in common.
 
     attributes       KIND_format_version, then what the study knows of itself, `provenance` and
                      `wall_time`; result_hash, over every array of the file, unless it is running
@@ -6,9 +6,9 @@
     /VALUE           every axis of it with its dimension scale attached
     units            an attribute of those that have one
 
-What the axes and values are is said in `comparison_file`, `ensemble_file` and `merging_file`. The
-files are small and written anew each time: at once, about every second while results come, and at
-the end.
+What the axes and values are is said in `comparison_file`, `ensemble_file`, `merging_file` and
+`replay_file`. The files are small and written anew each time: at once, about every second while
+results come, and at the end.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ from meanfield.studies.study import Runs, Study
 if TYPE_CHECKING:
     import h5py
 
-Kind = Literal["comparison", "ensemble", "diagram"]
+Kind = Literal["comparison", "ensemble", "diagram", "replay"]
 Table = TypeVar("Table")
 
 STUDY_COMMANDS: dict[Kind, str] = {
     "comparison": "compare",
     "ensemble": "ensemble",
     "diagram": "diagram",
+    "replay": "replay",
 }
 """Kind of a study file -> the command that writes it."""
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.events import successor
+from meanfield.models.replay import Replay
 from meanfield.observables import OBSERVABLES
 from meanfield.outputs.words import attention_words
 from meanfield.problem import TERMS, Problem
@@ -377,6 +378,24 @@ def merging_html(made: MergingDiagram) -> str:
     ]
     columns = ("beta", "replicas", f"share of merged pairs at t = {made.times[-1]:g}")
     return html_table("Merging diagram", pairs) + rows_html(columns, rows)
+
+
+def replay_html(found: Replay) -> str:
+    """Facts of a replay, and a row for each depth."""
+    pairs = [
+        ("model", found.model),
+        ("texts", len(found.texts)),
+        ("tokens", len(found.tokens)),
+        ("beta, median of heads", f"{found.beta:.4g}"),
+    ]
+    cosine, rank = (found.observed[name].mean(axis=0) for name in ("mean_cosine", "effective_rank"))
+    r2 = np.median(found.heads.r2_fit, axis=(0, 2))
+    rows = [
+        (k, f"{cosine[k]:.4f}", f"{rank[k]:.1f}", f"{r2[k - 1]:.3f}" if k else "-")
+        for k in range(found.depth + 1)
+    ]
+    columns = ("layer", "mean cosine", "effective rank", "R^2 of beta times cosine, median")
+    return html_table("Replay", pairs) + rows_html(columns, rows)
 
 
 def state_html(state: StationaryState) -> str:

@@ -1,0 +1,140 @@
+"""Replays in files, from the command line and as figures."""
+
+import io
+import json
+import re
+from dataclasses import fields
+
+import h5py
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+from meanfield.models.heads import HeadTable
+from meanfield.models.ladder import Ladder
+from tests.models.encoders import write_encoder
+
+_TEXT = "the tokens of a mean field on the sphere cluster, attention is in it"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A small encoder."""
+    folder = tmp_path_factory.mktemp("encoders") / "small"
+    write_encoder(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def replayed(folder):
+    """Two texts, one of letters beyond ASCII."""
+    return mf.replay(mf.load_encoder(folder), [_TEXT, "你好 tokens 😀"])
+
+
+def test_files_hold_what_was_found(tmp_path, replayed):
+    """Every array and text comes back to the bit, and is hashed."""
+    replayed.save(tmp_path / "r.h5")
+    found = mf.load(tmp_path / "r.h5")
+    assert found.texts == replayed.texts
+    assert (found.model, found.beta) == (replayed.model, replayed.beta)
+    for name in ("tokens", "text_of", "states", "sizes", "spectrum"):
+        assert np.array_equal(getattr(found, name), getattr(replayed, name))
+    assert found.observed.keys() == replayed.observed.keys()
+    assert all(np.array_equal(found.observed[n], v) for n, v in replayed.observed.items())
+    for kind, name in ((HeadTable, "heads"), (Ladder, "ladder")):
+        for each in fields(kind):
+            ours, theirs = (getattr(getattr(one, name), each.name) for one in (found, replayed))
+            assert np.array_equal(ours, theirs, equal_nan=True)
+    assert len(found.attributes["result_hash"]) == 64
+    with pytest.raises(ValueError, match="exists: use overwrite=True"):
+        replayed.save(tmp_path / "r.h5")
+    found.save(tmp_path / "again.h5")
+    assert mf.load(tmp_path / "again.h5").attributes == found.attributes
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("text_of", lambda values: values + 5),
+        ("letters", lambda values: values + 0x110000),
+        ("letters", lambda values: 0 * values + 0xD800),
+        ("rung", lambda values: values[:-1]),
+        ("states", lambda values: values[:, :, :-1]),
+    ],
+)
+def test_changed_files_are_told(tmp_path, replayed, name, change):
+    """Texts that do not exist, letters that are none, another shape."""
+    path = tmp_path / "r.h5"
+    replayed.save(path)
+    with h5py.File(path, "r+") as file:
+        values = change(file[name][()])
+        if values.shape == file[name].shape:
+            file[name][()] = values
+        else:
+            del file[name]
+            file[name] = values
+    with pytest.raises(ValueError, match="damaged"):
+        mf.load(path)
+
+
+def test_command_replays_and_shows(tmp_path, folder, capsys, monkeypatch):
+    """Files and standard input; the same numbers again from `info`; a figure."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.txt").write_text(_TEXT)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"the circle is a sphere")))
+    given = ["replay", str(folder), "one.txt", "-", "--json", "--plot", "r.svg", "--quiet"]
+    assert main(given) == 0
+    shown = json.loads(capsys.readouterr().out)
+    found = mf.load("replay.h5")
+    assert found.texts == (_TEXT, "the circle is a sphere")
+    assert shown["heads"]["r2_fit"] == found.heads.r2_fit.tolist()
+    assert "<svg" in (tmp_path / "r.svg").read_text()
+    assert main(["info", "replay.h5"]) == 0
+    assert "from the model to an equation" in capsys.readouterr().out
+    assert main(["info", "replay.h5", "--csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == found.depth + 2
+    assert main(["plot", "replay.h5"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (["nowhere", "one.txt"], "config.json: No such file"),
+        (["FOLDER", "none.txt"], "none.txt: No such file.*- for standard input"),
+        (["FOLDER", "latin.txt"], "no text in UTF-8"),
+        (["FOLDER", "one.txt", "-o", "there.h5"], "use --overwrite to replace it"),
+        (["FOLDER", "one.txt", "-o", "one.txt"], "one.txt"),
+        (["FOLDER", "one.txt", "--plot", "x.bmp"], "figures end in"),
+        (["FOLDER", "long.txt"], "takes at most 40"),
+    ],
+)
+def test_wrong_uses_are_told_in_a_line(tmp_path, folder, capsys, monkeypatch, given, reason):
+    """Status 2, one line, and nothing is lost or left."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.txt").write_text(_TEXT)
+    (tmp_path / "long.txt").write_text("the " * 60)
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "there.h5").write_text("mine")
+    before = sorted(tmp_path.iterdir())
+    assert main(["replay", *(str(folder) if each == "FOLDER" else each for each in given)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert re.search(reason, said)
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "there.h5").read_text() == "mine"
+
+
+def test_figures_draw_what_was_found(replayed, folder):
+    """The rungs of the picture are the ladder's means; every axis is labelled."""
+    figure = replayed.plot(title="mine")
+    lines = {line.get_label(): line.get_ydata() for line in figure.axes[1].get_lines()}
+    assert np.array_equal(lines["model"], replayed.ladder.cosine.mean(axis=0)[0])
+    assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes)
+    found = mf.token_limit(
+        mf.load_encoder(folder), _TEXT, np.random.default_rng(0), counts=(4, 8), tokens=32,
+        repetitions=2,
+    )  # fmt: skip
+    (axes,) = found.plot().axes
+    assert np.array_equal(axes.get_lines()[0].get_ydata(), found.mean[:, 0])
+    assert "R^2" in replayed._repr_html_()
