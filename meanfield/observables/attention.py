@@ -70,13 +70,14 @@ def attention_matrix(problem: Problem, measure: Density | Measure) -> FloatArray
         raise ValueError(
             f"a {problem.mask} mask asks for an order, which a density has not: take tokens."
         )
-    measure, most = attention_nodes(problem, measure), _most(problem)
-    if len(measure.points) > most:
+    nodes, most = attention_nodes(problem, measure), _most(problem)
+    if len(nodes.points) > most:
+        what = "tokens" if nodes is measure else "nodes of a density"
         raise ValueError(
-            f"attention matrices are of at most {most} tokens, got {len(measure.points)}: take "
-            "some of them, mf.Measure(manifold, points[:1000])."
+            f"attention matrices are of at most {most} {what}, got {len(nodes.points)}: take "
+            "fewer tokens, mf.Measure(manifold, points[:1000])."
         )
-    return blocks.attention_matrices(*_given(problem, measure), **_options(problem, measure))
+    return blocks.attention_matrices(*_given(problem, nodes), **_options(problem, nodes))
 
 
 def attention_nodes(problem: Problem, measure: Density | Measure) -> Measure:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.measures import Measure
+from meanfield.measures import Density, Measure
 from meanfield.observables.attention import attention_matrix
 from meanfield.observables.cosines import EDGES, directions, similarity
 from meanfield.pictures.saved_times import (
@@ -79,6 +79,28 @@ class CosinesPicture:
     shares: FloatArray
     times: FloatArray
     curve: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramPicture:
+    """Histograms of the cosines of pairs at a few times, of tokens and of densities.
+
+    Attributes
+    ----------
+    frame : Frame
+        Given.
+    times : ndarray, shape (k,)
+        Given. In the unit of the frame.
+    bins : ndarray, shape (b + 1,)
+        Given. Ends of bins.
+    shares : ndarray, shape (k, b)
+        Given. Of pairs, sum 1 a row.
+    """
+
+    frame: Frame
+    times: FloatArray
+    bins: FloatArray
+    shares: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,8 +304,37 @@ def cosines_picture(run: Run) -> CosinesPicture:
     )
 
 
-def _shares(measure: Measure) -> FloatArray:
-    if measure.weights is None and len(measure.points) > _MOST:
+def histogram_picture(run: Run) -> HistogramPicture:
+    """Picture of the cosines of pairs at a few times, side by side.
+
+    Of densities those of the law of <x, y> under mu x mu.
+
+    Raises
+    ------
+    ValueError
+        If they were not observed and no state was kept, or points are rings of axial measures.
+    """
+    observed = run.observables.get("similarity")
+    kept = shown(run)
+    if observed is None:
+        kept = np.array([i for i in kept if run.measures[i] is not None], dtype=np.int64)
+        if not len(kept):
+            raise ValueError(f"no state of the run was kept or loaded: {KEEP_STATES}.")
+    kept = kept[ends_and_between(run.time[kept], _MATRICES, is_logarithmic(run.time))]
+    if observed is not None:
+        shares = observed[kept]
+    else:
+        shares = np.array([_shares(run.measures[i]) for i in kept])
+    if np.isnan(shares).any():
+        raise ValueError(
+            "cosines of pairs are not known of this run: of single or too many tokens, of rings of "
+            "axial measures; take representation='density', or mf.Sphere(d)."
+        )
+    return HistogramPicture(frame(run), run.time[kept], EDGES, shares)
+
+
+def _shares(measure: Density | Measure) -> FloatArray:
+    if isinstance(measure, Measure) and measure.weights is None and len(measure.points) > _MOST:
         few = measure.points[_some(len(measure.points), _MOST)]
         return similarity(Measure(measure.manifold, few))
     return similarity(measure)

@@ -49,7 +49,10 @@ _LIMITS_OF_AXES = ("energy", "order_parameter", "resolution", "staircase")
 # Height of a figure of so many maps, which stand in one row.
 _ROW_OF_MAPS = {2: 3.1, 3: 2.4}
 # How many saved times those have that show some of them.
-_PANELS = {"map": 6, "globe": 1, "velocity": 3, "similarity": 4, "attention": 3, "labels": 3}
+_PANELS = {
+    "map": 6, "globe": 1, "velocity": 3, "histogram": 4, "similarity": 4, "attention": 3,
+    "labels": 3,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,10 @@ PLOTS: dict[str, PlotKind] = {
         (
             "cosines", "vectors", "vectors", 4.2, _TOKENS,
             "histogram of the cosines of pairs over time, with equal angles",
+        ),
+        (
+            "histogram", "vectors", "vectors", 3.4, _ALL,
+            "histograms of the cosines of pairs at a few times",
         ),
         (
             "similarity", "vectors", "vectors", 3.0, _TOKENS,

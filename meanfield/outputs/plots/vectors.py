@@ -35,6 +35,7 @@ from meanfield.pictures.saved_times import Frame
 from meanfield.pictures.vectors import (
     AxesPicture,
     CosinesPicture,
+    HistogramPicture,
     MatrixPicture,
     SizesPicture,
     VectorsOverview,
@@ -107,6 +108,28 @@ def _dress_bar(bar: Any, label: str) -> None:
     bar.set_label(label)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=2, color=MUTED)
+
+
+def draw_histogram(picture: HistogramPicture, axes: Axes) -> None:
+    """Histograms beside each other inside hidden axes, time above, on one scale."""
+    set_title(axes, picture.frame)
+    axes.set_axis_off()
+    count, top = len(picture.times), 1.05 * float(picture.shares.max())
+    wide = (1.0 - _GAP * (count - 1)) / count
+    for c in range(count):
+        panel = axes.inset_axes((c * (wide + _GAP), 0.12, wide, 0.8))
+        panel.stairs(picture.shares[c], picture.bins, fill=True, color=ORDER)
+        panel.set_xlim(-1.0, 1.0)
+        panel.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0], ["-1", "-0.5", "0", "0.5", "1"])
+        panel.set_ylim(0.0, top)
+        time = time_label(float(picture.times[c]), picture.frame).split(",")[0]
+        panel.set_title(time, color=MUTED, fontsize=8.5, pad=4)
+        panel.set_xlabel(r"cosine $\langle x, y \rangle$")
+        panel.spines[["top", "right"]].set_visible(False)
+        if c:
+            panel.tick_params(labelleft=False)
+        else:
+            panel.set_ylabel("share of pairs")
 
 
 def draw_cosines(picture: CosinesPicture, axes: Axes) -> None:

@@ -12,12 +12,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import meanfield as mf
+from meanfield.observables import similarity
 from meanfield.outputs.plots import PLOTS, animate, plot
 from meanfield.pictures.hulls import hulls_picture
 from meanfield.pictures.vectors import (
     attention_picture,
     axes_picture,
     cosines_picture,
+    histogram_picture,
     similarity_picture,
 )
 from meanfield.runs import Run
@@ -62,6 +64,22 @@ def test_every_kind_is_drawn(name: str) -> None:
         else:
             figure = plot(run_of(name), kind, ax=next(panels))
     draw(figure)
+
+
+def test_histograms_stand_side_by_side() -> None:
+    """Of densities the law of <x, y>; rings have none, and states that were not kept neither."""
+    law = mf.von_mises_fisher(2.0)
+    for space in (mf.Circle(), mf.Axial(5)):
+        run = mf.simulate(mf.Problem(space, mf.exponential(2.0), mf.SA, law), 0.2, save=3)
+        figure = plot(run, "histogram", times=run.time[[0, 2]])
+        assert len(figure.axes[0].child_axes) == 2
+        shares = histogram_picture(run).shares
+        np.testing.assert_array_equal(shares, [similarity(each) for each in run.measures])
+    with pytest.raises(ValueError, match="no state of the run was kept"):
+        plot(replace(run, measures=(None,) * 3), "histogram")
+    rings = mf.Problem(mf.Axial(5), mf.exponential(2.0), mf.SA, mf.from_points([0.5, 1.0]))
+    with pytest.raises(ValueError, match="not known of this run: .* rings of axial measures"):
+        plot(mf.simulate(rings, 0.1, save=2), "histogram")
 
 
 def test_hulls_of_every_limit_are_drawn() -> None:
