@@ -42,6 +42,8 @@ _TOLERANCE = 1e-13
 _TIE = 1e-11
 # Weights of a sliding token below minus this have changed sign.
 _NO_WEIGHT = 1e-9
+# How often tokens that are on ridges together choose one after the other.
+_TURNS = 10
 # Where scores are looked at within a step: polynomials of degree 14 in time, as the dense output
 # has degree 7.
 _PLACES = 0.5 * (1.0 - np.cos(np.pi * np.arange(1, 15) / 14))
@@ -63,7 +65,8 @@ class Switch:
     tied : tuple of int
         Derived. Tokens that share the largest score at the time.
     choices : int
-        Derived. How many velocities solve the inclusion: 1 where nothing was chosen.
+        Derived. How many velocities solve the inclusion: 1 where nothing was chosen. Where many
+        tokens are on ridges together, the most of one of them while others keep theirs.
     """
 
     time: float
@@ -210,7 +213,8 @@ def hardmax(
     over all tokens y, token i among them. Paths are smooth between events, and these are found to
     rounding. On a ridge, where several tokens share the largest score, solutions are those of
     Filippov. Where both sides of a ridge move towards it, a token slides along it; where they move
-    away, three solutions or more begin, and `ridge` chooses.
+    away, three solutions or more begin, and `ridge` chooses. At the origin of R^d all scores are 0:
+    for V = -1 all tokens that move end there, and rest.
 
     Parameters
     ----------
@@ -239,11 +243,11 @@ def hardmax(
     Raises
     ------
     ValueError
-        If an argument is out of range, or ties are too many: of one token with about 12 others
-        (30 in R^2), or of several that attend to each other. For V = -1 in R^d all tokens that
-        move reach the origin, where all scores are 0, and rest there.
+        If an argument is out of range.
     SimulationError
-        After `max_events`, or if no velocities solve the inclusion to rounding.
+        After `max_events`; if no velocities solve the inclusion to rounding; or if ties are too
+        many to try all choices: of one token that has one score with more than 11 (26 in R^2), or
+        of several on ridges together where choosing one after the other ends nowhere.
 
     References
     ----------
@@ -486,10 +490,17 @@ class _Motion:
             old = solves(self.head, x, supports, group)
             if token not in group and old is not None:
                 return old, 1
-            if token in group:
+        try:
+            if token is not None and token in group:
                 found = solutions(self.head, x, supports, group, {token: group[token]})
-        if not found:
-            found = solutions(self.head, x, supports, group, group)
+            if not found:
+                found = solutions(self.head, x, supports, group, group)
+        except ValueError as error:
+            # Together they are too many: one after the other, until all solve.
+            turns = self._in_turns(x, supports, group)
+            if turns is None:
+                raise SimulationError(time, 0, str(error)) from None
+            return turns
         if not found:
             raise SimulationError(
                 time, 0, f"tokens {sorted(group)} are on ridges, and no velocities solve the "
@@ -497,6 +508,25 @@ class _Motion:
             )  # fmt: skip
         other = [each for each in found if old is None or each.supports != old.supports]
         return chosen(other or found, self.ridge), len(found)
+
+    def _in_turns(
+        self, x: FloatArray, supports: list[Support], group: dict[int, Support]
+    ) -> tuple[Solution, int] | None:
+        """A solution of a group in which each token chooses while others stay, and most choices."""
+        if len(group) == 1:
+            return None
+        supports, most = list(supports), 1
+        for _ in range(_TURNS):
+            for i, tied in group.items():
+                own = solutions(self.head, x, supports, {i: tied}, {i: tied})
+                if not own:
+                    return None
+                supports[i] = chosen(own, self.ridge).supports[0]
+                most = max(most, len(own))
+            together = solves(self.head, x, supports, group)
+            if together is not None:
+                return together, most
+        return None
 
 
 def _places(x: FloatArray, tokens: list[int]) -> dict[int, int]:

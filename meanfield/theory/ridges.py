@@ -30,7 +30,8 @@ from meanfield.theory.hardmax import velocity_toward
 Support = tuple[int, ...]
 Ridge = Literal["corner", "midpoint"]
 
-MOST_CHOICES = 5000
+# Less than a second.
+MOST_CHOICES = 3000
 # Rates are equal, and weights 0, within these shares; y of two solutions are one.
 _SAME_RATE = 1e-8
 _NO_WEIGHT = 1e-9

@@ -90,6 +90,23 @@ def test_events_and_paths_against_small_steps(
         assert [each[0] for each in found] == pytest.approx(times, abs=3e-3)
 
 
+def test_tokens_at_equal_angles_have_the_moments_of_their_limit() -> None:
+    """B = diag(1, -1): token theta sees that at -theta, and c_2 = tanh t to rounding."""
+    angles = 2.0 * np.pi / 128 * (np.arange(128) + 0.5)
+    run = mf.hardmax(mf.Circle(), angles, score=[1.0, -1.0], until=0.5, save=2)
+    assert abs(np.exp(2j * run.points[-1]).mean() - np.tanh(0.5)) < 1e-13 and not run.events
+    # At a quarter of a gap two tokens are as near to -theta, of every token.
+    ties = mf.hardmax(mf.Circle(), angles[::4] + np.pi / 128, score=[1.0, -1.0], until=0.1)
+    assert len(ties.events) >= 32
+    assert (
+        max(
+            inclusion_distance(mf.Circle(), ties.at(t), ties.velocities(t), score=[1.0, -1.0]).max()
+            for t in ties.time
+        )
+        < 1e-11
+    )
+
+
 def test_hull_of_tokens_does_not_grow() -> None:
     """V = 1 in R^d: tokens move towards others; those that attend to themselves rest."""
     x = np.random.default_rng(1).normal(size=(20, 3))
