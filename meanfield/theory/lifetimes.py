@@ -10,7 +10,9 @@ the angles phi_j. The bracket is a difference of equal numbers near x = 0; in th
 
     a e^{...} [sin phi_j cos x sinh(beta sin phi_j sin x) - cos phi_j sin x cosh(...)]
 
-it keeps its digits however small x is. The time from x = error to g = gap is a quadrature in ln x,
+it keeps its digits however small x is. So does, however small g is, the same sum, with the sign
+turned, over 4 pi j / k in place of phi_j and g in place of x. The time from x = error to g = gap is
+a quadrature in ln(x / g), in which both ends are smooth:
 
     Lambda T = ln(1 / error) + C + O(error^2).
 
@@ -37,17 +39,23 @@ from meanfield.theory.random_tokens import cap_mass
 from meanfield.theory.two_clusters import check_masses
 
 _ORDER = 16
-# Panels of ln x, halved until that changes the integral by rounding only. What is integrated falls
-# like (beta x)^2 and is rounding below the smallest x.
+# Panels of ln(x / g), halved until that changes the integral by no more than this: the error of the
+# last result, some 2^32 times smaller, is rounding. What is integrated falls like (beta x)^2 and is
+# rounding below the smallest x.
 _PANEL = 0.5
 _SMALLEST = 1e-9
-_CONVERGED = 1e-13
+_CONVERGED = 1e-10
 # Of a sum of as many terms as there are clusters.
 _ROUNDING = 1e-14
 _HALVINGS = 8
 # Panels per width beta^{-1/2} of e^{beta cos phi}: its poles are farther than this from all nodes.
 _PER_WIDTH = 4
 _MOST_ORDERS = 4
+# The other end of the integral, and under SA what does not grow with beta, are of size 1.
+_LEAST_LOG = 4.0
+
+
+_Pace = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,7 @@ class PolygonLifetime:
     gap: float
     rate: float
     constant: float
-    _pace: Callable[[FloatArray], FloatArray]
+    _pace: _Pace
 
     def time(self, error: float) -> float:
         """Scaled time until pairs have met, from gaps of 2 pi / k -+ error in turn; exact.
@@ -90,7 +98,8 @@ class PolygonLifetime:
         end = 2.0 * math.pi / self.clusters - self.gap
         if error >= end:
             return 0.0
-        return math.log(end / error) / self.rate + _excess(self._pace, self.rate, error, end)
+        excess = _excess(self._pace, self.rate, error, end, self.gap)
+        return (math.log(end) - math.log(error)) / self.rate + excess
 
     def __repr__(self) -> str:
         """Say rate and constant."""
@@ -160,31 +169,29 @@ def polygon_lifetime(problem: Problem, clusters: int, gap: float | None = None) 
     if not (met > 0.0 and end > 0.0):
         raise ValueError(f"gap must lie between 0 and 2 pi / {k}, got {met:g}.")
     pace, rate = _polygon_pace(k, beta, zonal.normalized, zonal.strength)
-    if not (rate > 0.0 and np.all(pace(np.linspace(0.0, end, 201)[1:]) > 0.0)):
+    x = np.linspace(0.0, end, 201)[1:]
+    if not (rate > 0.0 and np.all(pace(x, met + (end - x)) > 0.0)):
         raise ValueError(
             f"{k} clusters do not pair up at beta = {beta:g} and strength {zonal.strength:g}: "
             "their alternating mode does not grow, or not until they meet."
         )
-    constant = math.log(end) + rate * _excess(pace, rate, 0.0, end)
+    constant = math.log(end) + rate * _excess(pace, rate, 0.0, end, met)
     return PolygonLifetime(k, met, rate, constant, pace)
 
 
-def _polygon_pace(
-    k: int, beta: float, normalized: bool, strength: float
-) -> tuple[Callable[[FloatArray], FloatArray], float]:
-    """Relative speed x' / x as a function of x, shape (any,), and its limit at x = 0."""
+def _polygon_pace(k: int, beta: float, normalized: bool, strength: float) -> tuple[_Pace, float]:
+    """Relative speed x' / x as a function of x and the gap, shape (any,), and its limit at 0."""
     j = np.arange(k // 2)
-    phi = 2.0 * np.pi * (2 * j + 1) / k
-    sine, cosine = np.sin(phi), np.cos(phi)
-    # Exactly: what is added up must vanish where it does.
-    sine[np.abs(sine) < 1e-15], cosine[np.abs(cosine) < 1e-15] = 0.0, 0.0
-    own = np.exp(beta * np.cos(4.0 * np.pi * j / k) - abs(beta)).sum()
+    phi, even = 2.0 * np.pi * (2 * j + 1) / k, 4.0 * np.pi * j / k
+    own = np.exp(beta * np.cos(even) - abs(beta)).sum()
 
     def partition(x: FloatArray) -> FloatArray:
-        near = np.exp(beta * np.cos(phi - x) - abs(beta)).sum(axis=1)
+        near = np.exp(beta * np.cos(phi - x[:, None]) - abs(beta)).sum(axis=1)
         return np.asarray((own + near) / k) if normalized else np.ones(len(x))
 
-    def pace(x: FloatArray) -> FloatArray:
+    def pull(angles: FloatArray, x: FloatArray) -> FloatArray:
+        """Sum of [h(angle - x) - h(angle + x)] / 2."""
+        sine, cosine = _sine_and_cosine(angles)
         x = x[:, None]
         turned = beta * sine * np.sin(x)
         size = np.abs(turned)
@@ -192,9 +199,14 @@ def _polygon_pace(
         sinh = 0.5 * np.copysign(np.expm1(-2.0 * size), turned)
         cosh = 0.5 * (1.0 + np.exp(-2.0 * size))
         terms = peak * (sine * np.cos(x) * sinh - cosine * np.sin(x) * cosh)
-        speed = terms.sum(axis=1) / x[:, 0] * (2.0 * strength / k)
-        return np.asarray(speed / partition(x))
+        return np.asarray(terms.sum(axis=1))
 
+    def pace(x: FloatArray, gap: FloatArray) -> FloatArray:
+        speed, late = np.empty(len(x)), x > gap
+        speed[~late], speed[late] = pull(phi, x[~late]), -pull(even, gap[late])
+        return np.asarray(speed / x * (2.0 * strength / k) / partition(x))
+
+    sine, cosine = _sine_and_cosine(phi)
     attention = np.exp(beta * cosine - abs(beta))
     if attention.max() == 0.0:
         raise ValueError(
@@ -205,23 +217,30 @@ def _polygon_pace(
     total = float(slopes.sum())
     if abs(total) <= _ROUNDING * np.abs(slopes).sum():
         total = 0.0
-    return pace, 2.0 * strength / k * total / float(partition(np.zeros((1, 1)))[0])
+    return pace, 2.0 * strength / k * total / float(partition(np.zeros(1))[0])
 
 
-def _excess(
-    pace: Callable[[FloatArray], FloatArray], rate: float, error: float, end: float
-) -> float:
-    """Integral of 1 / pace - 1 / rate over ln x from error, or 0, to end."""
-    low = math.log(max(error, _SMALLEST * end))
-    high = math.log(end)
+def _sine_and_cosine(angles: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of multiples of 2 pi / k, exactly 0 where they are: what is added up must vanish there."""
+    sine, cosine = np.sin(angles), np.cos(angles)
+    sine[np.abs(sine) < 1e-15], cosine[np.abs(cosine) < 1e-15] = 0.0, 0.0
+    return sine, cosine
+
+
+def _excess(pace: _Pace, rate: float, error: float, end: float, gap: float) -> float:
+    """Integral of 1 / pace - 1 / rate over ln x from error, or 0, to end, where gap is left."""
+    full = end + gap
+    start = max(error, _SMALLEST * end)
+    low, high = math.log(start / (full - start)), math.log(end / gap)
     panels = math.ceil((high - low) / _PANEL)
     nodes, weights = gauss_legendre(_ORDER)
     value = math.nan
     for _ in range(_HALVINGS):
         width = (high - low) / panels
-        x = np.exp(low + width * (np.arange(panels)[:, None] + 0.5 * (1.0 + nodes)))
-        inverse = 1.0 / pace(x.ravel()).reshape(x.shape) - 1.0 / rate
-        coarse, value = value, float(width * (inverse @ weights).sum())
+        ratio = np.exp(low + width * (np.arange(panels)[:, None] + 0.5 * (1.0 + nodes)))
+        x, left = full * ratio / (1.0 + ratio), full / (1.0 + ratio)
+        inverse = 1.0 / pace(x.ravel(), left.ravel()).reshape(x.shape) - 1.0 / rate
+        coarse, value = value, float(width * ((inverse * left / full) @ weights).sum())
         if abs(value - coarse) <= _CONVERGED * (abs(value) + 1.0 / rate):
             break
         panels *= 2
@@ -306,7 +325,8 @@ def log_pair_time(
 
     with u_0 = cos angle, over M = m_1 + m_2 (USA) or times m_1 m_2 / (m_1^2 + m_2^2) (SA). It is a
     number where `two_cluster_time` overflows, and does not know when clusters count as met: what
-    it leaves out is of the order e^{-beta (1 - u_0)} and of the next power of 1 / beta.
+    it leaves out is of the next power of 1 / beta, and a few units of time. Where that may be more
+    than a tenth it refuses.
 
     Parameters
     ----------
@@ -323,7 +343,9 @@ def log_pair_time(
     Raises
     ------
     ValueError
-        If angle, masses or orders are out of range, or the problem is another.
+        If angle, masses or orders are out of range, the terms do not fall (beta is too small for
+        the angle), the time is below e^4 (as of a light cluster under SA, which is pulled in
+        whatever beta is), or the problem is another.
 
     Examples
     --------
@@ -347,16 +369,25 @@ def log_pair_time(
     u, g = math.cos(angle), 1.0 / math.sin(angle) ** 2
     terms = [1.0, 2.0 * u * g, (2.0 + 6.0 * u * u) * g**2, 24.0 * u * (1.0 + u * u) * g**3]
     series = sum(term / beta**n for n, term in enumerate(terms[:orders]))
-    if series <= 0.0:
-        raise ValueError(f"angle {angle:g} is too near 0 or pi for a series in 1 / beta.")
+    tail = sum(abs(term) / beta**n for n, term in enumerate(terms[1:], start=1))
+    if tail > 0.5:
+        raise ValueError(
+            f"angle {angle:g} is too near 0 or pi for a series in 1 / beta at beta = {beta:g}: "
+            "two_cluster_time is exact."
+        )
     first, second = masses
     factor = 1.0 / (first + second)
     if zonal.normalized:
         factor = first * second / (first**2 + second**2)
-    if factor == 0.0:
-        return -math.inf
     start = 2.0 * beta * math.sin(0.5 * angle) ** 2
-    return start + math.log(g / beta * series * factor / zonal.strength)
+    found = start + math.log(g / beta * series * factor) if factor else -math.inf
+    if found < _LEAST_LOG:
+        raise ValueError(
+            f"what Laplace's series leaves out is no small share of a time of e^{found:.3g} "
+            f"(beta = {beta:g}, angle = {angle:g}, masses {first:g}, {second:g}): two_cluster_time "
+            "is exact."
+        )
+    return found - math.log(zonal.strength)
 
 
 @checked

@@ -83,6 +83,26 @@ def test_hexagon_lives_as_long_as_atoms(flow: mf.Flow) -> None:
 
 
 @pytest.mark.parametrize(
+    ("k", "beta", "flow", "error", "gap", "exact"),
+    # Integrated in 40 digits.
+    [
+        (4, 5.0, mf.SA, 0.02, 1e-6, 37.75984890875796),
+        (6, 9.0, mf.USA, 0.05, 1e-8, 97.57345524209376),
+        (4, 5.0, mf.USA, 0.02, 1e-12, 148.9924091232561),
+    ],
+)
+def test_the_last_stretch_of_a_polygon_takes_its_time(
+    k: int, beta: float, flow: mf.Flow, error: float, gap: float, exact: float
+) -> None:
+    """The speed falls with the gap: ln(1 / gap) over the rate of contraction."""
+    found = polygon_lifetime(problem(beta, flow), k, gap=gap)
+    assert found.time(error) == pytest.approx(exact, rel=2e-15)
+    # Of the smallest numbers there are, too.
+    smallest = found.rate * found.time(5e-324) + math.log(5e-324)
+    assert smallest == pytest.approx(found.constant, abs=1e-11)
+
+
+@pytest.mark.parametrize(
     ("beta", "usa", "sa"),
     [
         (1.0, 0.797027998, 1.237640184),
@@ -198,6 +218,9 @@ def test_nearest_two_on_the_sphere_nearly_have_their_law() -> None:
         (lambda: log_pair_time(problem(-5.0), 1.0), "beta > 0, strength > 0"),
         (lambda: log_pair_time(problem(5.0), 4.0), "angle must lie between 0 and pi, got 4"),
         (lambda: log_pair_time(problem(0.1), 3.0), "too near 0 or pi for a series"),
+        (lambda: log_pair_time(problem(1e-8), 1.2), "series in 1 / beta at beta = 1e-08"),
+        (lambda: log_pair_time(problem(9.0, mf.SA), 2.0, (1e-4, 0.9)), "no small share of a time"),
+        (lambda: log_pair_time(problem(50.0, mf.SA), 2.0, (0.0, 1.0)), "a time of e.-inf"),
         (lambda: closest_pair_survival(mf.Circle(), 1, np.ones(1)), "tokens must be at least 2"),
     ],
 )
