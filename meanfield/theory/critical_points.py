@@ -19,6 +19,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.checks import at_least, at_most, checked
@@ -91,9 +92,17 @@ class CriticalPoints:
 
     @property
     def spurious(self) -> IntArray:
-        """Points of index 0, or not decided, that are not one cluster: none if conjectures hold."""
-        several = np.array([len(each) > 1 for each in self.multiplicities])
-        return np.flatnonzero(several & (self.index == 0))
+        """Maxima besides one cluster: index 0, all other eigenvalues below 0 beyond rounding."""
+        return np.flatnonzero(self._several & (self.index == 0) & (self.nullity == 0))
+
+    @property
+    def undecided(self) -> IntArray:
+        """Points besides one cluster with eigenvalues 0 up to rounding and none above."""
+        return np.flatnonzero(self._several & (self.index == 0) & (self.nullity > 0))
+
+    @property
+    def _several(self) -> npt.NDArray[np.bool_]:
+        return np.array([len(each) > 1 for each in self.multiplicities])
 
     @property
     def euler_sum(self) -> int | None:
@@ -110,8 +119,7 @@ class CriticalPoints:
     @property
     def certificate(self) -> str:
         """What was searched, and found: one sentence."""
-        several = [i for i, each in enumerate(self.multiplicities) if len(each) > 1]
-        found = len(self.index)
+        several, found = np.flatnonzero(self._several), len(self.index)
         text = (
             f"{self.tokens} tokens on the circle, beta = {self.beta:g}: of {self.starts} starts "
             f"(seed {self.seed}) {self.converged} led to {found} critical points"
@@ -119,7 +127,10 @@ class CriticalPoints:
         if len(self.spurious):
             shapes = ", ".join(str(self.multiplicities[i]) for i in self.spurious)
             return f"{text}; maxima besides one cluster: {shapes}."
-        if not several:
+        if len(self.undecided):
+            shapes = ", ".join(str(self.multiplicities[i]) for i in self.undecided)
+            return f"{text}; maxima or not, rounding does not say: {shapes}."
+        if not len(several):
             return f"{text}, one cluster alone."
         least = self.largest[several].min()
         euler = self.euler_sum
@@ -145,7 +156,8 @@ def critical_points(
     Parameters
     ----------
     beta : float
-        Of exponential(beta), or 0 for linear().
+        Of exponential(beta), or 0 for linear(). Opposite clusters are left at e^{-2 |beta|}, which
+        must be beyond rounding: |beta| up to 13.8 of 64 tokens, 15.3 of three.
     tokens : int
         Their number n, 2 to 64.
     starts : int
@@ -157,7 +169,7 @@ def critical_points(
     -------
     CriticalPoints
         What was found, not all there is: `.certificate` says what was searched. Indices are those
-        of eigenvalues beyond rounding; where |beta| is large clusters far apart are `nullity`.
+        of eigenvalues beyond rounding; those within are `nullity`.
 
     Raises
     ------
@@ -191,6 +203,14 @@ def critical_points(
     at_least(2, tokens=tokens)
     at_most(_MOST_TOKENS, tokens=tokens)
     at_least(1, starts=starts)
+    at_least(0, seed=seed)
+    # Also what is a critical point could not be told: forces of clusters far apart are rounding.
+    most = math.floor(-5.0 * math.log(_NOISE * tokens)) / 10.0
+    if abs(beta) > most:
+        raise ValueError(
+            f"beta = {beta:g}: rates of {tokens} tokens down to e^(-2 |beta|) are rounding beside "
+            f"the fastest, take at most {most:.1f} in modulus."
+        )
     angles = _random_starts(tokens, starts, np.random.default_rng(seed))
     angles[2::4], angles[3::4] = _climbed(angles[2::4], beta), _climbed(angles[3::4], beta)
     for _ in range(_STEPS):

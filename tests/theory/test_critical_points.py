@@ -7,7 +7,11 @@ import pytest
 from parameters import together
 
 import meanfield as mf
-from meanfield.theory.critical_points import critical_points, single_cluster_proof
+from meanfield.theory.critical_points import (
+    _sorted,
+    critical_points,
+    single_cluster_proof,
+)
 
 
 def test_linear_kernel_has_its_saddles() -> None:
@@ -46,6 +50,18 @@ def test_points_are_critical_and_none_is_missing(beta: float, tokens: int) -> No
     opposite = [found.largest[i] for i, each in enumerate(found.multiplicities) if len(each) == 2]
     np.testing.assert_allclose(opposite, np.exp(-2 * beta), rtol=1e-9)
     assert found.index[found.multiplicities.index((1,) * tokens)] == tokens - 1
+
+
+def test_what_rounding_hides_is_no_maximum() -> None:
+    """Opposite groups are left at e^{-2 beta}: seen as far as beta goes; a rate of 0 says no more."""
+    found = critical_points(14.5, 4, starts=200)
+    opposite = [found.largest[i] for i, each in enumerate(found.multiplicities) if len(each) == 2]
+    np.testing.assert_allclose(opposite, np.exp(-29.0), rtol=2e-3)
+    assert not (found.spurious.size or found.undecided.size)
+    triangle = 2 * np.pi / 3 * np.arange(3)[None]
+    turn = _sorted(-2 / 3, 3, 1, 0, triangle, np.array([[-1.0, 0.0, 1e-17]]))
+    assert (list(turn.spurious), list(turn.undecided), turn.euler_sum) == ([], [0], None)
+    assert "rounding does not say: (1, 1, 1)" in turn.certificate
 
 
 def test_search_finds_the_maximum_that_is_known() -> None:
@@ -87,6 +103,9 @@ def test_what_is_proved_is_said(
         (lambda: critical_points(1.0, 1), "tokens must be at least 2, got 1"),
         (lambda: critical_points(1.0, 65), "tokens must be at most 64"),
         (lambda: critical_points(1.0, 3, starts=0), "starts must be at least 1"),
+        (lambda: critical_points(1.0, 3, seed=-1), "seed must be at least 0"),
+        (lambda: critical_points(25.0, 3), "3 tokens .* rounding .* at most 15.3 in modulus"),
+        (lambda: critical_points(-1e4, 64), "at most 13.8 in modulus"),
         (lambda: single_cluster_proof(mf.Circle(), 0, 1.0), "tokens must be at least 1"),
     ],
 )
