@@ -32,6 +32,7 @@ from meanfield.studies.study import rng_of
 from meanfield.theory.cluster_rates import tangent_frames
 from meanfield.theory.configurations import (
     Sharp,
+    check_beta,
     design_strength,
     energy_of,
     hessian_of,
@@ -42,8 +43,6 @@ from meanfield.theory.configurations import (
     uniform_energy,
 )
 
-# P reaches e^{-2 beta}.
-_LARGEST_BETA = 300.0
 # Unknowns of Newton's method, whose matrices are full.
 _MOST_UNKNOWNS = 2000
 _MOST_STEPS = 5000
@@ -238,8 +237,7 @@ def optimal_configuration(
         )
     at_least(2, tokens=tokens)
     at_least(0, starts=starts, seed=seed)
-    if not 0.0 < beta <= _LARGEST_BETA:
-        raise ValueError(f"beta must be positive, at most {_LARGEST_BETA:g}, got {beta:g}.")
+    check_beta(beta)
     if not 1e-13 <= tolerance <= 1e-3:
         raise ValueError(f"tolerance must lie between 1e-13 and 1e-3, got {tolerance:g}.")
     sharp = sharp_configuration(manifold.ambient, tokens)

@@ -45,11 +45,17 @@ from meanfield.theory.cluster_rates import linearisation, tangent_frames
 # Squares of moments, int int P_l dmu dmu: sums of n^2 terms of size 1, divided by n^2.
 _MOMENT = 1e-13
 _MOST_DEGREE = 64
+# P reaches e^{-2 beta}.
+_LARGEST_BETA = 300.0
 _PAIRS_AT_ONCE = 2**22
 # Where a polynomial is first asked to stay below the kernel; later where it is not.
 _FIRST_PLACES = 200
 _EXCHANGES = 6
+# The largest beta of which f spans no more than a solver's tolerances.
+_MILD = 8.0
 _DEEPEST = 60
+# Of the second and later programmes, in units of h: above, h is far from f.
+_FAR_ABOVE = 1e3
 # Where the kernel is below, a programme that relies on it is one of rounding.
 _LEAST = 1e-250
 _ROOT5 = float(np.sqrt(5.0))
@@ -238,7 +244,7 @@ def design_strength(points: FloatArray, *, most: int = 24) -> int:
     Raises
     ------
     ValueError
-        If there is no point, a vector is zero, or most is below 1.
+        If there is no point, a vector is zero or not finite, or most is below 1.
 
     Examples
     --------
@@ -248,6 +254,13 @@ def design_strength(points: FloatArray, *, most: int = 24) -> int:
     at_least(1, most=most)
     if points.ndim == 1:
         points = np.stack([np.cos(points), np.sin(points)], axis=1)
+    if points.ndim != 2 or points.shape[1] < 2:
+        raise ValueError(f"points must have shape (n,) or (n, d) with d >= 2, got {points.shape}.")
+    if not np.isfinite(points).all():
+        wrong = points[~np.isfinite(points)][0]
+        raise ValueError(f"points must be finite numbers, got {wrong:g}.")
+    sizes = np.abs(points).max(axis=1, keepdims=True)
+    points = points / np.where(sizes > 0.0, sizes, 1.0)
     lengths = np.sqrt((points**2).sum(axis=1))
     if len(points) == 0 or not lengths.all():
         raise ValueError(
@@ -275,7 +288,8 @@ def relaxation_gap(measure: Measure, beta: float) -> float:
 
     On the sphere, from exact derivatives of the velocity (`cluster_rates`): small changes of an
     optimal configuration die out no slower than e^{-rate t}, rate = gap / (n beta) in scaled time.
-    A negative gap is a direction in which P falls.
+    A negative gap is a direction in which P falls. beta is positive, at most 300: beyond, P is
+    below the smallest numbers.
 
     Examples
     --------
@@ -284,11 +298,18 @@ def relaxation_gap(measure: Measure, beta: float) -> float:
     >>> round(relaxation_gap(law.build(mf.Sphere()), 5.0), 8)
     0.26997188
     """
+    check_beta(beta)
     hessian, rotations, _ = hessian_of(measure, beta)
     others = null_space(rotations.T)
     if not others.shape[1]:
         return np.inf
     return float(np.linalg.eigvalsh(others.T @ hessian @ others)[0])
+
+
+def check_beta(beta: float) -> None:
+    """Refuse a beta of which nothing repels, or of which P underflows."""
+    if not 0.0 < beta <= _LARGEST_BETA:
+        raise ValueError(f"beta must be positive, at most {_LARGEST_BETA:g}, got {beta:g}.")
 
 
 def hessian_of(measure: Measure, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -391,25 +412,35 @@ def pair_energy_bound(
 
 
 def _candidates(d: int, n: int, beta: float, degree: int) -> list[FloatArray]:
-    """Polynomials that nearly solve the programme, the last ones better than the first."""
+    """Polynomials that nearly solve the programme.
+
+    Where f spans more than a solver's tolerances those of a milder f say where h touches, too: the
+    dual, that of `_touching`, knows f only by which places and degrees there are.
+    """
+    found = _programme(d, n, beta, beta, degree)
+    return found + (_programme(d, n, beta, _MILD, degree) if beta > _MILD else [])
+
+
+def _programme(d: int, n: int, beta: float, solved: float, degree: int) -> list[FloatArray]:
+    """Polynomials that solutions of the programme of one beta say, for another."""
     from scipy.optimize import linprog
 
     places = np.cos(np.pi * np.arange(_FIRST_PLACES + 1) / _FIRST_PLACES)
     cost = np.full(degree + 1, float(n))
     cost[0] = n - float(n) ** 2
     bounds = [(None, None)] + [(0.0, None)] * degree
-    unit = max(float(np.exp(-beta)), _LEAST)
     found: list[FloatArray] = []
-    h: FloatArray | None = None
+    # First in units of f(0), rows beside the root of f: neither is too far from 1. Then in those of
+    # h, so that a solver's tolerances are small beside what h is where f matters.
+    unit, root = max(float(np.exp(-solved)), _LEAST), True
     for _ in range(_EXCHANGES):
-        # Rows beside the root of f, coefficients in units of f(0): neither is too far from 1.
-        kernel = np.maximum(np.exp(beta * (places - 1.0)), _LEAST)
-        rows = polynomials(d, places, degree).T
-        scale = np.sqrt(kernel)[:, None]
+        kernel = np.maximum(np.exp(solved * (places - 1.0)), _LEAST)
+        scale = np.sqrt(kernel) if root else np.full(len(kernel), unit)
+        limit = kernel / scale
         answer = linprog(
             cost,
-            unit * rows / scale,
-            kernel / scale[:, 0],
+            unit * polynomials(d, places, degree).T / scale[:, None],
+            limit if root else np.minimum(limit, _FAR_ABOVE),
             bounds=bounds,
             method="highs",
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
@@ -417,9 +448,11 @@ def _candidates(d: int, n: int, beta: float, degree: int) -> list[FloatArray]:
         if answer.x is None:
             break
         h = unit * np.concatenate([answer.x[:1], np.maximum(answer.x[1:], 0.0)])
-        found.append(h)
-        touching, height = _maxima(d, beta, h)
-        near = touching[height > -1e-3 * np.exp(beta * (touching - 1.0))]
+        unit, root = max(float(np.abs(h).max()), _LEAST), False
+        if solved == beta:
+            found.append(h)
+        touching, height = _maxima(d, solved, h)
+        near = touching[height > -1e-3 * np.exp(solved * (touching - 1.0))]
         count = min(2 * len(near) - int((near == -1.0).sum()), degree + 1)
         largest = np.sort(np.argsort(-np.concatenate([[np.inf], h[1:]]))[:count])
         # Where the programme has many solutions that of the lowest degrees is one of them, too.
@@ -514,10 +547,13 @@ def _largest_excess(d: int, beta: float, h: FloatArray) -> float:
         third *= np.abs(_derivative_factors(d, len(h) - 1, k))
     # |P_l'''| <= P_l'''(1) on [-1, 1], for they are sums of P_k of larger d, k < l.
     of_polynomial = third[3:].sum()
-    # Of the recurrence, a few roundings a degree, and of f.
-    noise = 4 * EPS * (len(h) * np.abs(h).sum() + 1.0 + beta)
+    # Of the recurrence, a few roundings a degree, and of f where h may reach it.
+    most = float(np.abs(h).sum())
+    noise = 4 * EPS * (len(h) + 1.0 + beta) * most
     centres, radius, bound = np.linspace(-1.0, 1.0, 129)[1::2], 1.0 / 64.0, 0.0
     for _ in range(_DEEPEST):
+        # Elsewhere f is above all of h.
+        centres = centres[np.exp(beta * (centres - radius - 1.0)) <= 1.01 * most]
         value, slope, curvature = _excess(d, beta, h, centres)
         of_kernel = beta**3 * np.exp(beta * (centres + radius - 1.0))
         remainder = (of_polynomial + of_kernel) * radius**3 / 6.0

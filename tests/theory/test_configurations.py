@@ -84,14 +84,26 @@ def test_designs_are_told_by_moments_too() -> None:
     assert design_strength(FIXED["higman_sims"]()) == 3
     assert design_strength(np.arange(9) * 2 * np.pi / 9) == 8
     assert design_strength(simplex(5), most=2) == 2
-    with pytest.raises(ValueError, match="no zero vector"):
-        design_strength(np.zeros((2, 3)))
+    assert design_strength(1e200 * np.concatenate([np.eye(3), -1e-9 * np.eye(3)])) == 3
+    for wrong, message in (
+        (np.zeros((2, 3)), "no zero vector"),
+        (np.array([[np.inf, 0.0, 0.0]]), "got inf"),
+        (np.ones((3, 1)), r"shape \(n,\) or \(n, d\) with d >= 2, got \(3, 1\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            design_strength(wrong)
 
 
 @pytest.mark.parametrize(
     ("d", "n", "beta", "value"),
     # The last: a programme of degree 12 of another program, safe but not the best.
-    [(3, 5, 5.0, 0.033273692), (3, 13, 5.0, 2.5849831), (3, 16, 10.0, 0.6236084)],
+    [
+        (3, 5, 5.0, 0.033273692),
+        (3, 13, 5.0, 2.5849831),
+        (3, 16, 10.0, 0.6236084),
+        # Of this one: another way to solve the programme finds the same to five digits.
+        (3, 24, 25.0, 0.0490175),
+    ],
 )
 def test_bounds_are_certified(d: int, n: int, beta: float, value: float) -> None:
     """The polynomial, less its shift, stays below the kernel on a fine grid, coefficients >= 0."""
@@ -110,6 +122,9 @@ def test_bounds_are_attained_by_sharp_configurations() -> None:
     for d, n in ((2, 7), (3, 6), (3, 12), (8, 240), (22, 275)):
         sharp = sharp_configuration(d, n).pair_energy(5.0)
         assert -1e-8 < pair_energy_bound(d, n, 5.0).value / sharp - 1.0 <= 0.0, (d, n)
+    # Where energies are 1e-71 and the solver sees nothing of them.
+    sharp = sharp_configuration(3, 12).pair_energy(300.0)
+    assert -1e-8 < pair_energy_bound(3, 12, 300.0).value / sharp - 1.0 <= 0.0
     for wrong in ({"tokens": 1}, {"dimension": 1}, {"beta": 0.0}, {"degree": 0}):
         with pytest.raises(ValueError, match="must be"):
             pair_energy_bound(**({"dimension": 3, "tokens": 4, "beta": 1.0} | wrong))
@@ -122,6 +137,9 @@ def test_gap_is_the_least_curvature_of_the_energy() -> None:
         # P = e^{-2 beta} (1 + beta |e_1 + e_2|^2 / 2) for displacements across.
         expected = 2 * 25.0 * np.exp(-50.0)
         assert relaxation_gap(pair, 25.0) == pytest.approx(expected, rel=1e-12)
+    for wrong in (-1.0, 0.0, 1e4):
+        with pytest.raises(ValueError, match="beta must be positive, at most 300"):
+            relaxation_gap(pair, wrong)
     points = np.random.default_rng(0).standard_normal((5, 4))
     points /= np.sqrt((points**2).sum(axis=1))[:, None]
     gaps = ((points[:, None] - points) ** 2).sum(axis=-1)[np.triu_indices(5, 1)]

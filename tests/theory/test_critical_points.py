@@ -53,7 +53,7 @@ def test_points_are_critical_and_none_is_missing(beta: float, tokens: int) -> No
 
 
 def test_what_rounding_hides_is_no_maximum() -> None:
-    """Opposite groups are left at e^{-2 beta}: seen as far as beta goes; a rate of 0 says no more."""
+    """Opposite groups are left at e^{-2 beta}: seen as far as beta goes; 0 says no more."""
     found = critical_points(14.5, 4, starts=200)
     opposite = [found.largest[i] for i, each in enumerate(found.multiplicities) if len(each) == 2]
     np.testing.assert_allclose(opposite, np.exp(-29.0), rtol=2e-3)
