@@ -44,9 +44,10 @@ class MergeEstimate:
     Attributes
     ----------
     pair : (int, int) or None
-        Derived. Indices of the two in the measure, smaller first; None if no pair meets.
+        Derived. Indices of the two in the measure, smaller first; None if no pair meets
+        before 1e308.
     time : float
-        Derived. When they will have met; infinite if no pair meets.
+        Derived. When they will have met; infinite if no pair does.
     runner_up : (int, int) or None
         Derived. The pair that would be next; None if there is no other that meets.
     runner_up_time : float
@@ -61,7 +62,7 @@ class MergeEstimate:
     def __repr__(self) -> str:
         """Say who and when."""
         if self.pair is None:
-            return "MergeEstimate(no pair meets)"
+            return "MergeEstimate(no pair meets before 1e308)"
         if self.runner_up is None:
             return f"MergeEstimate(clusters {self.pair} at about {self.time:.4g})"
         return (

@@ -198,7 +198,7 @@ def test_repr_says_who_and_when() -> None:
     assert ", or (1, 2) at about " in three
     assert " or " not in repr(next_merge_estimate(own, mf.Measure(CIRCLE, points[:2])))
     none = MergeEstimate(None, np.inf, None, np.inf)
-    assert repr(none) == "MergeEstimate(no pair meets)"
+    assert repr(none) == "MergeEstimate(no pair meets before 1e308)"
 
 
 @together(
