@@ -144,7 +144,7 @@ def save_figure(path: Path, found: dict[tuple[int, float], Configuration]) -> No
             kind = best.sharp.name if best.sharp else f"{best.design}-design"
             title_above(panels[letter], f"{n} tokens", f"$\\beta = {beta:g}$, {kind}")
         above = panels["P"]
-        for beta, colour in ((5.0, ORDER), (10.0, ENERGY)):
+        for beta, colour in ((5.0, ORDER), (10.0, ENERGY), (25.0, "#17a2b8")):
             rows = [each for (n, b), each in found.items() if b == beta and not each.proved]
             share = [1.0 - each.lower_bound / each.pair_energy for each in rows]
             n = [each.tokens for each in rows]
