@@ -146,10 +146,16 @@ SHARP: tuple[Sharp, ...] = (
 """Sharp configurations of one size, and the 600-cell."""
 
 
+@checked
 def sharp_configuration(dimension: int, tokens: int) -> Sharp | None:
     """Configuration of n >= 2 points of S^{d-1} that is optimal for every beta; None if unknown.
 
     Polygons on the circle, simplices of n <= d + 1, cross-polytopes of n = 2 d points, and `SHARP`.
+
+    Raises
+    ------
+    ValueError
+        If d or n is below 2.
 
     Examples
     --------
@@ -159,6 +165,7 @@ def sharp_configuration(dimension: int, tokens: int) -> Sharp | None:
     >>> sharp_configuration(3, 5) is None
     True
     """
+    at_least(2, dimension=dimension, tokens=tokens)
     d, n = dimension, tokens
     if d == 2:
         k = np.arange(1, n // 2 + 1)
@@ -166,7 +173,7 @@ def sharp_configuration(dimension: int, tokens: int) -> Sharp | None:
         # Sines: cos 2 pi / n itself is rounding near 1.
         cosines = 1.0 - 2.0 * np.sin(np.pi * k / n) ** 2
         return Sharp("polygon", 2, n, tuple(cosines.tolist()), tuple(counts.tolist()))
-    if 2 <= n <= d + 1:
+    if n <= d + 1:
         return Sharp("simplex", d, n, (-1.0 / (n - 1),), (n - 1,))
     if n == 2 * d:
         return Sharp("cross_polytope", d, n, (-1.0, 0.0), (1, n - 2))

@@ -56,6 +56,11 @@ def test_sharp_configurations_have_their_energies_and_designs() -> None:
         assert polygon.design == n - 1
         expected = np.exp(-5.0) * iv(n * terms, 5.0).sum()
         assert polygon.energy(5.0) == pytest.approx(expected, rel=1e-13)
+    for d, n in ((2, 0), (2, 1), (1, 4), (3, -3)):
+        with pytest.raises(ValueError, match="must be at least 2"):
+            sharp_configuration(d, n)
+    with pytest.raises(ValueError, match="tokens must be an integer, got 2.5"):
+        sharp_configuration(3, 2.5)
 
 
 def test_coordinates_have_the_cosines_of_the_catalogue() -> None:
