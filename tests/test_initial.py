@@ -213,6 +213,7 @@ def test_configurations_have_their_angles(
         (CIRCLE, ("polygon",), "a polygon needs tokens"),
         (CIRCLE, ("subsphere", 8), "a subsphere needs dimension, d of its"),
         (mf.Sphere(4), ("subsphere", 8, 5), r"subsphere lies in R\^5"),
+        (mf.Sphere(4), ("simplex", None, 10**6), r"simplex lies in R\^1000000"),
         (mf.Sphere(9), ("subsphere", 40, 6), "more than 100000 points: take fewer"),
         (CIRCLE, ("polygon", 1), "at least 2 tokens, got 1"),
         (CIRCLE, ("cube", 3), "cube takes no tokens, got 3: only polygon and sub"),

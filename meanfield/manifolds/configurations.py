@@ -34,6 +34,7 @@ GOLDEN = (1.0 + np.sqrt(5.0)) / 2.0
 _SAME = 1e-9
 # Beyond, 2^d corners are many.
 _LARGEST_CUBE = 12
+_NO_ROOM = "{} lies in R^{}, and points here are in R^{}."
 _MOST_POINTS = 100_000
 
 
@@ -306,20 +307,23 @@ def shape_points(
            [-0.5  ,  0.866,  0.   ,  0.   ],
            [-0.5  , -0.866,  0.   ,  0.   ]])
     """
+    if dimension is not None and dimension > ambient:
+        # Before it is made, which may take more memory than there is.
+        raise ValueError(_NO_ROOM.format(shape, dimension, ambient))
     masses = None
     if shape == "antipodal":
         return np.asarray(np.outer([1.0, -1.0], np.eye(ambient)[-1])), None
     if shape == "polygon":
         vectors = polygon(tokens or 2)
     elif shape == "subsphere":
-        vectors, masses = subsphere(min(dimension or 2, ambient + 1), tokens or 2)
+        vectors, masses = subsphere(dimension or 2, tokens or 2)
     elif shape in FAMILIES:
         vectors = FAMILIES[shape](dimension or ambient)
     else:
         vectors = FIXED[shape]()
     n, d = vectors.shape
     if d > ambient:
-        raise ValueError(f"{shape} lies in R^{d}, and points here are in R^{ambient}.")
+        raise ValueError(_NO_ROOM.format(shape, d, ambient))
     return np.concatenate([vectors, np.zeros((n, ambient - d))], axis=1), masses
 
 
