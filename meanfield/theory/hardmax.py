@@ -14,6 +14,7 @@ it. This module has the fields; `studies.hardmax` moves tokens.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -193,17 +194,48 @@ def two_pole_density(angles: FloatArray, time: float) -> FloatArray:
 
 
 @checked
-def two_pole_moments(max_degree: int, time: float) -> FloatArray:
-    """Moments c_0 ... c_max_degree of `two_pole_density`: c_{2k} = tanh^k t, odd ones 0.
+def two_pole_moments(max_degree: int, time: float, beta: float = math.inf) -> FloatArray:
+    """Moments c_0 ... c_max_degree of `two_pole_density`, and to first order at large beta.
+
+        c_{2k} = tanh^k t - (k^2 tanh^k t - k t tanh^{k-1} t / (2 cosh^2 t)) / beta + O(beta^-2)
+
+    and odd ones 0. With kappa = beta, as |B^T x| = 1, softmax moves points with (1 - 1/(2 beta)) v
+    and the gradient of log f at m, over beta (Laplace's method), so that
+
+        c_{2k}' = k (1 - 1/(2 beta)) (c_{2k-2} - c_{2k+2})
+                  - (k / beta) ((2k - 2) c_{2k-2} + (2k + 2) c_{2k+2}) + O(beta^-2),
+
+    which these solve.
+
+    Parameters
+    ----------
+    max_degree : int
+        Largest degree.
+    time : float
+        At least 0; papers' time, which softmax runs have as scaled time.
+    beta : float
+        Positive.
+
+    Returns
+    -------
+    ndarray, shape (max_degree + 1,)
 
     Examples
     --------
     >>> two_pole_moments(4, 0.5).round(6)
     array([1.      , 0.      , 0.462117, 0.      , 0.213552])
+    >>> two_pole_moments(4, 0.5, beta=80.0).round(4)  # softmax: 0.4589 and 0.2057
+    array([1.    , 0.    , 0.4588, 0.    , 0.2051])
     """
     at_least(0.0, max_degree=max_degree, time=time)
+    if not beta > 0.0:
+        raise ValueError(f"beta must be positive, got {beta:g}.")
     found = np.zeros(max_degree + 1)
-    found[::2] = np.tanh(time) ** np.arange(len(found[::2]))
+    k = np.arange(len(found[::2]))
+    power = np.tanh(time) ** k
+    # k tanh^{k-1} t is 0 for k = 0, at t = 0, too.
+    lower = np.concatenate([[0.0], k[1:] * power[:-1]])
+    found[::2] = power - (k**2 * power - 0.5 * time * lower / np.cosh(time) ** 2) / beta
     return found
 
 

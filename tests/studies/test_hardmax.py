@@ -107,6 +107,16 @@ def test_tokens_at_equal_angles_have_the_moments_of_their_limit() -> None:
     )
 
 
+def test_repelled_tokens_slide_along_ridges_into_the_origin() -> None:
+    """V = -1 between the corners of a square, h_K = |x_1| + |x_2|: x_k' = x_k - sign x_k."""
+    square = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0], [0.5, 0.1]])
+    run = mf.hardmax(mf.Space(2), square, value=-1.0, until=1.0, save=11)
+    assert [each.time for each in run.events] == pytest.approx(np.log([10 / 9, 2.0]), abs=1e-11)
+    assert run.events[0].after == (1, 0) and run.events[1].after == (4,)
+    exact = np.maximum(1.0 - np.exp(run.time)[:, None] * [0.5, 0.9], 0.0)
+    assert run.points[:, 4] == pytest.approx(exact, abs=1e-11) and not run.ties
+
+
 def test_hull_of_tokens_does_not_grow() -> None:
     """V = 1 in R^d: tokens move towards others; those that attend to themselves rest."""
     x = np.random.default_rng(1).normal(size=(20, 3))
