@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.checks import checked
@@ -199,8 +200,8 @@ def hardmax(
     space: Manifold,
     tokens: FloatArray,
     *,
-    score: Any = 1.0,
-    value: Any = 1.0,
+    score: ArrayLike = 1.0,
+    value: ArrayLike = 1.0,
     until: float,
     save: int | Sequence[float] = 61,
     ridge: Ridge = "corner",
