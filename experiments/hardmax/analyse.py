@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial import ConvexHull
 
 import meanfield as mf
 from meanfield.outputs.plots.figures import new_figure, write_figure
@@ -152,13 +153,17 @@ def draw(paths, short_of: np.ndarray, share: float) -> None:
         plane, approach, ridge = figure.subplots(1, 3)
         for i in range(paths.tokens):
             plane.plot(*paths.points[:, i].T, color=ORDER, lw=0.9)
+        for points in paths.points[::60]:
+            hull = points[ConvexHull(points).vertices]
+            plane.fill(*hull.T, facecolor="none", edgecolor=MUTED, lw=1.0, ls="--", zorder=0)
+        plane.plot([], [], "--", color=MUTED, label="hull at $t = 0, 1.5, 3$")
         plane.plot(*paths.points[0].T, ".", color=MUTED, ms=5, label="at $t = 0$")
         plane.plot(*paths.points[-1].T, "o", color=ENERGY, ms=4, label="at $t = 3$")
         turns = [(each.time, each.token) for each in paths.events]
         turned = np.array([paths.at(t)[i] for t, i in turns])
         plane.plot(*turned.T, "x", color=INK, ms=4, label="turn to another")
-        plane.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
-        plane.legend()
+        plane.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", ylim=(-2.4, 2.2))
+        plane.legend(loc="lower right")
         approach.loglog(BETAS, short_of, "o", color=ENERGY, ms=4, label="softmax, density")
         first = np.array([math.tanh(TIME) - two_pole_moments(2, TIME, b)[2] for b in BETAS])
         approach.loglog(BETAS, first, color=INK, lw=0.8, label=r"first order, $0.2655/\beta$")

@@ -3,9 +3,9 @@
 Between events every token attends to one token, or, while it slides along a ridge, to a mean of
 several whose weights keep their scores equal; its velocity is (1) of `theory.hardmax`. An event is
 where another token comes to have the largest score, or a weight of a sliding token comes to zero.
-Steps are SciPy's DOP853. Along each of them scores are compared at Chebyshev points of its dense
-output; the first that changes sign has its root found, and the step is taken again to that time.
-There `theory.ridges` says which velocities solve the inclusion.
+Steps are SciPy's DOP853, with a tolerance at which its dense output is as good as the steps. Along
+each of them scores are compared at Chebyshev points; the first that changes sign has its root
+found, and paths begin anew from there. `theory.ridges` says which velocities solve the inclusion.
 """
 
 from __future__ import annotations
@@ -211,8 +211,8 @@ def hardmax(
 
         x_i' = P_x V y_i  (spheres),   x_i' = V (y_i - x_i)  (R^d),    y_i = argmax_y <B^T x_i, y>
 
-    over all tokens y, token i among them. Paths are smooth between events, and these are found to
-    rounding. On a ridge, where several tokens share the largest score, solutions are those of
+    over all tokens y, token i among them. Paths are smooth between events, and both are found to
+    1e-12 or so. On a ridge, where several tokens share the largest score, solutions are those of
     Filippov. Where both sides of a ridge move towards it, a token slides along it; where they move
     away, three solutions or more begin, and `ridge` chooses. At the origin of R^d all scores are 0:
     for V = -1 all tokens that move end there, and rest.

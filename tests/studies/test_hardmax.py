@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 from scipy.spatial import ConvexHull
 
 import meanfield as mf
@@ -88,6 +89,38 @@ def test_events_and_paths_against_small_steps(
         assert len(found) > 4 and [each[1:] for each in found] == [each[1:] for each in told]
         times = [each[0] for each in told]
         assert [each[0] for each in found] == pytest.approx(times, abs=3e-3)
+
+
+def test_paths_are_products_of_matrix_exponentials() -> None:
+    """R^d between events is linear: 59 of them, at which two scores are equal."""
+    x = np.random.default_rng(6).normal(size=(24, 2))
+    score, value = np.array([[0.6, 0.8], [-0.8, 0.6]]), np.array([[1.0, 0.3], [-0.2, 0.7]])
+    run = mf.hardmax(mf.Space(2), x, score=score, value=value, until=3.0, save=2)
+    leaders, since = ((x @ score) @ x.T).argmax(axis=1), 0.0
+    for time, event in [*((each.time, each) for each in run.events), (3.0, None)]:
+        linear = np.kron(np.eye(24)[leaders] - np.eye(24), value)
+        x, since = (expm((time - since) * linear) @ x.ravel()).reshape(24, 2), time
+        if event is not None:
+            (old,), (new,) = event.before, event.after
+            assert leaders[event.token] == old
+            assert x[event.token] @ score @ (x[new] - x[old]) == pytest.approx(0.0, abs=1e-11)
+            leaders[event.token] = new
+    assert run.points[-1] == pytest.approx(x, abs=1e-11) and len(run.events) == 59
+
+
+def test_softmax_tokens_approach_at_first_order() -> None:
+    """Eight tokens of R^2 over five events: four times the beta, a quarter of the difference."""
+    x = np.random.default_rng(6).normal(size=(8, 2))
+    head = mf.Head(score=[[0.6, 0.8], [-0.8, 0.6]])
+    limit = mf.hardmax(mf.Space(2), x, score=head.score, until=1.0, save=2)
+    off = []
+    for beta in (160.0, 640.0):
+        heads, law = mf.Attention([head], beta=beta), mf.from_points(x)
+        problem = mf.Problem(mf.Space(2), heads, initial=law, drift=mf.Drift(-1.0))
+        end = mf.simulate(problem, until=1.0, save=2, tolerance=1e-9).measures[-1].points
+        off.append(np.abs(end - limit.points[-1]).max())
+    assert len(limit.events) == 5
+    assert np.log(off[0] / off[1]) / np.log(4.0) == pytest.approx(1.0, abs=0.01)
 
 
 def test_tokens_at_equal_angles_have_the_moments_of_their_limit() -> None:
