@@ -114,7 +114,7 @@ def test_wrong_uses_are_told_in_a_line(tmp_path, folder, capsys, monkeypatch, gi
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.txt").write_text(_TEXT)
     (tmp_path / "long.txt").write_text("the " * 60)
-    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "latin.txt").write_bytes(b"\xe9t\xe9")
     (tmp_path / "there.h5").write_text("mine")
     before = sorted(tmp_path.iterdir())
     assert main(["replay", *(str(folder) if each == "FOLDER" else each for each in given)]) == 2
