@@ -13,18 +13,25 @@ from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.checks import checked
 from meanfield.compute.threads import one_blas_thread
 from meanfield.fields.blocks import unit_vectors
+from meanfield.flows import SA
+from meanfield.initial import from_points
 from meanfield.kernels import exponential
+from meanfield.layers import Layers
 from meanfield.manifolds import Sphere
 from meanfield.measures import Measure
 from meanfield.models.encoder import Encoder
 from meanfield.models.heads import HeadTable, head_table, value_spectrum
 from meanfield.models.ladder import Ladder, ladder
 from meanfield.models.token_limit import as_texts
+from meanfield.observables import observe, usual_observables
 from meanfield.observables.clusters import clusters
 from meanfield.observables.cosines import effective_rank, mean_cosine, similarity
 from meanfield.observables.energies import interaction_energy
 from meanfield.problem import Problem
 from meanfield.progress import followed
+from meanfield.runs import Run, assembled
+from meanfield.snapshot import Snapshot
+from meanfield.status import COMPLETED
 from meanfield.views import VIEWS
 
 if TYPE_CHECKING:
@@ -97,6 +104,29 @@ class Replay:
         """
         x = self.states[layer, self.text_of == text]
         return Measure(Sphere(x.shape[1]), unit_vectors(x))
+
+    def run(self, text: int = 0) -> Run:
+        """States of a text as a run whose time is depth, for figures and observables of runs.
+
+        Its problem is the layers of theory that begin where the text does: one head of `beta`,
+        Q = K = V = 1. The model, and no such layer, made its states.
+
+        Examples
+        --------
+        `found.run().plot("histogram", times=[0, 5])`, `found.run().plot("effective_rank")`.
+        """
+        measures = [self.measure(layer, text) for layer in range(self.depth + 1)]
+        law = from_points(measures[0].points, name=self.model)
+        layers = Layers(step=1.0, count=self.depth)
+        problem = Problem(measures[0].manifold, exponential(self.beta), SA, law, layers=layers)
+        names = usual_observables(problem.space)
+        rows = []
+        for depth, measure in enumerate(measures):
+            moments = measure.moments(1)
+            seen = observe(problem, measure, moments, names, time=float(depth), step=depth)
+            rows.append((Snapshot(float(depth), measure, moments, "particles"), seen))
+        facts = {"status": COMPLETED, "title": f"{self.model}, layer by layer"}
+        return assembled(problem, rows, facts)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write it into a file at once, as `meanfield replay` does; `mf.load` reads it.

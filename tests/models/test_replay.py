@@ -173,3 +173,14 @@ def test_impossible_counts_are_refused(encoder, options, reason):
         mf.token_limit(encoder, _TEXT, np.random.default_rng(0), tokens=64, **options)
     with pytest.raises(ValueError, match="no words"):
         mf.token_limit(encoder, " ", np.random.default_rng(0), counts=(8,), tokens=64)
+
+
+def test_a_replay_is_a_run_whose_time_is_depth(replayed):
+    """Its states are the measures, its observables those of runs, and figures take it."""
+    run = replayed.run(1)
+    assert run.time.tolist() == [0.0, 1.0, 2.0]
+    assert np.array_equal(run.measures[2].points, replayed.measure(2, 1).points)
+    assert (
+        np.abs(run.observables["mean_cosine"] - replayed.observed["mean_cosine"][1]).max() < 1e-14
+    )
+    assert run.plot("mean_cosine").axes
