@@ -14,15 +14,17 @@ softmax attention, normalised after each layer ("post"), then a feed-forward lay
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.compute.threads import map_chunks, one_blas_thread
 from meanfield.models.wordpiece import WordPiece
+
+Text = TypeVar("Text")
 
 
 class Affine(NamedTuple):
@@ -160,7 +162,7 @@ class Encoder:
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """d, of the vectors of its layers."""
         return len(self.layers[0].norm.gain)
 
     @property
@@ -225,6 +227,17 @@ class Encoder:
             f"Encoder({self.name}: {len(self.layers)} layers{shared} of {self.layers[0].heads} "
             f"heads, d = {self.dimension})"
         )
+
+
+def listed(texts: str | Sequence[Text]) -> list[str | Text]:
+    """One text, or several, as a list.
+
+    Examples
+    --------
+    >>> listed("one"), listed(("one", "two"))
+    (['one'], ['one', 'two'])
+    """
+    return [texts] if isinstance(texts, str) else list(texts)
 
 
 def softmax(scores: FloatArray) -> FloatArray:

@@ -19,10 +19,9 @@ from meanfield.kernels import exponential
 from meanfield.layers import Layers
 from meanfield.manifolds import Sphere
 from meanfield.measures import Measure
-from meanfield.models.encoder import Encoder
+from meanfield.models.encoder import Encoder, listed
 from meanfield.models.heads import HeadTable, head_table, value_spectrum
 from meanfield.models.ladder import Ladder, ladder
-from meanfield.models.token_limit import as_texts
 from meanfield.observables import observe, usual_observables
 from meanfield.observables.clusters import clusters
 from meanfield.observables.cosines import effective_rank, mean_cosine, similarity
@@ -164,7 +163,7 @@ class Replay:
 
 @checked
 def replay(
-    encoder: Encoder, texts: str | Sequence[str] | Sequence[IntArray], *, progress: bool = False
+    encoder: Encoder, texts: str | Sequence[str | IntArray], *, progress: bool = False
 ) -> Replay:
     """Texts through an encoder, layer by layer, beside its theory.
 
@@ -192,7 +191,7 @@ def replay(
     Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
     arXiv:2312.10794, figure 1: cosines of ALBERT's tokens by layer.
     """
-    given = as_texts(texts)  # type: ignore[arg-type]
+    given = listed(texts)
     if not given:
         raise ValueError("no text was given.")
     parts = replayed_texts(encoder, given)

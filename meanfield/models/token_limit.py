@@ -18,7 +18,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.checks import checked
-from meanfield.models.encoder import Encoder
+from meanfield.models.encoder import Encoder, listed
 from meanfield.progress import followed
 from meanfield.views import VIEWS
 
@@ -140,7 +140,7 @@ def token_limit(
     ValueError
         If the texts are empty, or counts do not lie between 2 and N.
     """
-    words = np.concatenate([encoder.tokens(text)[1:-1] for text in as_texts(texts)])
+    words = np.concatenate([encoder.tokens(text)[1:-1] for text in listed(texts)])
     if not len(words):
         raise ValueError("the texts hold no words.")
     sizes = np.unique(np.asarray(counts, np.int64))
@@ -173,8 +173,3 @@ def _repetitions(
                 among = everything[: len(part)]
                 errors[k, depth] = np.sqrt(np.sum((part - among) ** 2) / np.sum(among**2))
         yield errors
-
-
-def as_texts(texts: str | Sequence[str]) -> list[str]:
-    """One text, or several."""
-    return [texts] if isinstance(texts, str) else list(texts)
