@@ -19,11 +19,24 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.attention import HeadMatrices
-from meanfield.fields.blocks import row_entropies
+from meanfield.fields.blocks import row_entropies, unit_vectors
+from meanfield.manifolds import Sphere
+from meanfield.measures import Measure
 from meanfield.models.encoder import EncoderLayer, softmax
 
 # Sharpest softmax that entropies are compared with: a token then attends to itself alone.
 _SHARPEST = 1e6
+
+
+def on_sphere(x: FloatArray) -> Measure:
+    """Directions of tokens (n, d) with equal masses, on the unit sphere of R^d.
+
+    Examples
+    --------
+    >>> on_sphere(np.array([[0.0, 3.0, 4.0]])).points
+    array([[0. , 0.6, 0.8]])
+    """
+    return Measure(Sphere(x.shape[1]), unit_vectors(x))
 
 
 def lifted(x: FloatArray) -> FloatArray:
@@ -36,8 +49,6 @@ def head_matrices(layer: EncoderLayer) -> tuple[HeadMatrices, ...]:
 
     The last entries of what attention adds are 0, and the bias of W_O is shared among the heads.
 
-    Examples
-    --------
     `meanfield.fields.blocks.attention_output(lifted(x), head_matrices(layer))[:, :-1]` is
     `layer.attention(x)` but for rounding.
     """

@@ -26,7 +26,8 @@ from meanfield.arrays import FloatArray
 from meanfield.attention import HeadMatrices
 from meanfield.fields.blocks import attention_output, unit_vectors
 from meanfield.models.encoder import Encoder, EncoderLayer
-from meanfield.models.heads import head_matrices, lifted
+from meanfield.models.heads import head_matrices, lifted, on_sphere
+from meanfield.observables.cosines import mean_cosine
 
 RUNGS = ("model", "attention", "one head", "equiangular")
 """From the model down to an equation for one number."""
@@ -84,7 +85,7 @@ def ladder(encoder: Encoder, states: Sequence[FloatArray]) -> Ladder:
         steps.append([_distance(each, directions[k + 1]) for each in ends])
     beta, strength, share = np.array(fits).T
     rungs = (states, without, alone)
-    cosines = [[mean_pair_cosine(x) for x in rung] for rung in rungs]
+    cosines = [[mean_cosine(on_sphere(x)) for x in rung] for rung in rungs]
     equal = equiangular_by_layer(len(states[0]), cosines[0][0], beta, strength)
     distances = [[_distance(x, u) for x, u in zip(rung, directions, strict=True)] for rung in rungs]
     return Ladder(
@@ -97,16 +98,12 @@ def ladder(encoder: Encoder, states: Sequence[FloatArray]) -> Ladder:
     )
 
 
-def mean_pair_cosine(x: FloatArray) -> float:
-    """Mean of <u_i, u_j>, i != j, over directions u of vectors (n, d)."""
-    n, u = len(x), unit_vectors(x)
-    return float((np.sum(u.sum(axis=0) ** 2) - n) / (n * (n - 1)))
-
-
 def equiangular_by_layer(
     tokens: int, start: float, betas: FloatArray, strengths: FloatArray
 ) -> FloatArray:
     """Cosine of equiangular tokens at depths 0, 1, ..., with beta and c of each layer.
+
+    Step by step, as c may be negative: the quadrature of `theory.equiangular` only goes ahead.
 
     Examples
     --------

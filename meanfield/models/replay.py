@@ -17,10 +17,9 @@ from meanfield.flows import SA
 from meanfield.initial import from_points
 from meanfield.kernels import exponential
 from meanfield.layers import Layers
-from meanfield.manifolds import Sphere
 from meanfield.measures import Measure
 from meanfield.models.encoder import Encoder, listed
-from meanfield.models.heads import HeadTable, head_table, value_spectrum
+from meanfield.models.heads import HeadTable, head_table, on_sphere, value_spectrum
 from meanfield.models.ladder import Ladder, ladder
 from meanfield.observables import observe, usual_observables
 from meanfield.observables.clusters import clusters
@@ -96,13 +95,9 @@ class Replay:
     def measure(self, layer: int, text: int = 0) -> Measure:
         """Directions of the tokens of a text after a layer, on the unit sphere of R^d.
 
-        Examples
-        --------
-        `mf.effective_rank(replay.measure(6))`, or the start of a run of the equations:
-        `mf.from_points(replay.measure(0).points)`.
+        For observables, or as the start of a run: `mf.from_points(replay.measure(0).points)`.
         """
-        x = self.states[layer, self.text_of == text]
-        return Measure(Sphere(x.shape[1]), unit_vectors(x))
+        return on_sphere(self.states[layer, self.text_of == text])
 
     def run(self, text: int = 0) -> Run:
         """States of a text as a run whose time is depth, for figures and observables of runs.
@@ -110,9 +105,7 @@ class Replay:
         Its problem is the layers of theory that begin where the text does: one head of `beta`,
         Q = K = V = 1. The model, and no such layer, made its states.
 
-        Examples
-        --------
-        `found.run().plot("histogram", times=[0, 5])`, `found.run().plot("effective_rank")`.
+        So is `found.run().plot("histogram", times=[0, 5])` drawn.
         """
         measures = [self.measure(layer, text) for layer in range(self.depth + 1)]
         law = from_points(measures[0].points, name=self.model)
@@ -124,7 +117,7 @@ class Replay:
             moments = measure.moments(1)
             seen = observe(problem, measure, moments, names, time=float(depth), step=depth)
             rows.append((Snapshot(float(depth), measure, moments, "particles"), seen))
-        facts = {"status": COMPLETED, "title": f"{self.model}, layer by layer"}
+        facts = {"status": COMPLETED, "title": f"States of {self.model}, beside a layer of theory"}
         return assembled(problem, rows, facts)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -228,11 +221,10 @@ def put_together(
 
 def observed_of(x: FloatArray, beta: float) -> dict[str, Any]:
     """Observables of directions of tokens (n, d)."""
-    u = unit_vectors(x)
-    space = Sphere(u.shape[1])
-    measure = Measure(space, u)
+    measure = on_sphere(x)
+    u = measure.points
     pairs = (u @ u.T)[np.triu_indices(len(u), 1)]
-    problem = Problem(space, exponential(beta))
+    problem = Problem(measure.manifold, exponential(beta))
     return {
         "mean_cosine": mean_cosine(measure),
         "deviation": pairs.std(),
