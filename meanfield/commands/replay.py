@@ -19,7 +19,7 @@ from meanfield.files.replacing import OutputError
 from meanfield.models.heads import HeadTable
 from meanfield.models.ladder import RUNGS, STEPS
 from meanfield.models.loading import load_encoder
-from meanfield.models.replay import Replay, put_together, replayed_texts
+from meanfield.models.replay import Replay, replay_of, replayed_texts
 from meanfield.outputs.locks import check_welcome, writer_lock
 from meanfield.outputs.replay_file import with_origin, write_replay
 
@@ -43,7 +43,7 @@ def execute(options: argparse.Namespace) -> int:
     with writer_lock(path) as output:
         check_welcome(path, resume=False, overwrite=options.overwrite)
         parts = shown(replayed_texts(encoder, texts), len(texts), "texts", quiet=options.quiet)
-        found = with_origin(put_together(encoder, texts, list(parts)))
+        found = with_origin(replay_of(encoder, texts, list(parts)))
         write_replay(output, found)
     if options.plot is not None:
         from meanfield.outputs.plots import save_plot

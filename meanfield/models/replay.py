@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -154,6 +154,16 @@ class Replay:
         return f"Replay({self.model}: {self.depth} layers, {many}{len(self.tokens)} tokens)"
 
 
+class ReplayedText(NamedTuple):
+    """A text by itself: its tokens, their states at all depths, and entries of `Replay`."""
+
+    tokens: IntArray
+    states: list[FloatArray]
+    heads: HeadTable
+    sizes: FloatArray
+    ladder: Ladder
+
+
 @checked
 def replay(
     encoder: Encoder, texts: str | Sequence[str | IntArray], *, progress: bool = False
@@ -188,34 +198,34 @@ def replay(
     if not given:
         raise ValueError("no text was given.")
     parts = replayed_texts(encoder, given)
-    return put_together(
+    return replay_of(
         encoder, given, list(followed(parts, len(given), "replay") if progress else parts)
     )
 
 
-def put_together(
-    encoder: Encoder, given: Sequence[str | IntArray], found: Sequence[dict[str, Any]]
+def replay_of(
+    encoder: Encoder, given: Sequence[str | IntArray], found: Sequence[ReplayedText]
 ) -> Replay:
     """A replay of texts that `replayed_texts` has taken through the encoder."""
-    tables = [each["heads"] for each in found]
+    tables = [each.heads for each in found]
     beta = float(np.median([each.beta_fit for each in tables]))
     beta = beta if beta > 0.0 else 1.0
-    observed = [[observed_of(x, beta) for x in each["states"]] for each in found]
+    observed = [[observed_of(x, beta) for x in each.states] for each in found]
     return Replay(
         model=encoder.name,
         texts=tuple(text if isinstance(text, str) else "" for text in given),
-        tokens=np.concatenate([each["tokens"] for each in found]),
-        text_of=np.repeat(np.arange(len(given)), [len(each["tokens"]) for each in found]),
-        states=np.concatenate([np.array(each["states"]) for each in found], axis=1),
+        tokens=np.concatenate([each.tokens for each in found]),
+        text_of=np.repeat(np.arange(len(given)), [len(each.tokens) for each in found]),
+        states=np.concatenate([np.array(each.states) for each in found], axis=1),
         beta=beta,
         observed={
             name: np.array([[each[name] for each in row] for row in observed])
             for name in observed[0][0]
         },
-        sizes=np.array([each["sizes"] for each in found]),
+        sizes=np.array([each.sizes for each in found]),
         heads=stacked(tables),
         spectrum=np.array([value_spectrum(layer) for layer in encoder.layers]),
-        ladder=stacked([each["ladder"] for each in found]),
+        ladder=stacked([each.ladder for each in found]),
     )
 
 
@@ -243,7 +253,7 @@ def stacked(tables: Sequence[Table]) -> Table:
     return kind(*(np.array([getattr(table, name) for table in tables]) for name in names))
 
 
-def replayed_texts(encoder: Encoder, texts: Sequence[str | IntArray]) -> Iterator[dict[str, Any]]:
+def replayed_texts(encoder: Encoder, texts: Sequence[str | IntArray]) -> Iterator[ReplayedText]:
     """States of each text and what is measured of them, one text after the other."""
     for text in texts:
         # Products of the size of a text: a second BLAS thread only waits.
@@ -252,7 +262,7 @@ def replayed_texts(encoder: Encoder, texts: Sequence[str | IntArray]) -> Iterato
         yield found
 
 
-def _replayed_text(encoder: Encoder, text: str | IntArray) -> dict[str, Any]:
+def _replayed_text(encoder: Encoder, text: str | IntArray) -> ReplayedText:
     """States of a text, its heads, what was added, and its ladder."""
     tokens = encoder.tokens(text) if isinstance(text, str) else np.asarray(text, np.int64)
     states = list(encoder.states(encoder.embedded(tokens)))
@@ -263,10 +273,4 @@ def _replayed_text(encoder: Encoder, text: str | IntArray) -> dict[str, Any]:
         y = layer.attended(x)
         added = ((layer.attention(x), x), (layer.feed_forward(y), y))
         sizes.append([np.linalg.norm(part) / np.linalg.norm(to) for part, to in added])
-    return {
-        "tokens": tokens,
-        "states": states,
-        "heads": stacked(tables),
-        "sizes": np.array(sizes).T,
-        "ladder": ladder(encoder, states),
-    }
+    return ReplayedText(tokens, states, stacked(tables), np.array(sizes).T, ladder(encoder, states))
