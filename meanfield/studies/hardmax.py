@@ -21,11 +21,12 @@ from numpy.typing import ArrayLike
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.checks import checked
 from meanfield.errors import SimulationError
+from meanfield.fields.blocks import unit_vectors
 from meanfield.manifolds.manifold import Manifold
 from meanfield.measures import Measure
-from meanfield.theory.hardmax import head_matrices
+from meanfield.theory.hardmax import score_and_value
 from meanfield.theory.ridges import (
-    Head,
+    HardmaxHead,
     Ridge,
     Solution,
     Support,
@@ -155,7 +156,7 @@ class HardmaxRun:
             If the run does not reach the time.
         """
         piece, x = self._vectors(time)
-        head = Head(self.space, self.score, self.value)
+        head = HardmaxHead(self.space, self.score, self.value)
         return averages(head, x, piece.supports)[1][self._copies]
 
     @checked
@@ -181,7 +182,7 @@ class HardmaxRun:
 
     def _leaders(self, time: float) -> IntArray:
         piece, x = self._vectors(time)
-        _, _, weights = averages(Head(self.space, self.score, self.value), x, piece.supports)
+        _, _, weights = averages(HardmaxHead(self.space, self.score, self.value), x, piece.supports)
         most = [s[int(np.argmax(w))] for s, w in zip(piece.supports, weights, strict=True)]
         first = np.array([int(np.argmax(self._copies == k)) for k in range(len(x))])
         return np.asarray(first[most][self._copies])
@@ -270,7 +271,7 @@ def hardmax(
     >>> between.ties[0].after, between.points[-1, 2].round(6)
     ((0, 1), array([0.      , 0.632121]))
     """
-    score, value = head_matrices(space, score, value)
+    score, value = score_and_value(space, score, value)
     if not until > 0.0:
         raise ValueError(f"until must be positive, got {until:g}.")
     if isinstance(save, int) and save < 2:
@@ -283,7 +284,7 @@ def hardmax(
     # Tokens that are equal are one: they see the same, and may not part.
     _, first, copies = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
-    motion = _Motion(Head(space, score, value), ridge)
+    motion = _Motion(HardmaxHead(space, score, value), ridge)
     pieces, events = motion.run(vectors[np.sort(first)], until, max_events)
     kept = np.sort(first)
     told = tuple(_named(each, kept) for each in events)
@@ -303,14 +304,14 @@ def _named(switch: Switch, kept: IntArray) -> Switch:
 
 def _on(space: Manifold, x: FloatArray) -> FloatArray:
     """Vectors on the space: of length 1 on spheres."""
-    return x / np.sqrt((x**2).sum(axis=1))[:, None] if space.is_sphere else x
+    return unit_vectors(x) if space.is_sphere else x
 
 
 @dataclass(frozen=True)
 class _Motion:
     """Steps, events, and supports after them."""
 
-    head: Head
+    head: HardmaxHead
     ridge: Ridge
 
     def run(

@@ -29,7 +29,7 @@ from meanfield.matrices import matrix, plain
 _SUM = 1e4
 
 
-def head_matrices(space: Manifold, score: Any, value: Any) -> tuple[FloatArray, FloatArray]:
+def score_and_value(space: Manifold, score: Any, value: Any) -> tuple[FloatArray, FloatArray]:
     """Matrices B and V of a head as users give them: a number, a diagonal, or rows.
 
     Raises
@@ -40,7 +40,7 @@ def head_matrices(space: Manifold, score: Any, value: Any) -> tuple[FloatArray, 
     Examples
     --------
     >>> import meanfield as mf
-    >>> head_matrices(mf.Space(2), 1.0, [2.0, 3.0])[1]
+    >>> score_and_value(mf.Space(2), 1.0, [2.0, 3.0])[1]
     array([[2., 0.],
            [0., 3.]])
     """
@@ -150,7 +150,7 @@ def _seen(
             f"a measure with mass everywhere has no largest score in {space!r}: take mf.Circle() "
             "or mf.Sphere(d)."
         )
-    score, value = head_matrices(space, score, value)
+    score, value = score_and_value(space, score, value)
     seen = space.vectors(space.check_points(points)) @ score
     lengths = np.sqrt((seen**2).sum(axis=1))
     if not lengths.all():
@@ -292,7 +292,7 @@ def inclusion_distance(
     """
     from scipy.optimize import nnls
 
-    score, value = head_matrices(space, score, value)
+    score, value = score_and_value(space, score, value)
     x = space.vectors(space.check_points(tokens))
     if velocities.shape != x.shape:
         raise ValueError(f"velocities have shape {velocities.shape}, expected {x.shape}.")

@@ -38,7 +38,7 @@ _NO_WEIGHT = 1e-9
 _SAME_PLACE = 1e-8
 
 
-class Head(NamedTuple):
+class HardmaxHead(NamedTuple):
     """Space, B and V."""
 
     space: Manifold
@@ -60,7 +60,7 @@ class Solution(NamedTuple):
 
 
 def averages(
-    head: Head, x: FloatArray, supports: list[Support]
+    head: HardmaxHead, x: FloatArray, supports: list[Support]
 ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
     """Means y (n, d) of the supports, velocities (n, d), and weights of each support.
 
@@ -104,7 +104,7 @@ def averages(
 
 
 def solves(
-    head: Head, x: FloatArray, supports: list[Support], ridges: Mapping[int, Support]
+    head: HardmaxHead, x: FloatArray, supports: list[Support], ridges: Mapping[int, Support]
 ) -> Solution | None:
     """The solution (1) of tokens on ridges with these supports of all tokens, if it is one."""
     y, v, weights = averages(head, x, supports)
@@ -124,7 +124,7 @@ def solves(
 
 
 def solutions(
-    head: Head,
+    head: HardmaxHead,
     x: FloatArray,
     supports: list[Support],
     ridges: Mapping[int, Support],
