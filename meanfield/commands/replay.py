@@ -73,7 +73,7 @@ def replay_report(found: Replay, path: str | os.PathLike[str]) -> Report:
         [
             [k + 1, *(f"{median[name][k]:.3g}" for name in (
                 "beta_fit", "r2_fit", "beta_entropy", "r2_entropy", "beta_norm", "r2_norm",
-                "attended")), *(f"{size:.3g}" for size in sizes[:, k])]
+                "attended_tokens")), *(f"{size:.3g}" for size in sizes[:, k])]
             for k in range(found.depth)
         ],
     )  # fmt: skip

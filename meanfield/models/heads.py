@@ -84,7 +84,7 @@ class HeadTable:
     ----------
     beta_norm, beta_fit, beta_entropy : ndarray
     r2_norm, r2_fit, r2_entropy : ndarray
-    attended : ndarray
+    attended_tokens : ndarray
         e^{entropy of a row}, its mean: how many tokens a token attends to.
     symmetric : ndarray
         |sym B|_F^2 / |B|_F^2; one half of a random matrix. The signature of sym B tells nothing:
@@ -97,7 +97,7 @@ class HeadTable:
     r2_norm: FloatArray
     r2_fit: FloatArray
     r2_entropy: FloatArray
-    attended: FloatArray
+    attended_tokens: FloatArray
     symmetric: FloatArray
 
 

@@ -44,7 +44,7 @@ def test_heads_of_the_theory_have_its_beta():
     # Of tokens of length sqrt(d): beta d.
     assert abs(table.beta_norm[0] - beta * d) < 1e-12
     entropies = row_entropies(softmax(beta * x @ x.T))
-    assert abs(table.attended[0] - np.exp(entropies).mean()) < 1e-12
+    assert abs(table.attended_tokens[0] - np.exp(entropies).mean()) < 1e-12
     assert np.abs(value_spectrum(layer) - 0.5).max() < 1e-15
 
 

@@ -36,7 +36,7 @@ def test_trained_encoder_is_that_of_the_reference_implementation() -> None:
         "beta_fit": [0.756, 7.12, 7.32, 3.55, 2.08, 0.155],
         "beta_entropy": [3.6, 7.39, 7.45, 6.94, 7.28, 6.37],
         "r2_fit": [0.0315, 0.0891, 0.1, 0.0522, 0.0227, 0.00601],
-        "attended": [210, 21.1, 25.8, 55.3, 63.6, 112],
+        "attended_tokens": [210, 21.1, 25.8, 55.3, 63.6, 112],
     }.items():
         found = np.median(getattr(heads, name), axis=(0, 2))
         assert [float(f"{value:.3g}") for value in found] == medians, name
