@@ -14,7 +14,7 @@ from typing import Any
 from meanfield.arrays import FloatArray
 from meanfield.checks import checked
 from meanfield.models.encoder import ACTIVATIONS, Affine, Encoder, EncoderLayer, LayerNorm
-from meanfield.models.safetensors import Tensors
+from meanfield.models.safetensors import Tensors, check_ordinary
 from meanfield.models.wordpiece import WordPiece, read_vocabulary
 
 # Names of a layer's arrays in the files of each kind of model.
@@ -206,13 +206,17 @@ class _Reader:
 
 
 def _settings(path: Path) -> dict[str, Any]:
+    check_ordinary(path)
     try:
-        if path.stat().st_size > _LARGEST:
-            raise ValueError(f"{path}: {path.stat().st_size} bytes are too many for settings.")
-        found = json.loads(path.read_text("utf-8"))
+        size = path.stat().st_size
+        text = path.read_bytes() if size <= _LARGEST else None
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}.") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+    if text is None:
+        raise ValueError(f"{path}: {size} bytes are too many for settings.")
+    try:
+        found = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError):  # a number of thousands of digits is a plain ValueError
         raise ValueError(f"{path} is no JSON.") from None
     if not isinstance(found, dict):
         raise ValueError(f"{path} is no JSON object.")

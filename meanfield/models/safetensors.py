@@ -53,9 +53,8 @@ class Tensors(Mapping[str, FloatArray]):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
+        check_ordinary(self._path)
         try:
-            if os.path.exists(self._path) and not os.path.isfile(self._path):
-                raise ValueError(f"{self._path} is not an ordinary file.")
             with open(self._path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 first = file.read(8)
@@ -70,10 +69,23 @@ class Tensors(Mapping[str, FloatArray]):
 
     def _checked(self, text: bytes, size: int) -> dict[str, dict[str, Any]]:
         """Entries of the header, all of them possible."""
+        twice = False
+
+        def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            nonlocal twice
+            found = dict(pairs)
+            twice = twice or len(found) < len(pairs)
+            return found
+
         try:
-            header = json.loads(text.decode("utf-8"), object_pairs_hook=self._once)
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+            header = json.loads(text.decode("utf-8"), object_pairs_hook=once)
+        except (
+            ValueError,
+            RecursionError,
+        ):  # a number of thousands of digits is a plain ValueError
             self._refuse("its header is no JSON")
+        if twice:
+            self._refuse("its header names something twice")
         if not isinstance(header, dict):
             self._refuse("its header is no JSON object")
         header.pop("__metadata__", None)
@@ -91,12 +103,6 @@ class Tensors(Mapping[str, FloatArray]):
         if any(one[1] > other[0] for one, other in zip(ends, ends[1:], strict=False)):
             self._refuse("two of its arrays overlap")
         return header
-
-    def _once(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            self._refuse("its header names something twice")
-        return found
 
     @staticmethod
     def _is_entry(entry: Any) -> bool:
@@ -156,6 +162,18 @@ class Tensors(Mapping[str, FloatArray]):
     def __len__(self) -> int:
         """How many arrays."""
         return len(self._places)
+
+
+def check_ordinary(path: str | os.PathLike[str]) -> None:
+    """Refuse pipes, devices and folders: their length says nothing of what can be read of them.
+
+    Raises
+    ------
+    ValueError
+        If there is something else than a file.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError(f"{os.fspath(path)} is not an ordinary file.")
 
 
 def _short(name: str) -> str:

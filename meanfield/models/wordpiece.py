@@ -12,10 +12,13 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from meanfield.models.safetensors import check_ordinary
+
 # Longer words than this are unknown.
 _LONGEST_WORD = 100
 # A vocabulary of more bytes is another file.
 _LARGEST = 50_000_000
+_MOST = 1_000_000
 # Blocks of Chinese characters: each is a word. Letters of other scripts are not.
 _IDEOGRAPHS = (
     (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F),
@@ -91,11 +94,16 @@ def read_vocabulary(path: str | os.PathLike[str], lowers: bool = True) -> WordPi
         If the file cannot be read, or lacks a piece that every text needs.
     """
     name = os.fspath(path)
+    check_ordinary(path)
+    pieces: list[str] = []
     try:
         if os.path.getsize(path) > _LARGEST:
             raise ValueError(f"{name} is no vocabulary: it has more than {_LARGEST:,} bytes.")
         with open(path, encoding="utf-8", newline="\n") as file:
-            pieces = [line.rstrip("\r\n") for line in file]
+            for line in file:
+                pieces.append(line.rstrip("\r\n"))
+                if len(pieces) > _MOST:
+                    raise ValueError(f"{name} is no vocabulary: it has more than {_MOST:,} lines.")
     except OSError as error:
         raise ValueError(f"{name}: {error.strerror}.") from None
     except UnicodeDecodeError:

@@ -1,5 +1,6 @@
 """Files of encoders: what is read, and what damaged or hostile ones are told."""
 
+import itertools
 import json
 import os
 import struct
@@ -42,6 +43,7 @@ _HOSTILE = {
     "header beyond the file": (_file({}, length=2**62), "length of a header"),
     "no JSON": (_file(b"\xff{"), "no JSON"),
     "deep": (_file(b"[" * 200_000), "no JSON"),
+    "a long number": (_file(b'{"a": ' + b"9" * 5000 + b"}"), "no JSON"),
     "a list": (_file([1]), "no JSON object"),
     "twice": (_file(b'{"a": 1, "a": 2}'), "twice"),
     "no entry": (_file({"a": 5}), "lacks dtype"),
@@ -128,6 +130,8 @@ def test_what_does_not_fit_together_is_told(tmp_path, settings, change, reason):
     [
         ("config.json", None, "config.json: No such file"),
         ("config.json", b"{", "is no JSON"),
+        ("config.json", b'{"hidden_size": ' + b"9" * 5000 + b"}", "config.json is no JSON"),
+        ("vocab.txt", b"a\n" * 1_000_001, "more than 1,000,000 lines"),
         ("config.json", b"[]", "is no JSON object"),
         ("config.json", b" " * 2_000_000, "too many for settings"),
         ("model.safetensors", None, "model.safetensors: No such file"),
@@ -148,13 +152,26 @@ def test_damaged_folders_are_told(tmp_path, name, content, reason):
         mf.load_encoder(tmp_path)
 
 
-def test_a_pipe_in_the_place_of_weights_does_not_hang(tmp_path):
-    """What is no ordinary file has no length to be checked against."""
-    write_encoder(tmp_path)
-    (tmp_path / "model.safetensors").unlink()
-    os.mkfifo(tmp_path / "model.safetensors")
+@together(
+    "name, kind",
+    itertools.product(
+        ["model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json"],
+        ["pipe", "device", "folder"],
+    ),
+)
+def test_what_is_no_file_is_not_read(tmp_path, name, kind):
+    """A pipe would be waited for, /dev/zero fill the memory: neither has a length to check."""
+    folder = tmp_path / f"{name}-{kind}"
+    write_encoder(folder)
+    (folder / name).unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(folder / name)
+    elif kind == "device":
+        (folder / name).symlink_to("/dev/null")
+    else:
+        (folder / name).mkdir()
     with pytest.raises(ValueError, match="not an ordinary file"):
-        mf.load_encoder(tmp_path)
+        mf.load_encoder(folder)
 
 
 @together(
