@@ -96,9 +96,7 @@ def load_encoder(folder: str | os.PathLike[str]) -> Encoder:
             raise ValueError(
                 f"{place / 'config.json'}: {name} is {config[name]!r}, only {usual!r} is known."
             )
-    vocabulary = place / "vocab.txt"
-    pieces = read_vocabulary(vocabulary, _lowers(place)) if vocabulary.exists() else None
-    return _Reader(place, config, kind).encoder(pieces)
+    return _Reader(place, config, kind).encoder(_vocabulary(place))
 
 
 class _Reader:
@@ -157,7 +155,9 @@ class _Reader:
         heads = self.whole("num_attention_heads")
         if d % heads:
             self.wrong(f"hidden_size {d} is no multiple of num_attention_heads {heads}")
-        activation = self.config.get("hidden_act", "gelu")
+        # What is not said is what the two have by default.
+        usual = "gelu_new" if self.kind == "albert" else "gelu"
+        activation = self.config.get("hidden_act", usual)
         activation = _ALIASES.get(activation, activation) if isinstance(activation, str) else ""
         if activation not in ACTIVATIONS:
             self.wrong(f"hidden_act is unknown, known: {[*ACTIVATIONS]}")
@@ -223,7 +223,22 @@ def _settings(path: Path) -> dict[str, Any]:
     return found
 
 
-def _lowers(place: Path) -> bool:
-    """Whether texts are put in small letters; so they are unless settings say otherwise."""
-    path = place / "tokenizer_config.json"
-    return bool(_settings(path).get("do_lower_case", True)) if path.exists() else True
+def _vocabulary(place: Path) -> WordPiece | None:
+    """Vocabulary of a folder, if there is one, and how texts are put in its letters."""
+    vocabulary, path = place / "vocab.txt", place / "tokenizer_config.json"
+    if not vocabulary.exists():
+        return None
+    settings = _settings(path) if path.exists() else {}
+    lowers, accents = settings.get("do_lower_case", True), settings.get("strip_accents")
+    chinese = settings.get("tokenize_chinese_chars", True)
+    for name, value in (("do_lower_case", lowers), ("tokenize_chinese_chars", chinese)):
+        if not isinstance(value, bool):
+            raise ValueError(f"{path}: {name} is {value!r}, expected true or false.")
+    # Other rules cut texts into other pieces, and nothing would show it.
+    if accents not in (None, lowers) or not chinese:
+        raise ValueError(
+            f"{path}: strip_accents is {accents!r} and tokenize_chinese_chars {chinese!r}; known "
+            "are accents dropped with capitals only, and Chinese characters as words. Without "
+            "vocab.txt tokens are given by number."
+        )
+    return read_vocabulary(vocabulary, lowers)

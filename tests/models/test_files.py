@@ -139,6 +139,9 @@ def test_what_does_not_fit_together_is_told(tmp_path, settings, change, reason):
         ("vocab.txt", b"\xff\xfe", "no text in UTF-8"),
         ("vocab.txt", ("\n".join(PIECES) + "\nmore").encode(), "do not belong together"),
         ("tokenizer_config.json", b"nothing", "is no JSON"),
+        ("tokenizer_config.json", b'{"strip_accents": false}', "strip_accents is False"),
+        ("tokenizer_config.json", b'{"tokenize_chinese_chars": false}', "chars False"),
+        ("tokenizer_config.json", b'{"do_lower_case": "no"}', "do_lower_case is 'no'"),
     ],
 )
 def test_damaged_folders_are_told(tmp_path, name, content, reason):
@@ -209,3 +212,23 @@ def test_texts_that_are_too_long_or_cannot_be_read(tmp_path):
         mf.replay(encoder, [np.array([5])])
     with pytest.raises(ValueError, match="no text was given"):
         mf.replay(encoder, [])
+
+
+def test_case_and_accents_are_kept_where_settings_say_so(tmp_path):
+    """A model with capitals reads other pieces; null accents go with capitals."""
+    write_encoder(tmp_path)
+    for lowers, piece in ((True, "the"), (False, "[UNK]")):
+        settings = {"do_lower_case": lowers, "strip_accents": None}
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+        assert mf.load_encoder(tmp_path).pieces.of("The")[1] == piece
+
+
+def test_activations_that_are_not_said_are_those_of_their_kind(tmp_path):
+    """BERT has the exact GELU by default, ALBERT the one with tanh."""
+    for kind, usual in (("bert", "gelu"), ("albert", "gelu_new")):
+        write_encoder(tmp_path / kind, kind)
+        path = tmp_path / kind / "config.json"
+        settings = json.loads(path.read_text())
+        del settings["hidden_act"]
+        path.write_text(json.dumps(settings))
+        assert mf.load_encoder(tmp_path / kind).layers[0].activation == usual
