@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.commands.happenings import happenings, happenings_json
-from meanfield.commands.replay import replay_report
+from meanfield.commands.replay_report import replay_report
 from meanfield.commands.report import Report, facts, table
 from meanfield.commands.streams import say
 from meanfield.commands.studies import runs_of_each

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from meanfield.arrays import FloatArray
 from meanfield.commands.progress import shown
-from meanfield.commands.report import Report, facts, table
+from meanfield.commands.replay_report import replay_report
 from meanfield.config.output import check_path
 from meanfield.files.replacing import OutputError
-from meanfield.models.heads import HeadTable
-from meanfield.models.ladder import RUNGS, STEPS
 from meanfield.models.loading import load_encoder
-from meanfield.models.replay import Replay, replay_of, replayed_texts
+from meanfield.models.replay import replay_of, replayed_texts
 from meanfield.outputs.locks import check_welcome, writer_lock
 from meanfield.outputs.replay_file import with_origin, write_replay
 
@@ -51,72 +43,6 @@ def execute(options: argparse.Namespace) -> int:
         save_plot(found, options.plot)
     replay_report(found, path).show(options)
     return 0
-
-
-def replay_report(found: Replay, path: str | os.PathLike[str]) -> Report:
-    """Tables by layer: means over texts, medians over heads."""
-    depths = range(found.depth + 1)
-    observed = {name: values.mean(axis=0) for name, values in found.observed.items()}
-    heads = {each.name: getattr(found.heads, each.name) for each in fields(HeadTable)}
-    median = {name: np.median(values, axis=(0, 2)) for name, values in heads.items()}
-    sizes, rungs = found.sizes.mean(axis=0), found.ladder.cosine.mean(axis=0)
-    apart, steps = found.ladder.distance.mean(axis=0), found.ladder.step_distance.mean(axis=0)
-    share = found.ladder.share.mean(axis=0)
-    names = ("mean_cosine", "deviation", "alike", "effective_rank", "clusters", "energy")
-    of_tokens = table(
-        ["layer", *(name.replace("_", " ") for name in names)],
-        [[k, *(f"{observed[name][k]:.4g}" for name in names)] for k in depths],
-    )
-    of_heads = table(
-        ["layer", "beta fit", "R^2", "beta entropy", "R^2", "beta norm", "R^2", "attended",
-         "|attention|", "|feed-forward|"],
-        [
-            [k + 1, *(f"{median[name][k]:.3g}" for name in (
-                "beta_fit", "r2_fit", "beta_entropy", "r2_entropy", "beta_norm", "r2_norm",
-                "attended_tokens")), *(f"{size:.3g}" for size in sizes[:, k])]
-            for k in range(found.depth)
-        ],
-    )  # fmt: skip
-    of_rungs = table(
-        ["layer", *(f"cosine: {name}" for name in RUNGS), *(f"apart: {n}" for n in RUNGS[1:3])],
-        [[k, *(f"{row[k]:.4f}" for row in rungs), *(f"{row[k]:.3f}" for row in apart[1:3])]
-         for k in depths],
-    )  # fmt: skip
-    of_steps = table(
-        ["layer", *(f"apart: {name}" for name in STEPS), "R^2 of one head's output"],
-        [[k + 1, *(f"{row[k]:.3f}" for row in steps), f"{share[k]:.3f}"]
-         for k in range(found.depth)],
-    )  # fmt: skip
-    pairs: list[tuple[str, Any]] = [
-        ("model", found.model),
-        ("texts", len(found.texts)),
-        ("tokens", len(found.tokens)),
-        ("beta", f"{found.beta:.4g}, the median of beta fit: of clusters and energy"),
-        ("file", str(path)),
-    ]
-    blocks = [
-        facts(pairs),
-        f"directions of tokens\n{of_tokens}",
-        f"heads, medians: scores as beta times cosine, and the share R^2 that is\n{of_heads}",
-        "from the model to an equation: mean cosine of pairs, and how far from the model\n"
-        + of_rungs,
-        f"one layer from the model's own state: how far from its next\n{of_steps}",
-    ]
-    data = {
-        "output": str(path),
-        "model": found.model,
-        "texts": len(found.texts),
-        "tokens": len(found.tokens),
-        "beta": found.beta,
-        "observed": found.observed,
-        "sizes": found.sizes,
-        "heads": heads,
-        "ladder": {each.name: getattr(found.ladder, each.name) for each in fields(found.ladder)},
-    }
-    columns: dict[str, FloatArray] = {"layer": np.arange(found.depth + 1.0)}
-    columns |= {name: observed[name] for name in names}
-    columns |= {f"cosine {name}": row for name, row in zip(RUNGS, rungs, strict=True)}
-    return Report(blocks, data, columns)
 
 
 def _read(name: str) -> str:
