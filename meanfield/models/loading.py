@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from meanfield.arrays import FloatArray
 from meanfield.checks import checked
@@ -48,7 +48,7 @@ _USUAL = {
     "num_hidden_groups": 1,
     "inner_group_num": 1,
 }
-# Files of settings are small.
+# Bytes of a file of settings, and sizes that one may name.
 _LARGEST = 1_000_000
 _MOST = 1_000_000
 
@@ -126,8 +126,8 @@ class _Reader:
                 f"{self.place / 'vocab.txt'} has {len(pieces.numbers)} pieces, the model knows "
                 f"{len(words)}: they do not belong together."
             )
-        depth, wide = self.whole("num_hidden_layers"), self.kind == "albert"
-        if wide:
+        depth = self.whole("num_hidden_layers")
+        if self.kind == "albert":
             layers = (self.layer(_ALBERT_LAYER, _ALBERT),) * depth
         else:
             layers = tuple(self.layer(f"encoder.layer.{i}.", _BERT) for i in range(depth))
@@ -138,7 +138,7 @@ class _Reader:
             positions=positions,
             segments=segments,
             norm=self.norm("embeddings.LayerNorm", e),
-            widened=self.affine(widening, d, e) if wide else None,
+            widened=self.affine(widening, d, e) if self.kind == "albert" else None,
             layers=layers,
             pieces=pieces,
         )
@@ -147,11 +147,13 @@ class _Reader:
         """The model's own, without who gave it; that of the folder if it has none."""
         own = self.config.get("_name_or_path")
         if isinstance(own, str) and own.isprintable() and 0 < len(own) <= 100:
-            return own.rstrip("/").rsplit("/")[-1]
+            own = own.rstrip("/").rsplit("/", 1)[-1]
+            if own:
+                return own
         return self.place.resolve().name
 
     def layer(self, begin: str, names: Mapping[str, str]) -> EncoderLayer:
-        d, wide = self.whole("hidden_size"), self.whole("intermediate_size")
+        d, inner = self.whole("hidden_size"), self.whole("intermediate_size")
         heads = self.whole("num_attention_heads")
         if d % heads:
             self.wrong(f"hidden_size {d} is no multiple of num_attention_heads {heads}")
@@ -161,7 +163,7 @@ class _Reader:
         activation = _ALIASES.get(activation, activation) if isinstance(activation, str) else ""
         if activation not in ACTIVATIONS:
             self.wrong(f"hidden_act is unknown, known: {[*ACTIVATIONS]}")
-        sizes = {"inner": (wide, d), "outer": (d, wide)}
+        sizes = {"inner": (inner, d), "outer": (d, inner)}
         norms = ("attention_norm", "norm")
         parts: dict[str, Any] = {
             part: self.norm(begin + name, d)
@@ -198,10 +200,11 @@ class _Reader:
     def number(self, name: str, kind: Callable[[Any], Any], usual: float | None) -> Any:
         found = self.config.get(name, usual)
         if type(found) not in (int, kind) or not 0 < found <= _MOST:
-            self.wrong(f"{name} is {found!r}, expected a number between 0 and {_MOST}")
+            wanted = "whole number" if kind is int else "number"
+            self.wrong(f"{name} is {found!r}, expected a positive {wanted}, at most {_MOST}")
         return kind(found)
 
-    def wrong(self, reason: str) -> None:
+    def wrong(self, reason: str) -> NoReturn:
         raise ValueError(f"{self.place / 'config.json'}: {reason}.")
 
 
