@@ -173,11 +173,13 @@ def stationary_spectrum(problem: Problem, max_degree: int = _DEGREES) -> Station
 def _closed(problem: Problem, law: Configured, max_degree: int) -> list[Mode] | None:
     """Modes of a configuration, if there is a formula."""
     d = problem.manifold.ambient
-    if law.shape == "antipodal":
-        return _antipodal(problem, np.array(law.weights or (0.5, 0.5)))
-    if law.weights is not None or law.shape not in ("subsphere", "polygon", *_POLYTOPES):
+    antipodal = law.shape == "antipodal"
+    known = law.weights is None and law.shape in ("subsphere", "polygon", *_POLYTOPES)
+    if not (antipodal or known):
         return None
-    problem.initial_measure()  # What does not fit in is refused.
+    problem.initial_measure()  # What does not fit in is refused, and masses that are none.
+    if antipodal:
+        return _antipodal(problem, np.array(law.weights or (0.5, 0.5)))
     if law.shape == "polygon":
         return _polygon(problem, law.tokens or 2)
     size = law.dimension or d

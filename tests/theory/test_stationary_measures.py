@@ -94,3 +94,14 @@ def test_what_moves_has_no_spectrum() -> None:
     assert mf.stationary_spectrum(
         mf.Problem(mf.Sphere(), mf.exponential(5.0), repulsive, law)
     ).is_stable
+
+
+@pytest.mark.parametrize(
+    ("weights", "reason"),
+    [([1.0], "shape"), ([0.3, 0.3], "sum to 0.6"), ([-0.3, 1.3], "not negative")],
+)
+def test_masses_of_a_pair_are_masses(weights: list[float], reason: str) -> None:
+    """The formula of a pair must not answer for masses that no measure has."""
+    law = mf.configuration("antipodal", weights=weights)
+    with pytest.raises(ValueError, match=reason):
+        mf.stationary_spectrum(mf.Problem(mf.Sphere(), mf.exponential(5.0), mf.USA, law))
