@@ -274,6 +274,8 @@ def hardmax(
     score, value = score_and_value(space, score, value)
     if not until > 0.0:
         raise ValueError(f"until must be positive, got {until:g}.")
+    if not isinstance(save, int) and not len(save):
+        raise ValueError("save holds no times: take some, or how many.")
     if isinstance(save, int) and save < 2:
         raise ValueError(f"save must be at least 2, or a list of times, got {save}.")
     time = np.linspace(0.0, until, save) if isinstance(save, int) else np.array(save, dtype=float)

@@ -34,6 +34,8 @@ Ridge = Literal["corner", "midpoint"]
 MOST_CHOICES = 3000
 # Rates are equal, and weights 0, within these shares; y of two solutions are one.
 _SAME_RATE = 1e-8
+# Velocities are known to this share of the fastest that there could be: where all tokens rest.
+_AT_REST = 1e-13
 _NO_WEIGHT = 1e-9
 _SAME_PLACE = 1e-8
 
@@ -108,7 +110,10 @@ def solves(
 ) -> Solution | None:
     """The solution (1) of tokens on ridges with these supports of all tokens, if it is one."""
     y, v, weights = averages(head, x, supports)
-    unit = _SAME_RATE * float(np.linalg.norm(head.score) * np.abs(x).max() * np.abs(v).max())
+    size = float(np.abs(x).max())
+    fast = _SAME_RATE * float(np.abs(v).max())
+    slow = _AT_REST * float(np.linalg.norm(head.value)) * size
+    unit = float(np.linalg.norm(head.score)) * size * max(fast, slow)
     rates = np.zeros(len(ridges))
     for place, (i, tied) in enumerate(ridges.items()):
         several = len(supports[i]) > 1

@@ -158,3 +158,20 @@ def test_hull_of_tokens_does_not_grow() -> None:
         hull = ConvexHull(before).equations
         assert (after @ hull[:, :3].T + hull[:, 3]).max() < 1e-12
     assert np.linalg.norm(run.velocities(4.0), axis=1).max() < 0.2
+
+
+def test_tokens_at_rest_have_rates_of_rounding() -> None:
+    """V = -1 on a line: all end at the origin, where velocities, their own measure, are 1e-16."""
+    x = np.random.default_rng(99)
+    n = int(x.integers(2, 12))
+    x.normal(size=(1, 1)), x.normal(size=1)
+    tokens = x.normal(size=(n, 1))
+    run = mf.hardmax(mf.Space(1), tokens, value=-1.0, until=1.5, save=2)
+    rest = np.abs(run.points[-1]) < 1e-11
+    assert rest.sum() == n - 2 and np.abs(run.velocities(1.5)).max() < 1e-11
+
+
+def test_no_times_are_refused() -> None:
+    """Empty lists have a line of their own."""
+    with pytest.raises(ValueError, match="save holds no times"):
+        mf.hardmax(mf.Circle(), [0.0, 1.0], until=1.0, save=[])
