@@ -255,16 +255,31 @@ def stacked(tables: Sequence[Table]) -> Table:
 
 def replayed_texts(encoder: Encoder, texts: Sequence[str | IntArray]) -> Iterator[ReplayedText]:
     """States of each text and what is measured of them, one text after the other."""
-    for text in texts:
+    # All are looked at before the first is replayed: the last may be too long.
+    given = [_tokens(encoder, text) for text in texts]
+    for tokens in given:
         # Products of the size of a text: a second BLAS thread only waits.
         with one_blas_thread():
-            found = _replayed_text(encoder, text)
+            found = _replayed_text(encoder, tokens)
         yield found
 
 
-def _replayed_text(encoder: Encoder, text: str | IntArray) -> ReplayedText:
+def _tokens(encoder: Encoder, text: str | IntArray) -> IntArray:
+    """Numbers of the tokens of a text that this encoder can take."""
+    tokens = encoder.tokens(text) if isinstance(text, str) else np.asarray(text)
+    if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
+        raise ValueError(
+            "a text is a str or a one-dimensional array of whole numbers, got an array of shape "
+            f"{tokens.shape} and type {tokens.dtype}: of one text give [tokens]."
+        )
+    if len(tokens) < 2:
+        raise ValueError("a text of one token has no pairs: give a longer one.")
+    encoder.embedded(tokens)
+    return tokens.astype(np.int64)
+
+
+def _replayed_text(encoder: Encoder, tokens: IntArray) -> ReplayedText:
     """States of a text, its heads, what was added, and its ladder."""
-    tokens = encoder.tokens(text) if isinstance(text, str) else np.asarray(text, np.int64)
     states = list(encoder.states(encoder.embedded(tokens)))
     tables, sizes = [], []
     for layer, x in zip(encoder.layers, states, strict=False):

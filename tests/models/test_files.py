@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.models.replay import replayed_texts
 from meanfield.models.safetensors import Tensors
 from meanfield.models.wordpiece import WordPiece
 from tests.models.encoders import PIECES, random_arrays, write_encoder, write_safetensors
@@ -212,6 +213,12 @@ def test_texts_that_are_too_long_or_cannot_be_read(tmp_path):
         mf.replay(encoder, [np.array([5])])
     with pytest.raises(ValueError, match="no text was given"):
         mf.replay(encoder, [])
+    for given in ([np.array([5.5, 7.0])], [np.array([[5, 7]])]):
+        with pytest.raises(ValueError, match="one-dimensional array of whole numbers"):
+            next(replayed_texts(encoder, given))
+    parts = replayed_texts(encoder, [np.array([5, 7]), np.array([5, 99])])
+    with pytest.raises(ValueError, match="got 5 to 99"):
+        next(parts)  # before the first is replayed
 
 
 def test_case_and_accents_are_kept_where_settings_say_so(tmp_path):
