@@ -26,6 +26,8 @@ from meanfield.models.encoder import EncoderLayer, softmax
 
 # Sharpest softmax that entropies are compared with: a token then attends to itself alone.
 _SHARPEST = 1e6
+# Cosines that differ by less do not differ: a product of vectors of a thousand entries.
+_ROUNDING = 1e-13
 
 
 def on_sphere(x: FloatArray) -> Measure:
@@ -117,7 +119,7 @@ def head_table(layer: EncoderLayer, x: FloatArray, cosines: FloatArray) -> HeadT
         total = np.vdot(scores, scores)
         betas = (
             math.sqrt(x.shape[1] * of_symmetric),
-            _ratio(np.vdot(scores, centred), np.vdot(centred, centred)),
+            slope(scores, centred),
             entropic_beta(cosines, float(entropies.mean())),
         )
         residuals = [scores - beta * centred for beta in betas]
@@ -160,6 +162,20 @@ def value_spectrum(layer: EncoderLayer) -> ComplexArray:
     """Eigenvalues of sum_h V_h = W_O W_V, (d,): what tokens that all agree are multiplied by."""
     found = np.linalg.eigvals(layer.output.weight @ layer.value.weight)
     return np.asarray(found[np.argsort(-np.abs(found))], np.complex128)
+
+
+def slope(scores: FloatArray, centred: FloatArray) -> float:
+    """Slope of scores on cosines with centred rows; NaN where these are rounding alone.
+
+    Examples
+    --------
+    >>> cosines = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    >>> slope(3.0 * cosines, cosines), slope(3.0 * cosines, 1e-16 * cosines)
+    (3.0, nan)
+    """
+    if np.max(np.abs(centred)) < _ROUNDING:
+        return math.nan
+    return _ratio(np.vdot(scores, centred), np.vdot(centred, centred))
 
 
 def _ratio(above: Any, below: Any) -> float:

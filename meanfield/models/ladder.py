@@ -26,7 +26,7 @@ from meanfield.arrays import FloatArray
 from meanfield.attention import HeadMatrices
 from meanfield.fields.blocks import attention_output, unit_vectors
 from meanfield.models.encoder import Encoder, EncoderLayer
-from meanfield.models.heads import head_matrices, lifted, on_sphere
+from meanfield.models.heads import head_matrices, lifted, on_sphere, slope
 from meanfield.observables.cosines import mean_cosine
 
 RUNGS = ("model", "attention", "one head", "equiangular")
@@ -51,7 +51,8 @@ class Ladder:
         The same after one layer from the model's own state: of tokens that stay where they are, of
         attention alone, of one head.
     beta, strength, share : ndarray, shape (layers,)
-        The one head: beta, c, and R^2 of its outputs against those of the model's attention.
+        The one head: beta, c, and R^2 of its outputs against those of the model's attention, about
+        0 and not their mean; NaN where that adds nothing.
     """
 
     cosine: FloatArray
@@ -139,12 +140,15 @@ def _fitted(layer: EncoderLayer, x: FloatArray) -> tuple[float, float, float]:
     centred = cosines - cosines.mean(axis=1, keepdims=True)
     # One slope for the mean of the heads' scores: the least squares of all of them at once.
     scores = sum(layer.scores(x)) / layer.heads
-    beta = float(np.vdot(scores, centred) / np.vdot(centred, centred))
+    beta = slope(np.asarray(scores), centred)
+    beta = 0.0 if math.isnan(beta) else beta  # tokens that all agree: the same average at any beta
     average = _average(u, beta, 1.0) * np.sqrt(np.mean(np.sum(x**2, axis=1)))
     added = layer.attention(x)
-    strength = float(np.vdot(added, average) / np.vdot(average, average))
+    length, total = np.vdot(average, average), np.vdot(added, added)
+    strength = float(np.vdot(added, average) / length) if length > 0.0 else 0.0
     residual = added - strength * average
-    return beta, strength, float(1.0 - np.vdot(residual, residual) / np.vdot(added, added))
+    share = 1.0 - float(np.vdot(residual, residual) / total) if total > 0.0 else math.nan
+    return beta, strength, share
 
 
 def _average(u: FloatArray, beta: float, strength: float) -> FloatArray:

@@ -208,7 +208,9 @@ def replay_of(
 ) -> Replay:
     """A replay of texts that `replayed_texts` has taken through the encoder."""
     tables = [each.heads for each in found]
-    beta = float(np.median([each.beta_fit for each in tables]))
+    slopes = np.array([each.beta_fit for each in tables])
+    slopes = slopes[np.isfinite(slopes)]
+    beta = float(np.median(slopes)) if len(slopes) else 1.0
     beta = beta if beta > 0.0 else 1.0
     observed = [[observed_of(x, beta) for x in each.states] for each in found]
     return Replay(

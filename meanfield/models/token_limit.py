@@ -57,7 +57,7 @@ class TokenLimit:
         """Slopes of log e_n in log(1/n - 1/N) after each layer, and their standard errors.
 
         The rate of Monte Carlo is 1/2. Repetitions are fitted apart: the error is that of their
-        mean, NaN of a single one.
+        mean, NaN of a single one. Both are NaN where tokens do not feel each other at all.
 
         Parameters
         ----------
@@ -74,7 +74,9 @@ class TokenLimit:
             raise ValueError(f"a slope needs two counts, got {int(kept.sum())} from {least} on.")
         along = np.log(1.0 / self.counts[kept] - 1.0 / self.tokens)
         along = along - along.mean()
-        slopes = np.einsum("rnl,n->rl", np.log(self.errors[:, kept]), along) / (along @ along)
+        errors = self.errors[:, kept]
+        logs = np.log(np.where(errors > 0.0, errors, np.nan))
+        slopes = np.einsum("rnl,n->rl", logs, along) / (along @ along)
         with np.errstate(all="ignore"):
             spread = (
                 slopes.std(axis=0, ddof=1) if len(slopes) > 1 else np.full(slopes.shape[1:], np.nan)

@@ -184,3 +184,20 @@ def test_a_replay_is_a_run_whose_time_is_depth(replayed):
         np.abs(run.observables["mean_cosine"] - replayed.observed["mean_cosine"][1]).max() < 1e-14
     )
     assert run.plot("mean_cosine").axes
+
+
+def test_what_does_not_move_has_no_warnings_and_no_false_numbers(encoder):
+    """W_V = 0, or tokens that all agree: shares and slopes that do not exist are NaN, beta is 0."""
+    zero = Affine(np.zeros((16, 16)), np.zeros(16))
+    still = replace(
+        encoder, layers=tuple(replace(each, value=zero, output=zero) for each in encoder.layers)
+    )
+    assert np.isnan(mf.replay(still, _TEXT).ladder.share).all()
+    alone = mf.token_limit(
+        still, _TEXT, np.random.default_rng(0), counts=(4, 8), tokens=16, repetitions=2
+    )
+    assert not alone.errors.any() and np.isnan(alone.exponents()).all()
+    same = replace(encoder, positions=0.0 * encoder.positions)
+    found = mf.replay(same, [np.full(5, 7)])
+    assert np.isnan(found.heads.beta_fit).all() and not found.ladder.beta.any()
+    assert found.beta == 1.0 and np.abs(found.ladder.cosine - 1.0).max() < 1e-12
