@@ -113,7 +113,7 @@ def stationary_spectrum(problem: Problem, max_degree: int = _DEGREES) -> Station
     Raises
     ------
     ValueError
-        If the law is another density, moves, or has more than 3,000 coordinates without a formula;
+        If max_degree is below 1; if the law is another density, moves, or has more than 3,000 coordinates without a formula;
         if there is diffusion, except about uniform.
 
     See Also
@@ -150,7 +150,7 @@ def stationary_spectrum(problem: Problem, max_degree: int = _DEGREES) -> Station
          -0.3955  x 2    degree 2 along a normal
          -0.6045  x 2    degree 3 along a normal
     """
-    at_least(0, max_degree=max_degree)
+    at_least(1, max_degree=max_degree)
     problem.check_own_clock("spectra of stationary measures")
     law = problem.initial
     closed = True

@@ -105,3 +105,9 @@ def test_masses_of_a_pair_are_masses(weights: list[float], reason: str) -> None:
     law = mf.configuration("antipodal", weights=weights)
     with pytest.raises(ValueError, match=reason):
         mf.stationary_spectrum(mf.Problem(mf.Sphere(), mf.exponential(5.0), mf.USA, law))
+
+
+def test_spectra_have_a_degree() -> None:
+    """Without one there would be no rates of uniform to take the largest of."""
+    with pytest.raises(ValueError, match="max_degree"):
+        stationary_spectrum(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, mf.uniform()), 0)
