@@ -249,7 +249,7 @@ def draw_steps(found: Replay, axes) -> None:  # noqa: ANN001
     apart = found.ladder.step_distance.mean(axis=0)
     depths = np.arange(1, found.depth + 1)
     for name, values, colour, drawn in zip(
-        STEPS, apart, (INK, ORDER, ENERGY), ("o-", "s-", "^--"), strict=True
+        STEPS, apart, (INK, MUTED, ORDER, ENERGY), ("o-", "x:", "s-", "^--"), strict=True
     ):
         axes.plot(depths, values, drawn, color=colour, ms=4, label=name)
     axes.set(xlabel="layer", ylabel="distance of directions", ylim=(0.0, 1.2))

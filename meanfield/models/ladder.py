@@ -32,8 +32,9 @@ from meanfield.observables.cosines import mean_cosine
 RUNGS = ("model", "attention", "one head", "equiangular")
 """From the model down to an equation for one number."""
 
-STEPS = ("nothing", "attention", "one head")
-"""What moves tokens over one layer: nothing, attention alone, one head."""
+STEPS = ("nothing", "normalisation", "attention", "one head")
+"""What moves tokens over one layer: nothing, the model's normalisations, attention and these, one
+head."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +48,10 @@ class Ladder:
     distance : ndarray, shape (4, layers + 1)
         Root mean square of |u - u'| over tokens, u their directions on a rung, u' the model's; 0
         of the model, NaN of equiangular tokens, sqrt(2) of directions that have nothing in common.
-    step_distance : ndarray, shape (3, layers)
+    step_distance : ndarray, shape (4, layers)
         The same after one layer from the model's own state: of tokens that stay where they are, of
-        attention alone, of one head.
+        the model's normalisations LN_2(LN_1(x)), of attention and these, of one head. What
+        attention explains is seen against the second.
     beta, strength, share : ndarray, shape (layers,)
         The one head: beta, c, and R^2 of its outputs against those of the model's attention, about
         0 and not their mean; NaN where that adds nothing.
@@ -82,7 +84,8 @@ def ladder(encoder: Encoder, states: Sequence[FloatArray]) -> Ladder:
         without.append(_attended(layer, heads, without[-1]))
         alone.append(_moved(alone[-1], beta, strength))
         moved = _moved(directions[k], beta, strength)
-        ends = directions[k], _attended(layer, heads, states[k]), moved
+        normalised = layer.norm(layer.attention_norm(states[k]))
+        ends = directions[k], normalised, _attended(layer, heads, states[k]), moved
         steps.append([_distance(each, directions[k + 1]) for each in ends])
     beta, strength, share = np.array(fits).T
     rungs = (states, without, alone)
