@@ -75,8 +75,9 @@ class HeadTable:
 
     A head of the theory scores <x, y> by beta. The three numbers that a trained head has instead:
 
-        beta_norm       sqrt(d) |sym B|_F, B = W_Q^T W_K / sqrt(k): tokens have length sqrt(d)
-        beta_fit        slope of scores on cosines of the tokens, each row by itself
+        beta_norm       sqrt(d) |sym B|_F, B = W_Q^T W_K / sqrt(k): beta of B = (beta / d) 1 and
+                        tokens of length sqrt(d), which gains of the model may make another
+        beta_fit        slope of scores on cosines of the tokens, one of all rows, each centred
         beta_entropy    the softmax of beta cos has the mean entropy that the head has
 
     with R^2 = 1 - |s - beta c|^2 / |s|^2 of each, rows centred: the share of the scores that are
