@@ -213,6 +213,8 @@ def replay_of(
     beta = float(np.median(slopes)) if len(slopes) else 1.0
     beta = beta if beta > 0.0 else 1.0
     observed = [[observed_of(x, beta) for x in each.states] for each in found]
+    # Shared weights have one spectrum.
+    spectra = {key: value_spectrum(one) for key, one in {id(l): l for l in encoder.layers}.items()}
     return Replay(
         model=encoder.name,
         texts=tuple(text if isinstance(text, str) else "" for text in given),
@@ -226,7 +228,7 @@ def replay_of(
         },
         sizes=np.array([each.sizes for each in found]),
         heads=stacked(tables),
-        spectrum=np.array([value_spectrum(layer) for layer in encoder.layers]),
+        spectrum=np.array([spectra[id(layer)] for layer in encoder.layers]),
         ladder=stacked([each.ladder for each in found]),
     )
 
