@@ -7,8 +7,8 @@ size k = d / H, one layer is
     y_i  = LN_1(x_i + W_O [sum_j p_ij (W_V x_j + b_V)]_h + b_O)
     x_i <- LN_2(y_i + W_2 sigma(W_1 y_i + b_1) + b_2)
 
-and at first x_i = LN_0(word_i + position_i + segment). In the words of this package that is
-softmax attention, normalised after each layer ("post"), then a feed-forward layer.
+and at first x_i = LN_0(word_i + position_i + segment), in ALBERT an affine map of this. In the
+words of this package: softmax attention, then a feed-forward layer, normalised after each ("post").
 """
 
 from __future__ import annotations

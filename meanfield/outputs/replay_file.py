@@ -21,7 +21,7 @@ Every axis has its dimension scale.
 from __future__ import annotations
 
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,8 +117,6 @@ def save_replay(found: Replay, path: str | os.PathLike[str], *, overwrite: bool 
 
 def with_origin(found: Replay) -> Replay:
     """A replay that says where it comes from, unless a file has said it."""
-    from dataclasses import replace
-
     facts = provenance() | {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "meanfield_version": __version__,
