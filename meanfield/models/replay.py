@@ -212,7 +212,7 @@ def replay_of(
     slopes = slopes[np.isfinite(slopes)]
     beta = float(np.median(slopes)) if len(slopes) else 1.0
     beta = beta if beta > 0.0 else 1.0
-    observed = [[observed_of(x, beta) for x in each.states] for each in found]
+    observed = [[_observed_of(x, beta) for x in each.states] for each in found]
     # Shared weights have one spectrum.
     spectra = {key: value_spectrum(one) for key, one in {id(l): l for l in encoder.layers}.items()}
     return Replay(
@@ -233,7 +233,7 @@ def replay_of(
     )
 
 
-def observed_of(x: FloatArray, beta: float) -> dict[str, Any]:
+def _observed_of(x: FloatArray, beta: float) -> dict[str, Any]:
     """Observables of directions of tokens (n, d)."""
     measure = on_sphere(x)
     u = measure.points
