@@ -203,3 +203,13 @@ def test_what_does_not_move_has_no_warnings_and_no_false_numbers(encoder):
     found = mf.replay(same, [np.full(5, 7)])
     assert np.isnan(found.heads.beta_fit).all() and not found.ladder.beta.any()
     assert found.beta == 1.0 and np.abs(found.ladder.cosine - 1.0).max() < 1e-12
+
+
+def test_texts_and_numbers_of_tokens_stand_beside_each_other(encoder):
+    """Numbers of the pieces of a text are that text, and one number is told to be none."""
+    text = "the circle is a sphere"
+    found = mf.replay(encoder, [text, encoder.tokens(text)])
+    assert found.texts == (text, "")
+    assert np.array_equal(*(found.states[:, found.text_of == k] for k in (0, 1)))
+    with pytest.raises(TypeError, match=r"texts \[0\] must be a string or an array of integers"):
+        mf.replay(encoder, [2, 11, 3])
