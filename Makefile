@@ -4,7 +4,7 @@
 # make verify set it up, run every check, slow ones too, and write docs/verification.md
 # make oldest  the everyday tests with the oldest dependencies that pyproject.toml allows
 # make newest  the everyday tests on the newest Python that numba supports, from PATH
-# make encoder  install a trained encoder (84 MB of weights) and measure it beside its theory
+# make encoder  install a trained encoder (91 MB of weights, 84 MB to fetch) and measure it beside its theory
 # make wheel   build the wheel, install it into a new environment elsewhere, and use it there
 # make faults set it up, make every fault, slow ones too, and write docs/robustness.md
 # All do their whole set-up on a fresh machine that has Python 3.11 or newer.
