@@ -24,6 +24,7 @@ _WORDS = {
     "Attention": "an attention, such as mf.Attention([mf.Head(score=[1, -1])], beta=4.0)",
     "Axes": "axes of matplotlib, such as Figure().subplots()",
     "Density": "a density, such as mf.Density(mf.Circle(), [1.0, 0.1])",
+    "Encoder": "an encoder, such as mf.load_encoder(folder)",
     "Event": "an Event",
     "Executor": "an executor, such as concurrent.futures.ProcessPoolExecutor()",
     "Flow": "a flow: mf.USA, mf.SA or mf.Flow(...)",

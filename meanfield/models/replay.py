@@ -96,7 +96,18 @@ class Replay:
         """Directions of the tokens of a text after a layer, on the unit sphere of R^d.
 
         For observables, or as the start of a run: `mf.from_points(replay.measure(0).points)`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such layer, 0 to `depth`, or text, from 0 on.
         """
+        for name, value, end in (
+            ("layer", layer, self.depth),
+            ("text", text, len(self.texts) - 1),
+        ):
+            if not 0 <= value <= end:
+                raise ValueError(f"{name} must be between 0 and {end}, got {value}.")
         return on_sphere(self.states[layer, self.text_of == text])
 
     def run(self, text: int = 0) -> Run:

@@ -177,6 +177,19 @@ def test_impossible_counts_are_refused(encoder, options, reason):
         mf.token_limit(encoder, " ", np.random.default_rng(0), counts=(8,), tokens=64)
 
 
+@pytest.mark.parametrize(("where", "reason"), [((3,), "layer .* 0 and 2, got 3"), ((0, 9), "text")])
+def test_no_measure_of_another_layer_or_text(replayed, where, reason):
+    """One that is not there must be named, not looked for among arrays."""
+    with pytest.raises(ValueError, match=reason):
+        replayed.measure(*where)
+
+
+def test_words_are_no_encoder():
+    """Whoever gives a folder in its place must be told what reads one."""
+    with pytest.raises(TypeError, match=r"encoder must be an encoder, such as mf\.load_encoder"):
+        mf.replay("folder", _TEXT)
+
+
 def test_a_replay_is_a_run_whose_time_is_depth(replayed):
     """Its states are the measures, its observables those of runs, and figures take it."""
     run = replayed.run(1)
