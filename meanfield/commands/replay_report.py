@@ -53,7 +53,7 @@ def replay_report(found: Replay, path: str | os.PathLike[str]) -> Report:
         ("model", found.model),
         ("texts", len(found.texts)),
         ("tokens", len(found.tokens)),
-        ("beta", f"{found.beta:.4g}, the median of beta fit: of clusters and energy"),
+        ("beta", f"{found.beta:.4g}, the median of positive beta fit, for clusters and energy"),
         ("file", str(path)),
     ]
     blocks = [

@@ -79,10 +79,10 @@ def load_encoder(folder: str | os.PathLike[str]) -> Encoder:
 
     Examples
     --------
-    >>> load_encoder("nothing")
+    >>> load_encoder("nothing")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: nothing/config.json: No such file or directory.
+    ValueError: nothing/config.json: No such file or directory: an encoder is a folder with ...
     """
     place = Path(folder)
     config = _settings(place / "config.json")
@@ -214,7 +214,10 @@ def _settings(path: Path) -> dict[str, Any]:
         size = path.stat().st_size
         text = path.read_bytes() if size <= _LARGEST else None
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}.") from None
+        raise ValueError(
+            f"{path}: {error.strerror}: an encoder is a folder with config.json, "
+            "model.safetensors and vocab.txt."
+        ) from None
     if text is None:
         raise ValueError(f"{path}: {size} bytes are too many for settings.")
     try:

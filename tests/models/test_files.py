@@ -129,7 +129,7 @@ def test_what_does_not_fit_together_is_told(tmp_path, settings, change, reason):
 @together(
     "name, content, reason",
     [
-        ("config.json", None, "config.json: No such file"),
+        ("config.json", None, "config.json: No such file.*a folder with config.json, model"),
         ("config.json", b"{", "is no JSON"),
         ("config.json", b'{"hidden_size": ' + b"9" * 5000 + b"}", "config.json is no JSON"),
         ("vocab.txt", b"a\n" * 1_000_001, "more than 1,000,000 lines"),
