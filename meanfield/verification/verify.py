@@ -68,8 +68,8 @@ def verify(run: Run | str | os.PathLike[str]) -> Verification:
         loaded = load(run)
         if not isinstance(loaded, Run):
             raise ValueError(
-                f"{os.fspath(run)} holds many runs, and no times of one: verify a file of "
-                "meanfield run."
+                f"{os.fspath(run)} holds a study or a replay, and no times of one run: verify a "
+                "file of meanfield run."
             )
         run = loaded
     subject = Subject(run)
