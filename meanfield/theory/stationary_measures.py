@@ -41,6 +41,8 @@ from meanfield.theory.pair_attention import attention_and_slope
 _MOST_COORDINATES = 3_000
 # Relative difference of rates that are one, and speed of clusters that stand still, over rates.
 _SAME = 1e-10
+# Smaller rates are no numbers of full precision any more.
+_LEAST = 1e-300
 _DEGREES = 12
 
 Mode = tuple[float, int, str]
@@ -74,7 +76,9 @@ class StationarySpectrum:
     @property
     def index(self) -> int:
         """Number of modes that grow, but for rounding."""
-        growing = self.rates > _SAME * np.abs(self.rates).max()
+        # Of formulas nothing but their own rounding; of matrices that of eigenvalues.
+        noise = 64 * EPS if self.closed else _SAME
+        growing = self.rates > noise * np.abs(self.rates).max()
         return int(self.multiplicities[growing].sum())
 
     @property
@@ -113,8 +117,9 @@ def stationary_spectrum(problem: Problem, max_degree: int = _DEGREES) -> Station
     Raises
     ------
     ValueError
-        If max_degree is below 1; if the law is another density, moves, or has more than 3,000 coordinates without a formula;
-        if there is diffusion, except about uniform.
+        If max_degree is below 1; if the law is another density, moves, or has more than 3,000
+        coordinates without a formula; if there is diffusion, except about uniform; if all rates
+        underflow.
 
     See Also
     --------
@@ -161,6 +166,11 @@ def stationary_spectrum(problem: Problem, max_degree: int = _DEGREES) -> Station
         found = _closed(problem, law, max_degree) if isinstance(law, Configured) else None
         closed, modes = found is not None, found or _clusters(problem)
     modes = sorted((mode for mode in modes if mode[1] > 0), key=lambda mode: -mode[0])
+    if all(abs(rate) < _LEAST for rate, _, _ in modes):
+        raise ValueError(
+            f"all rates about {law!r} are below {_LEAST:g} at beta = {problem.beta:g}: clusters so "
+            "far apart do not move in doubles. Take a smaller beta."
+        )
     return StationarySpectrum(
         repr(law),
         np.array([rate for rate, _, _ in modes]),

@@ -111,3 +111,16 @@ def test_spectra_have_a_degree() -> None:
     """Without one there would be no rates of uniform to take the largest of."""
     with pytest.raises(ValueError, match="max_degree"):
         stationary_spectrum(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, mf.uniform()), 0)
+
+
+def test_index_is_told_at_extreme_beta_or_not_at_all() -> None:
+    """Small rates of formulas grow all the same; those that underflow are no stability."""
+    law = mf.configuration("cross_polytope")
+
+    def index(beta: float) -> int:
+        problem = mf.Problem(mf.Sphere(), mf.exponential(beta), mf.SA, law)
+        return stationary_spectrum(problem).index
+
+    assert (index(1e-6), index(300.0)) == (9, 9)
+    with pytest.raises(ValueError, match="Take a smaller beta"):
+        index(1e3)
