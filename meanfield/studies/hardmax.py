@@ -233,8 +233,9 @@ def hardmax(
     ridge : str
         "corner": a token that begins on a ridge which it may leave attends to one token, the one
         whose score rises fastest, and of equal ones the first. It is what beta -> infinity makes of
-        a token that is not exactly there. "midpoint": it stays on the ridge as long as a solution
-        does, as exact symmetry would have it.
+        a single token that is not exactly there; where sliding tokens depend on each other softmax
+        may tend to another solution. "midpoint": it stays on the ridge as long as a solution does,
+        as exact symmetry would have it.
     max_events : int
         The run ends with an error after so many.
 

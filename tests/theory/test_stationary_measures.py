@@ -110,7 +110,7 @@ def test_masses_of_a_pair_are_masses(weights: list[float], reason: str) -> None:
 def test_spectra_have_a_degree() -> None:
     """Without one there would be no rates of uniform to take the largest of."""
     with pytest.raises(ValueError, match="max_degree"):
-        stationary_spectrum(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, mf.uniform()), 0)
+        mf.stationary_spectrum(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, mf.uniform()), 0)
 
 
 def test_index_is_told_at_extreme_beta_or_not_at_all() -> None:
@@ -119,7 +119,7 @@ def test_index_is_told_at_extreme_beta_or_not_at_all() -> None:
 
     def index(beta: float) -> int:
         problem = mf.Problem(mf.Sphere(), mf.exponential(beta), mf.SA, law)
-        return stationary_spectrum(problem).index
+        return mf.stationary_spectrum(problem).index
 
     assert (index(1e-6), index(300.0)) == (9, 9)
     with pytest.raises(ValueError, match="Take a smaller beta"):
