@@ -51,6 +51,8 @@ _USUAL = {
 # Bytes of a file of settings, and sizes that one may name.
 _LARGEST = 1_000_000
 _MOST = 1_000_000
+# Shared weights would be replayed any number of times, and all states kept.
+_MOST_LAYERS = 1_000
 
 
 @checked
@@ -127,6 +129,8 @@ class _Reader:
                 f"{len(words)}: they do not belong together."
             )
         depth = self.whole("num_hidden_layers")
+        if depth > _MOST_LAYERS:
+            self.wrong(f"num_hidden_layers is {depth}, at most {_MOST_LAYERS} are taken")
         if self.kind == "albert":
             layers = (self.layer(_ALBERT_LAYER, _ALBERT),) * depth
         else:

@@ -107,6 +107,7 @@ _WORD = "embeddings.word_embeddings.weight"
         ({"hidden_act": ["gelu"]}, None, "hidden_act is unknown"),
         ({"num_attention_heads": 5}, None, "no multiple of num_attention_heads 5"),
         ({"num_hidden_layers": 10**12}, None, "num_hidden_layers is 10"),
+        ({"num_hidden_layers": 10**5}, None, "at most 1000 are taken"),
         ({"num_hidden_layers": 3}, None, "has no encoder.layer.2."),
         ({"hidden_size": 32}, None, r"has shape \(44, 16\), config.json says \(44, 32\)"),
         ({"hidden_size": "16"}, None, "hidden_size is '16'"),
