@@ -167,6 +167,7 @@ def test_other_examples_of_the_readme_print_theirs(
     """A reader would meet an exception, or other numbers of clusters."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     snippets = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
-    assert len(snippets) == 7
+    # The last needs a model that is not installed here.
+    assert len(snippets) == 8
     exec(snippets[number], {"mf": meanfield})
     assert answer in capsys.readouterr().out

@@ -30,7 +30,7 @@ STUDIES = {
     "comparison": "distances to the density against time, and against the number of tokens",
     "ensemble": "mean number of clusters against the number of tokens, and its distributions",
     "diagram": "share of merged pairs of tokens over beta and time, with the curve (6.12)",
-    "replay": "pairs of tokens by layer, from the model to an equation, betas with R^2, spectra of values",
+    "replay": "pairs of tokens by layer, from the model to an equation, betas, spectra of values",
 }
 """The one figure of each kind of study."""
 _DENSITIES, _TOKENS = ("axial", "circle", "sphere"), ("vectors", "space")
