@@ -147,7 +147,6 @@ def test_long_run_is_extrapolated(config: Path, capsys: pytest.CaptureFixture[st
     assert 0.0 < float(found[2]) < 100.0
 
 
-@pytest.mark.usefixtures("short_trial")
 def test_long_run_of_many_carriers_has_a_pace_only(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
