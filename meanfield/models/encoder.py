@@ -23,6 +23,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.compute.threads import map_chunks, one_blas_thread
 from meanfield.models.wordpiece import WordPiece
+from meanfield.terms import ACTIVATIONS as OF_TERMS
 
 Text = TypeVar("Text")
 
@@ -98,8 +99,7 @@ class EncoderLayer:
 
     def scores(self, x: FloatArray) -> Iterator[FloatArray]:
         """s_ij of each head in turn, (n, n): who attends along rows."""
-        for query, key in zip(self._split(self.query(x)), self._split(self.key(x)), strict=True):
-            yield query @ key.T / math.sqrt(self.size)
+        yield from map(self._score, self._split(self.query(x)), self._split(self.key(x)))
 
     def attention(self, x: FloatArray) -> FloatArray:
         """What attention adds to tokens, (n, d)."""
@@ -107,7 +107,7 @@ class EncoderLayer:
 
         def mean(h: int) -> FloatArray:
             query, key, value = (part[h] for part in parts)
-            return np.asarray(softmax(query @ key.T / math.sqrt(self.size)) @ value)
+            return np.asarray(softmax(self._score(query, key)) @ value)
 
         with one_blas_thread():
             means = map_chunks(mean, self.heads)
@@ -125,6 +125,10 @@ class EncoderLayer:
         """Tokens after the layer."""
         y = self.attended(x)
         return self.norm(y + self.feed_forward(y))
+
+    def _score(self, query: FloatArray, key: FloatArray) -> FloatArray:
+        """s_ij of one head, from its queries and keys (n, k)."""
+        return np.asarray(query @ key.T / math.sqrt(self.size))
 
     def _split(self, x: FloatArray) -> FloatArray:
         """(n, d) -> (H, n, k)."""
@@ -252,31 +256,13 @@ def softmax(scores: FloatArray) -> FloatArray:
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
-def _gelu(x: FloatArray) -> FloatArray:
-    from scipy.special import erf
-
-    return np.asarray(0.5 * x * (1.0 + erf(x / math.sqrt(2.0))))
-
-
 def _gelu_new(x: FloatArray) -> FloatArray:
     cubic = x + 0.044715 * x**3
     return np.asarray(0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * cubic)))
 
 
-def _relu(x: FloatArray) -> FloatArray:
-    return np.maximum(x, 0.0)
-
-
-def _silu(x: FloatArray) -> FloatArray:
-    from scipy.special import expit
-
-    return np.asarray(x * expit(x))
-
-
 ACTIVATIONS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
-    "gelu": _gelu,
+    **{name: OF_TERMS[name].value for name in ("gelu", "relu", "silu")},
     "gelu_new": _gelu_new,
-    "relu": _relu,
-    "silu": _silu,
 }
 """sigma by the name that config.json has for it."""

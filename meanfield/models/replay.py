@@ -225,7 +225,7 @@ def replay_of(
     beta = beta if beta > 0.0 else 1.0
     observed = [[_observed_of(x, beta) for x in each.states] for each in found]
     # Shared weights have one spectrum.
-    spectra = {key: value_spectrum(one) for key, one in {id(l): l for l in encoder.layers}.items()}
+    spectra = {layer: value_spectrum(layer) for layer in dict.fromkeys(encoder.layers)}
     return Replay(
         model=encoder.name,
         texts=tuple(text if isinstance(text, str) else "" for text in given),
@@ -239,7 +239,7 @@ def replay_of(
         },
         sizes=np.array([each.sizes for each in found]),
         heads=stacked(tables),
-        spectrum=np.array([spectra[id(layer)] for layer in encoder.layers]),
+        spectrum=np.array([spectra[layer] for layer in encoder.layers]),
         ladder=stacked([each.ladder for each in found]),
     )
 
@@ -300,7 +300,8 @@ def _replayed_text(encoder: Encoder, tokens: IntArray) -> ReplayedText:
     for layer, x in zip(encoder.layers, states, strict=False):
         u = unit_vectors(x)
         tables.append(head_table(layer, x, u @ u.T))
-        y = layer.attended(x)
-        added = ((layer.attention(x), x), (layer.feed_forward(y), y))
+        attention = layer.attention(x)
+        y = layer.attention_norm(x + attention)
+        added = ((attention, x), (layer.feed_forward(y), y))
         sizes.append([np.linalg.norm(part) / np.linalg.norm(to) for part, to in added])
     return ReplayedText(tokens, states, stacked(tables), np.array(sizes).T, ladder(encoder, states))
