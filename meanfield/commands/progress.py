@@ -27,6 +27,7 @@ def shown(
     lines: Callable[[T], Iterable[str]] | None = None,
     before: Callable[[T], float] | None = None,
     first_line: float | None = None,
+    prepares: bool = False,
 ) -> Iterator[T]:
     """Pass a stream through and show how far it is.
 
@@ -51,6 +52,9 @@ def shown(
     first_line : float, optional
         Seconds until the first line of plain text may come, five by default; then it comes even
         before an item.
+    prepares : bool
+        Whether the first item comes after preparations, such as compiling: the time until then
+        says nothing about the pace of the others.
     """
     if quiet:
         yield from stream
@@ -71,12 +75,17 @@ def shown(
                     bar.write(line, file=screen)
                 if note is not None:
                     bar.set_postfix_str(note(item), refresh=False)
-                bar.update(1 if weight is None else weight(item))
+                if i == 0 and prepares:
+                    bar.initial = bar.n = bar.n + (1 if weight is None else weight(item))
+                    bar.unpause()
+                    bar.refresh()
+                else:
+                    bar.update(1 if weight is None else weight(item))
                 yield item
         return
     pulse = _Pulse(label, _SECONDS_BETWEEN_LINES if first_line is None else first_line)
     due = pulse.began + pulse.wait
-    done = found = 0.0
+    done, found, paced_from = 0.0, 0.0, pulse.began
     with pulse.beating():
         for i, item in enumerate(stream):
             if i == 0 and before is not None:
@@ -88,10 +97,14 @@ def shown(
             part = f"{done:.0f}/{total:.0f}" if weight is None else f"{100 * done / total:.0f} %"
             pulse.reached = part + words
             now = clock.monotonic()
-            if now >= due and found < done < total:
-                spent = now - pulse.began
-                left = _rounded((total - done) * spent / (done - found))
-                pulse.tell(f"{pulse.reached}, {spent:.0f} s, about {left} s left")
+            if i == 0 and prepares:
+                found, paced_from = done, now
+            if now >= due and done < total:
+                left = ""
+                if done > found:
+                    pace = (now - paced_from) / (done - found)
+                    left = f", about {_rounded((total - done) * pace)} s left"
+                pulse.tell(f"{pulse.reached}, {now - pulse.began:.0f} s{left}")
                 due = now + _SECONDS_BETWEEN_LINES
             yield item
 

@@ -99,6 +99,7 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
             note=lambda snapshot: f"t = {snapshot.time / length:.4g}",
             lines=lambda snapshot: happening_lines(snapshot.events, length),
             before=lambda snapshot: float((config.times < snapshot.time).sum()),
+            prepares=True,
         )
         for snapshot in watched:
             # Once it is certain that there is a run.

@@ -133,6 +133,38 @@ def test_what_is_left_follows_from_the_pace_of_this_session(
     ]
 
 
+def test_preparations_say_nothing_about_the_pace(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nine seconds of compiling before 160 saves of a moment each would promise 24 minutes."""
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    clock = iter([0.0, 9.0, 9.0, 9.5, 9.5])
+    monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(progress._Pulse, "beating", lambda _: nullcontext())
+    list(progress.shown([1, 2], 161, "work", prepares=True))
+    assert capsys.readouterr().err.splitlines() == [
+        "work: 1/161, 9 s",
+        "work: 2/161, 10 s, about 80 s left",
+    ]
+
+
+def test_preparations_say_nothing_about_the_pace_of_a_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bar on a terminal would promise as much."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+
+    def work() -> Iterator[int]:
+        time.sleep(0.2)
+        yield 1
+        yield 2
+
+    stream = progress.shown(work(), 100_000, "work", before=lambda item: 7.0, prepares=True)
+    assert next(stream) == 1
+    assert "8/100000 [00:00<?" in capsys.readouterr().err
+    stream.close()
+
+
 def test_line_does_not_stand_behind_a_bar(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
