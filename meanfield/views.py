@@ -7,10 +7,63 @@ makes it, and loads it when it is first asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 VIEWS: dict[str, Callable[..., Any]] = {}
 """Class and method of a result -> what makes it, a function of the result and of the arguments."""
+
+_OPTIONS = "A title instead of its own, and matplotlib's size in inches and dots an inch."
+
+
+class PlotMethod(Protocol):
+    """Method `plot` of a result, as it is called."""
+
+    def __call__(
+        self,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        """Figure of the result."""
+        ...
+
+
+def plot_method(wanted: str, shows: str) -> PlotMethod:
+    """Method of a result that makes its figure, to be named `plot` in the body of its class.
+
+    Parameters
+    ----------
+    wanted : str
+        Class and method, a key of `VIEWS`.
+    shows : str
+        Docstring: what the figure shows. What the arguments are follows.
+
+    Examples
+    --------
+    >>> print(plot_method("Ensemble.plot", "Figure of counts.").__doc__)
+    Figure of counts.
+    <BLANKLINE>
+    A title instead of its own, and matplotlib's size in inches and dots an inch.
+    """
+    from meanfield.checks import checked
+
+    def plot(
+        self: Any,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Figure:
+        figure: Figure = VIEWS[wanted](self, title=title, figsize=figsize, dpi=dpi)
+        return figure
+
+    plot.__qualname__ = wanted
+    plot.__doc__ = f"{shows}\n\n{_OPTIONS}"
+    return cast(PlotMethod, checked(plot))
 
 
 class Axes(Protocol):

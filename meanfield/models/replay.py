@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,10 +30,7 @@ from meanfield.progress import followed
 from meanfield.runs import Run, assembled
 from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED
-from meanfield.views import VIEWS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from meanfield.views import VIEWS, plot_method
 
 Table = TypeVar("Table", HeadTable, Ladder)
 
@@ -141,19 +138,10 @@ class Replay:
         """
         VIEWS["Replay.save"](self, path, overwrite=overwrite)
 
-    def plot(
-        self,
-        *,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Figure:
-        """Figure: cosines by layer, the ladder, betas with their R^2, spectra of values.
-
-        A title instead of its own, and matplotlib's size in inches and dots an inch.
-        """
-        figure: Figure = VIEWS["Replay.plot"](self, title=title, figsize=figsize, dpi=dpi)
-        return figure
+    plot = plot_method(
+        "Replay.plot",
+        "Figure: cosines by layer, the ladder, betas with their R^2, spectra of values.",
+    )
 
     def _repr_html_(self) -> str:
         """Table for notebooks."""

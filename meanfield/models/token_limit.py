@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +19,7 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.checks import checked
 from meanfield.models.encoder import Encoder, listed
 from meanfield.progress import followed
-from meanfield.views import VIEWS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from meanfield.views import plot_method
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,19 +79,10 @@ class TokenLimit:
             )
         return slopes.mean(axis=0), spread / np.sqrt(len(slopes))
 
-    def plot(
-        self,
-        *,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Figure:
-        """Figure of the errors of n tokens, after each layer, beside the rate of Monte Carlo.
-
-        A title instead of its own, and matplotlib's size in inches and dots an inch.
-        """
-        figure: Figure = VIEWS["TokenLimit.plot"](self, title=title, figsize=figsize, dpi=dpi)
-        return figure
+    plot = plot_method(
+        "TokenLimit.plot",
+        "Figure of the errors of n tokens, after each layer, beside the rate of Monte Carlo.",
+    )
 
     def __repr__(self) -> str:
         """What it is, in a line."""

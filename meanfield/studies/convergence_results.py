@@ -11,17 +11,13 @@ limit.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
-from meanfield.views import VIEWS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from meanfield.views import VIEWS, plot_method
 
 CONFIDENCE = 0.95
 
@@ -157,20 +153,10 @@ class ConvergenceStudy:
         """The headline time, scaled."""
         return float(self.times[self.headline])
 
-    @checked
-    def plot(
-        self,
-        *,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Figure:
-        """Figure of the study: distances against time and against the number of tokens.
-
-        A title instead of its own, and matplotlib's size in inches and dots an inch.
-        """
-        figure: Figure = VIEWS["ConvergenceStudy.plot"](self, title=title, figsize=figsize, dpi=dpi)
-        return figure
+    plot = plot_method(
+        "ConvergenceStudy.plot",
+        "Figure of the study: distances against time and against the number of tokens.",
+    )
 
     def _repr_html_(self) -> str:
         """Table for notebooks."""

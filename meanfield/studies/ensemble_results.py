@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
 from meanfield.manifolds.manifold import Manifold
 from meanfield.observables.clusters import Clusters
 from meanfield.studies.count_law import CountLaw, law_of
-from meanfield.views import VIEWS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from meanfield.views import VIEWS, plot_method
 
 NOT_RUN = -1
 """Count of a run that has not been made."""
@@ -101,20 +97,10 @@ class Ensemble:
         """
         return self.law(size, time).distribution if self.finished[size] else {}
 
-    @checked
-    def plot(
-        self,
-        *,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Figure:
-        """Figure of the ensemble: mean counts against the number of tokens, distributions.
-
-        A title instead of its own, and matplotlib's size in inches and dots an inch.
-        """
-        figure: Figure = VIEWS["Ensemble.plot"](self, title=title, figsize=figsize, dpi=dpi)
-        return figure
+    plot = plot_method(
+        "Ensemble.plot",
+        "Figure of the ensemble: mean counts against the number of tokens, distributions.",
+    )
 
     def _repr_html_(self) -> str:
         """Table for notebooks."""

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.checks import checked
-from meanfield.views import VIEWS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from meanfield.views import VIEWS, plot_method
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +77,10 @@ class MergingDiagram:
         object.__setattr__(self, "fraction", mean / pairs)
         object.__setattr__(self, "standard_error", error / pairs)
 
-    @checked
-    def plot(
-        self,
-        *,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Figure:
-        """Figure of the share of merged pairs over beta and time, with the curve (6.12).
-
-        A title instead of its own, and matplotlib's size in inches and dots an inch.
-        """
-        figure: Figure = VIEWS["MergingDiagram.plot"](self, title=title, figsize=figsize, dpi=dpi)
-        return figure
+    plot = plot_method(
+        "MergingDiagram.plot",
+        "Figure of the share of merged pairs over beta and time, with the curve (6.12).",
+    )
 
     def _repr_html_(self) -> str:
         """Table for notebooks."""

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +41,7 @@ from meanfield.theory.pair_correlation import (
     pair_energies,
 )
 from meanfield.theory.stability import growth_rates
-from meanfield.views import VIEWS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from meanfield.views import plot_method
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,20 +154,10 @@ class PairCorrelation:
             )
         return CLOSURES[name](self.problem, self.tokens, self.times, self.max_degree)
 
-    @checked
-    def plot(
-        self,
-        *,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Figure:
-        """Figure of psi with its error band and of E|c_l|^2, beside the closures that are known.
-
-        A title instead of its own, and matplotlib's size in inches and dots an inch.
-        """
-        figure: Figure = VIEWS["PairCorrelation.plot"](self, title=title, figsize=figsize, dpi=dpi)
-        return figure
+    plot = plot_method(
+        "PairCorrelation.plot",
+        "Figure of psi with its error band and of E|c_l|^2, beside the closures that are known.",
+    )
 
     def _error_of(self, weights: FloatArray) -> FloatArray:
         """Standard errors of sums of second moments, weights (K + 1,) or (n, K + 1)."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -21,10 +21,7 @@ from meanfield.progress import followed
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
 from meanfield.theory.onset import branch_direction, tricritical_beta
-from meanfield.views import VIEWS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from meanfield.views import VIEWS, plot_method
 
 Order = Literal["continuous", "discontinuous"]
 
@@ -115,21 +112,11 @@ class PhaseDiagram:
             f"{min(betas):g} to {max(betas):g}{jump})"
         )
 
-    @checked
-    def plot(
-        self,
-        *,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Figure:
-        """Figure of what is stable where, the jump of order and the critical diffusivity over beta.
-
-        A title instead of its own, and matplotlib's size in inches and dots an inch. Of at least
-        two betas.
-        """
-        figure: Figure = VIEWS["PhaseDiagram.plot"](self, title=title, figsize=figsize, dpi=dpi)
-        return figure
+    plot = plot_method(
+        "PhaseDiagram.plot",
+        "Figure of what is stable where, the jump of order and the critical diffusivity over beta."
+        "\n\nOf at least two betas.",
+    )
 
     def _repr_html_(self) -> str:
         """Table for notebooks."""

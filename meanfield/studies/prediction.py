@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -49,10 +48,7 @@ from meanfield.theory.stability import (
     onset_time,
 )
 from meanfield.theory.token_prediction import TokenPrediction, predict_positions
-from meanfield.views import VIEWS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from meanfield.views import VIEWS, plot_method
 
 Progress = Callable[[Iterable[IntArray], int, str], Iterable[IntArray]]
 
@@ -212,22 +208,10 @@ class ClusterPrediction:
         formed = f"formed by about t = {self.formation_time:.3g} (scaled time)"
         return [f"{self.positions.told()}, {formed}", f"of as many random tokens: {law}"]
 
-    @checked
-    def plot(
-        self,
-        *,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Figure:
-        """Figure: growth rates, the laws, and the potential of tokens that were given.
-
-        A title instead of its own, and matplotlib's size in inches and dots an inch.
-        """
-        figure: Figure = VIEWS["ClusterPrediction.plot"](
-            self, title=title, figsize=figsize, dpi=dpi
-        )
-        return figure
+    plot = plot_method(
+        "ClusterPrediction.plot",
+        "Figure: growth rates, the laws, and the potential of tokens that were given.",
+    )
 
     def _repr_html_(self) -> str:
         """Table for notebooks."""

@@ -27,7 +27,7 @@ from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.checks import at_least, checked
 from meanfield.measures import Measure
 from meanfield.problem import Problem
-from meanfield.views import VIEWS
+from meanfield.views import plot_method
 
 THEOREMS = {
     "polytope": "z tends to the boundary of a polytope, or to 0",
@@ -234,9 +234,10 @@ class LimitShape:
         """What the theorem says."""
         return THEOREMS[self.theorem]
 
-    def plot(self, *, title: str | None = None, **options: Any) -> Any:
-        """Figure: tokens on two axes, their hull or the hyperplanes, and lines to leaders."""
-        return VIEWS["LimitShape.plot"](self, title=title, **options)
+    plot = plot_method(
+        "LimitShape.plot",
+        "Figure: tokens on two axes, their hull or the hyperplanes, and lines to leaders.",
+    )
 
     def __str__(self) -> str:
         """A few lines."""

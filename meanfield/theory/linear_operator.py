@@ -26,7 +26,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.terms import drifted
-from meanfield.views import VIEWS
+from meanfield.views import plot_method
 
 # A density is stationary if nothing moves it by more than this share of the largest speed that the
 # weights allow. Uniform is known exactly, others as well as they were found.
@@ -280,22 +280,11 @@ class LinearOperator:
         period = 2.0 * math.pi / abs(float(self.eigenvalues[index].imag))
         return f"{words}, oscillates, period {period:.4g}"
 
-    @checked
-    def plot(
-        self,
-        *,
-        title: str | None = None,
-        figsize: tuple[float, float] | None = None,
-        dpi: float | None = None,
-    ) -> Any:
-        """Figure of the eigenvalues in the complex plane, and of the leading modes.
-
-        Raises
-        ------
-        ValueError
-            If there are none, as the density is not stationary.
-        """
-        return VIEWS["LinearOperator.plot"](self, title=title, figsize=figsize, dpi=dpi)
+    plot = plot_method(
+        "LinearOperator.plot",
+        "Figure of the eigenvalues in the complex plane, and of the leading modes."
+        "\n\nA ValueError is raised if there are none, as the density is not stationary.",
+    )
 
     def __repr__(self) -> str:
         """One line, without the arrays."""
