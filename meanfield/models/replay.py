@@ -22,9 +22,6 @@ from meanfield.models.encoder import Encoder, listed
 from meanfield.models.heads import HeadTable, head_table, on_sphere, value_spectrum
 from meanfield.models.ladder import Ladder, ladder
 from meanfield.observables import observe, usual_observables
-from meanfield.observables.clusters import clusters
-from meanfield.observables.cosines import effective_rank, mean_cosine, similarity
-from meanfield.observables.energies import interaction_energy
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.runs import Run, assembled
@@ -36,6 +33,7 @@ Table = TypeVar("Table", HeadTable, Ladder)
 
 # Directions nearer than this are counted as alike.
 ALIKE = 0.9
+_OBSERVED = ("energy", "mean_cosine", "similarity", "effective_rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,16 +234,16 @@ def _observed_of(x: FloatArray, beta: float) -> dict[str, Any]:
     """Observables of directions of tokens (n, d)."""
     measure = on_sphere(x)
     u = measure.points
-    pairs = (u @ u.T)[np.triu_indices(len(u), 1)]
+    # The last bits of a product depend on the threads of BLAS.
+    with one_blas_thread():
+        pairs = (u @ u.T)[np.triu_indices(len(u), 1)]
     problem = Problem(measure.manifold, exponential(beta))
+    seen = observe(problem, measure, measure.moments(1), _OBSERVED)
     return {
-        "mean_cosine": mean_cosine(measure),
         "deviation": pairs.std(),
         "alike": np.mean(pairs > ALIKE),
-        "effective_rank": effective_rank(measure),
-        "similarity": similarity(measure),
-        "clusters": float(clusters(measure, beta).count),
-        "energy": interaction_energy(problem, measure.moments(1), measure),
+        "clusters": seen["clusters/count"],
+        **{name: seen[name] for name in _OBSERVED},
     }
 
 
