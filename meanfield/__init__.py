@@ -344,6 +344,7 @@ _MAKERS = {
     "Run.problem": "config.stored:stored_problem",
     "Run.save": "front:save_run",
     "Run.to_xarray": "outputs.dataset:to_xarray",
+    "Run.view": "outputs.view:view",
     "StationaryState.html": "outputs.tables:state_html",
     "TokenLimit.plot": "outputs.plots.replay:token_limit_figure",
 }

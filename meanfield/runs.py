@@ -382,6 +382,28 @@ class Run:
         """
         return VIEWS["Run.animate"](self, path)
 
+    @checked
+    def view(self, *, frames: int | None = None) -> Any:
+        """View of the run: a page that a notebook shows, to turn, to play and to step through.
+
+        Parameters
+        ----------
+        frames : int, optional
+            Saved times at most; by default 60 of a sphere, 120 of tokens, 400 of a circle.
+
+        Returns
+        -------
+        View
+            `.save("run.html")` writes the page, one file that asks no server for anything;
+            `.widget()` makes a widget of anywidget.
+
+        Raises
+        ------
+        ValueError
+            If fewer than two states were kept.
+        """
+        return VIEWS["Run.view"](self, frames=frames)
+
     def __repr__(self) -> str:
         """One line: what, how much, how it ended."""
         times = self.time if len(self.scaled_time) else np.zeros(1)

@@ -201,6 +201,20 @@ def _plot(command: argparse.ArgumentParser) -> None:
     command.add_argument("--list", action="store_true", help="kinds of figures")
 
 
+def _view(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="RUN.h5", help="what `meanfield run` wrote")
+    command.add_argument(
+        "-o", "--output", metavar="RUN.html", help="default: the file's name with .html"
+    )
+    command.add_argument(
+        "--frames",
+        type=positive,
+        metavar="N",
+        help="saved times at most; default: 60 of a sphere, 120 of tokens, 400 of a circle",
+    )
+    command.add_argument("--open", action="store_true", help="show it in a browser")
+
+
 def _info(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="OUT.h5", help="a file of results")
     form = command.add_mutually_exclusive_group()
@@ -392,6 +406,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "diagram": ("how many pairs of random tokens have merged, over beta and time", _diagram),
     "replay": ("texts through a trained encoder, layer by layer, beside its theory", _replay),
     "plot": ("figures and films from what a command wrote", _plot),
+    "view": ("one page for a browser, offline: a run to turn, to play and to step through", _view),
     "compile": ("compile all kernels now, for images of containers and for CI", _compile),
     "verify": (
         "put a stored run to the laws that it must obey; status 1 if it breaks one",
@@ -434,6 +449,7 @@ EXAMPLES = {
         "replay all-MiniLM-L6-v2 one.txt two.txt -o texts.h5 --plot texts.png",
     ),
     "plot": ("plot mine.h5", "plot mine.h5 --kind energy -o energy.pdf"),
+    "view": ("view mine.h5 --open", "view mine.h5 -o mine.html --frames 100"),
     "compile": ("compile", "compile --quiet"),
     "verify": ("verify mine.h5", "verify mine.h5 --json"),
     "info": ("info mine.h5", "info mine.h5 --csv"),

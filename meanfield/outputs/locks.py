@@ -32,6 +32,7 @@ _FIGURES: dict[str, tuple[int, tuple[bytes, ...]]] = {
     ".svg": (0, (b"<?xml", b"<svg")),
     ".gif": (0, (b"GIF8",)),
     ".mp4": (4, (b"ftyp",)),
+    ".html": (0, (b"<!doctype html><!-- meanfield view",)),
 }
 
 
@@ -136,7 +137,7 @@ def check_figure_place(path: Path) -> None:
     if _holds_something(path):
         with path.open("rb") as file:
             file.seek(place)
-            if not file.read(8).startswith(words):
+            if not file.read(64).startswith(words):
                 raise OutputError(
                     f"{path} holds something else than a figure and is not replaced. Delete it, "
                     "or choose another file."

@@ -1,7 +1,8 @@
-"""Two pictures of the sphere on a plane, each with its inverse.
+"""Pictures of the sphere on a plane, each with its inverse.
 
     Mollweide      x = (2 sqrt(2) / pi) lon cos(t),  y = sqrt(2) sin(t),
                    2 t + sin(2 t) = pi sin(lat);     equal areas
+    plate carree   x = lon,  y = lat;   a rectangle, how tables of the sphere are kept
     orthographic   x = <e_1, p>,  y = <e_2, p>,  seen from <e_3, p> > 0;   a globe from afar
 
 lon = atan2(y, x) and lat = asin(z) of the unit vector p = (x, y, z).
@@ -22,7 +23,7 @@ _TABLE_SINES = (2.0 * _TABLE + np.sin(2.0 * _TABLE)) / np.pi
 
 
 class Projection(Protocol):
-    """A picture of the sphere inside an ellipse around 0."""
+    """A picture of the sphere inside an ellipse around 0, or a rectangle."""
 
     @property
     def half_axes(self) -> tuple[float, float]:
@@ -69,6 +70,31 @@ class Mollweide:
             longitude = np.nan_to_num(np.clip(np.pi * x / (wide * np.cos(t)), -np.pi, np.pi))
         radius = np.sqrt(1.0 - z * z)
         return np.stack([radius * np.cos(longitude), radius * np.sin(longitude), z], axis=-1)
+
+
+@dataclass(frozen=True)
+class PlateCarree:
+    """Longitude to the right and latitude up, in radians.
+
+    Examples
+    --------
+    >>> PlateCarree().to_plane(np.array([0.0, -1.0, 0.0])).round(6)
+    array([-1.570796,  0.      ])
+    """
+
+    @property
+    def half_axes(self) -> tuple[float, float]:
+        """Half the width and half the height of the rectangle."""
+        return np.pi, 0.5 * np.pi
+
+    def to_plane(self, points: FloatArray) -> FloatArray:
+        """Places of unit vectors."""
+        longitude = np.arctan2(points[..., 1], points[..., 0])
+        return np.stack([longitude, np.arcsin(np.clip(points[..., 2], -1.0, 1.0))], axis=-1)
+
+    def to_sphere(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Unit vectors at places of the rectangle."""
+        return directions(x, y)
 
 
 @dataclass(frozen=True, eq=False)

@@ -216,7 +216,7 @@ def film_times(run: Run, most: int = _MOST_FRAMES) -> NDArray[np.int64]:
     kept = np.array([i for i in shown(run) if run.measures[i] is not None], dtype=np.int64)
     if len(kept) < 2:
         raise ValueError(
-            f"a film needs at least 2 saved times with their states, the run has {len(kept)}: "
+            f"films and views need at least 2 saved times with their states, the run has {len(kept)}: "
             f"{KEEP_STATES}."
         )
     if len(kept) > most:

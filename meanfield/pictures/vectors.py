@@ -285,14 +285,10 @@ def cosines_picture(run: Run) -> CosinesPicture:
     ValueError
         If they were not observed and no tokens were kept, or there are fewer than two times.
     """
-    observed = run.observables.get("similarity")
-    kept = shown(run) if observed is not None else _kept(run, _COLUMNS)
+    kept = shown(run) if "similarity" in run.observables else _kept(run, _COLUMNS)
     if len(kept) < 2:
         raise ValueError(f"cosines over time need at least 2 saved times, the run has {len(kept)}.")
-    if observed is not None:
-        shares = observed[kept]
-    else:
-        shares = np.array([_shares(tokens_at(run, int(i))) for i in kept])
+    shares = cosine_shares(run, kept)
     times = run.time[kept]
     return CosinesPicture(
         frame(run),
@@ -314,17 +310,13 @@ def histogram_picture(run: Run) -> HistogramPicture:
     ValueError
         If they were not observed and no state was kept, or points are rings of axial measures.
     """
-    observed = run.observables.get("similarity")
     kept = shown(run)
-    if observed is None:
+    if "similarity" not in run.observables:
         kept = np.array([i for i in kept if run.measures[i] is not None], dtype=np.int64)
         if not len(kept):
             raise ValueError(f"no state of the run was kept or loaded: {KEEP_STATES}.")
     kept = kept[ends_and_between(run.time[kept], _MATRICES, is_logarithmic(run.time))]
-    if observed is not None:
-        shares = observed[kept]
-    else:
-        shares = np.array([_shares(run.measures[i]) for i in kept])
+    shares = cosine_shares(run, kept)
     if np.isnan(shares).any():
         raise ValueError(
             "cosines of pairs are not known of this run: of single or too many tokens, of rings of "
@@ -333,7 +325,19 @@ def histogram_picture(run: Run) -> HistogramPicture:
     return HistogramPicture(frame(run), run.time[kept], EDGES, shares)
 
 
-def _shares(measure: Density | Measure) -> FloatArray:
+def cosine_shares(run: Run, kept: IntArray) -> FloatArray:
+    """Cosines of pairs at saved times, shape (k, bins): as they were observed, else of the states.
+
+    NaN where they are not known.
+    """
+    observed = run.observables.get("similarity")
+    if observed is not None:
+        return np.asarray(observed[kept])
+    return np.array([_shares(run.measures[i]) for i in kept])
+
+
+def _shares(measure: Density | Measure | None) -> FloatArray:
+    assert measure is not None
     if isinstance(measure, Measure) and measure.weights is None and len(measure.points) > _MOST:
         few = measure.points[_some(len(measure.points), _MOST)]
         return similarity(Measure(measure.manifold, few))
@@ -371,22 +375,34 @@ def axes_picture(run: Run) -> AxesPicture:
 
 
 def _axes_at(run: Run, kept: IntArray) -> AxesPicture:
-    few = _some(len(tokens_at(run, int(kept[0])).points), _PATHS)
-    points = np.array([_vectors(run, int(i))[few] for i in kept])
-    on_sphere, d = run.manifold.is_sphere, points.shape[-1]
+    points, share = in_leading_axes(run, kept, 2, _PATHS)
+    on_sphere = run.manifold.is_sphere
     name = "x" if on_sphere or not _is_rescaled(run) else "z"
-    if d <= 2:
-        plane = points @ np.eye(d, 2)
-        return AxesPicture(
-            frame(run), run.time[kept], plane, (f"${name}_1$", f"${name}_2$"), 1.0, on_sphere
-        )
-    basis, share = principal_axes(points.reshape(-1, d))
-    labels = ("first principal axis", "second principal axis")
-    return AxesPicture(frame(run), run.time[kept], points @ basis.T, labels, share, on_sphere)
+    labels = (f"${name}_1$", f"${name}_2$")
+    if run.manifold.ambient > 2:
+        labels = ("first principal axis", "second principal axis")
+    return AxesPicture(frame(run), run.time[kept], np.array(points), labels, share, on_sphere)
 
 
-def principal_axes(points: FloatArray) -> tuple[FloatArray, float]:
-    """Two leading axes (2, d) of points (n, d) about 0, and the share of squares that they hold.
+def in_leading_axes(
+    run: Run, kept: IntArray, count: int, most: int
+) -> tuple[list[FloatArray], float]:
+    """Tokens (n, count) at saved times, at most so many, on axes that are the same at all times.
+
+    Coordinates as they are in so many dimensions or fewer, else the leading principal axes; and
+    the share of the mean square that they hold.
+    """
+    every = [_vectors(run, int(i)) for i in kept]
+    points = [each[_some(len(each), most)] for each in every]
+    d = points[0].shape[1]
+    if d <= count:
+        return [each @ np.eye(d, count) for each in points], 1.0
+    basis, share = principal_axes(np.concatenate(points), count)
+    return [each @ basis.T for each in points], share
+
+
+def principal_axes(points: FloatArray, count: int = 2) -> tuple[FloatArray, float]:
+    """Leading axes (count, d) of points (n, d) about 0, and the share of squares that they hold.
 
     Examples
     --------
@@ -398,12 +414,12 @@ def principal_axes(points: FloatArray) -> tuple[FloatArray, float]:
     scale = float(np.abs(points).max()) or 1.0
     points = points / scale
     if points.shape[1] == 1:
-        return np.array([[1.0], [0.0]]), 1.0
+        return np.eye(count, 1), 1.0
     values, vectors = np.linalg.eigh(points.T @ points)
-    axes = vectors[:, [-1, -2]].T
+    axes = vectors[:, : -count - 1 : -1].T
     # Signs of eigenvectors are nobody's choice: the largest component is positive.
-    largest = axes[np.arange(2), np.abs(axes).argmax(axis=1)]
-    share = float(values[-2:].sum() / max(values.sum(), np.finfo(float).tiny))
+    largest = axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)]
+    share = float(values[-count:].sum() / max(values.sum(), np.finfo(float).tiny))
     return axes * np.sign(largest)[:, None], share
 
 

@@ -1,0 +1,30 @@
+"""`meanfield view`: a run as one page for a browser."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from meanfield.outputs.result_file import load
+from meanfield.runs import Run
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Write the page, and open it where that was asked for."""
+    from meanfield.outputs.view import SUFFIX, view
+
+    run = load(options.file)
+    if not isinstance(run, Run):
+        raise ValueError(
+            f"{options.file}: a view is of one run, and this is a study: "
+            f"meanfield plot {options.file} draws it."
+        )
+    output = Path(options.output or Path(options.file).with_suffix(SUFFIX))
+    shown = view(run, options.frames, {"file": Path(options.file).name})
+    print(shown.save(output))
+    if options.open:
+        import webbrowser
+
+        if not webbrowser.open(output.resolve().as_uri()):
+            raise ValueError(f"no browser was found: open {output} in one.")
+    return 0

@@ -1,0 +1,217 @@
+"""What an interactive view shows of a run: frames of densities and points, curves, events.
+
+Everything is computed here, from what figures show: `values_on` of maps, cells of the circle,
+tokens that are followed, cosines of pairs. A view draws it, and asks nothing again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.measures import Measure
+from meanfield.pictures.circle import wrapped
+from meanfield.pictures.colours import colour_range
+from meanfield.pictures.density import cell_count, column, marks
+from meanfield.pictures.projections import PlateCarree
+from meanfield.pictures.saved_times import Frame, atoms_at, film_times, frame
+from meanfield.pictures.series import over_time
+from meanfield.pictures.sphere import densest_place, shown_coefficients, values_on
+from meanfield.pictures.tokens import MOST_DRAWN, token_paths, tokens_of
+from meanfield.pictures.vectors import cosine_shares, in_leading_axes, sizes_picture
+from meanfield.runs import Run
+
+GLOBE, RING, STRIP, CLOUD = "globe", "ring", "strip", "cloud"
+"""The sphere; the circle; polar angles of axial measures; tokens in other dimensions."""
+
+# Frames of each, and what keeps the whole below 1.5 MB: rows of a globe at most.
+_FRAMES = {GLOBE: 60, RING: 400, STRIP: 400, CLOUD: 120}
+_FEWEST_ROWS, _MOST_ROWS = 48, 128
+_FOLLOWED, _MOST_EVENTS = 60, 200
+
+
+@dataclass(frozen=True, eq=False)
+class ViewPicture:
+    """A run, frame by frame.
+
+    Attributes
+    ----------
+    frame : Frame
+        Given. Title, facts, and the times that curves are given at.
+    shape : str
+        Given. GLOBE, RING, STRIP or CLOUD.
+    times : ndarray, shape (frames,)
+        Given. In the unit of the frame.
+    values : ndarray, shape (frames, rows, columns)
+        Given. Densities: of a globe at centres of equal cells of latitude, from the south, and
+        longitude, from -pi; else one row, of mean densities in equal cells of the angle from -pi,
+        or of the polar angle from 0. Empty of a cloud.
+    colours : (float, float)
+        Given. Lowest and highest density that have a colour of their own.
+    points : tuple of ndarray, each (n, k)
+        Given. Tokens or atoms of each frame: unit vectors of a globe, angles of a ring, three
+        leading axes of a cloud.
+    masses : tuple of ndarray or None
+        Given. Of atoms; None where all points are alike.
+    shares : ndarray, shape (frames, bins)
+        Given. Cosines of pairs, relative to an even spread over [-1, 1]; NaN where they are not
+        known, and empty if they never are, and of rings and strips, whose densities are drawn over
+        time.
+    curves : dict of str to ndarray
+        Given. At the times of the frame, by what they are called.
+    events : tuple of (float, str)
+        Given. Time and text.
+    front : (float, float)
+        Given. Longitude and latitude that a globe shows first; of a cloud how its axes are seen.
+    notes : tuple of str
+        Given. What is not seen in the picture itself.
+    """
+
+    frame: Frame
+    shape: str
+    times: FloatArray
+    values: FloatArray
+    colours: tuple[float, float]
+    points: tuple[FloatArray, ...]
+    masses: tuple[FloatArray | None, ...]
+    shares: FloatArray
+    curves: dict[str, FloatArray]
+    events: tuple[tuple[float, str], ...]
+    front: tuple[float, float] = (0.6, 0.35)
+    notes: tuple[str, ...] = ()
+
+
+def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
+    """Picture of a run with its states, at up to so many saved times.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two states were kept.
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
+    >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=3)
+    >>> picture = view_picture(run)
+    >>> picture.shape, picture.times.tolist(), picture.values.shape
+    ('ring', [0.0, 0.5, 1.0], (3, 1, 720))
+    """
+    shape = shape_of(run)
+    kept = film_times(run, frames or _FRAMES[shape])
+    notes: list[str] = []
+    masses: list[FloatArray | None] = [None] * len(kept)
+    values = np.zeros((len(kept), 0, 0))
+    shares = np.zeros((len(kept), 0))
+    front = (0.6, 0.35)
+    if shape == GLOBE:
+        values = _globe_values(run, kept)
+        x, y, z = densest_place(run, int(kept[-1]))
+        front = float(np.arctan2(y, x)), float(np.clip(np.arcsin(np.clip(z, -1.0, 1.0)), -1.0, 1.0))
+        tokens = tokens_of(run)
+        points = [tokens[i] for i in kept]
+        masses = [_masses(run, int(i), len(tokens[i])) for i in kept]
+        first = run.measures[kept[0]]
+        if isinstance(first, Measure) and not first.cell_order:
+            notes.append("colours: points smoothed by the heat kernel")
+    elif shape == CLOUD:
+        points, share = in_leading_axes(run, kept, 3, MOST_DRAWN)
+        masses = [_masses(run, int(i), len(x)) for i, x in zip(kept, points, strict=True)]
+        if run.manifold.ambient > 3:
+            notes.append(f"three leading principal axes, {share:.0%} of the mean square")
+    else:
+        cells = cell_count(run, kept)
+        values = np.array([[np.maximum(column(run, int(i), cells), 0.0)] for i in kept])
+        points = [np.zeros((0, 1))] * len(kept)
+        if shape == RING:
+            points, masses = _on_ring(run, kept)
+    if shape in (GLOBE, CLOUD):
+        found = cosine_shares(run, kept)
+        shares = shares if np.isnan(found).all() else found * found.shape[1]
+    if any(len(x) for x in points) and not isinstance(run.measures[kept[0]], Measure):
+        notes.append("dots follow the flow")
+    if any(mass is not None for mass in masses):
+        notes.append("discs: atoms, areas as masses")
+    events = run.events_in(run.unit)
+    if len(events) > _MOST_EVENTS:
+        notes.append(f"first {_MOST_EVENTS} of {len(events)} events")
+    return ViewPicture(
+        frame(run),
+        shape,
+        run.time[kept],
+        values,
+        colour_range(values) if values.size else (0.0, 1.0),
+        tuple(points),
+        tuple(masses),
+        shares,
+        _curves(run),
+        tuple((event.time, _told(event.kind, event.text)) for event in events[:_MOST_EVENTS]),
+        front,
+        tuple(notes),
+    )
+
+
+def shape_of(run: Run) -> str:
+    """How a run is seen."""
+    if run.manifold.family == "vectors":
+        return CLOUD
+    if run.manifold.family == "axial":
+        return STRIP
+    return GLOBE if run.manifold.point_shape else RING
+
+
+def _globe_values(run: Run, kept: IntArray) -> FloatArray:
+    """Densities at the frames, in as many rows as their degree asks for."""
+    degree = max(_degree(run, int(i)) for i in kept)
+    rows = int(np.clip(2 * (degree + 1), _FEWEST_ROWS, _MOST_ROWS))
+    measures = [measure for i in kept if (measure := run.measures[i]) is not None]
+    return np.array([values_on(each, PlateCarree(), 2 * rows) for each in measures])
+
+
+def _degree(run: Run, index: int) -> int:
+    """Degree of what is shown at a saved time."""
+    measure = run.measures[index]
+    assert measure is not None
+    return int(shown_coefficients(measure).shape[-1]) - 1
+
+
+def _masses(run: Run, index: int, count: int) -> FloatArray | None:
+    """Masses of the points that are drawn, where they are all of the atoms."""
+    atoms = atoms_at(run, index)
+    return None if atoms is None or len(atoms.points) != count else atoms.mass
+
+
+def _on_ring(run: Run, kept: IntArray) -> tuple[list[FloatArray], list[FloatArray | None]]:
+    """Angles in [-pi, pi] of tokens, or atoms, and masses of these."""
+    first = run.measures[kept[0]]
+    points_move = isinstance(first, Measure) and not first.cell_order
+    paths = token_paths(run, MOST_DRAWN if points_move else _FOLLOWED)[1]
+    points: list[FloatArray] = []
+    masses: list[FloatArray | None] = []
+    for i in kept:
+        angles, mass = (paths[i], None) if i < len(paths) else marks(run, int(i))
+        points.append(wrapped(angles)[:, None])
+        masses.append(mass)
+    return points, masses
+
+
+def _curves(run: Run) -> dict[str, FloatArray]:
+    """Energy, order parameter and number of clusters; lengths of tokens in R^d."""
+    if not run.manifold.is_sphere:
+        lengths = sizes_picture(run).lengths
+        names = ("shortest token", "median length", "longest token")
+        return dict(zip(names, lengths.T, strict=True))
+    both = over_time(run)
+    curves = {"order parameter": both.order.order}
+    if np.isfinite(both.energy.energy).any():
+        curves = {"energy": both.energy.energy} | curves
+    if both.energy.count is not None:
+        curves["clusters"] = both.energy.count
+    return curves
+
+
+def _told(kind: str, text: str) -> str:
+    return f"{kind}: {text}" if text else kind
