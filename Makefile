@@ -6,6 +6,7 @@
 # make newest  the everyday tests on the newest Python that numba supports, from PATH
 # make encoder  install a trained encoder (91 MB of weights, 84 MB to fetch) and measure it beside its theory
 # make wheel   build the wheel, install it into a new environment elsewhere, and use it there
+# make gallery  make every published figure again, also by the schemes of the sources, into docs/gallery
 # make faults set it up, make every fault, slow ones too, and write docs/robustness.md
 # All do their whole set-up on a fresh machine that has Python 3.11 or newer.
 
@@ -27,7 +28,7 @@ VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circ
 	tests/integrators/test_stochastic.py tests/studies/test_convergence.py \
 	tests/studies/test_phase.py
 
-.PHONY: run test oldest newest wheel coverage slow verify faults mutations lint types docs experiments encoder benchmarks clean
+.PHONY: run test oldest newest wheel coverage slow verify faults mutations lint types docs gallery experiments encoder benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
@@ -84,6 +85,12 @@ types: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+# Both are made, and the page of cards with them, before a number that differs fails.
+gallery: $(VENV)/.installed
+	status=0; \
+	$(BIN)/meanfield reproduce --all --published -o docs/gallery --overwrite || status=1; \
+	$(BIN)/meanfield reproduce --all --index -o docs/gallery --overwrite || status=1; exit $$status
 
 # SHORT=1 runs every experiment in its short form.
 experiments: $(VENV)/.dev

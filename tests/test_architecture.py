@@ -61,7 +61,7 @@ FLOORS = [
     ["config"],
     ["execute"],
     ["front"],
-    ["commands"],
+    ["gallery", "commands"],
     ["__main__"],
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
@@ -76,7 +76,7 @@ def module(path: Path) -> str:
 
 
 def floor(name: str) -> int:
-    """Floor of a module; the package itself lists everything, and commands use it as scripts do."""
+    """Floor of a module; the package itself lists everything: the highest use it as scripts do."""
     return FLOOR[name.split(".")[1] if "." in name else "commands"]
 
 

@@ -185,6 +185,26 @@ def _replay(command: argparse.ArgumentParser) -> None:
     _add_json(command)
 
 
+def _reproduce(command: argparse.ArgumentParser) -> None:
+    command.add_argument("names", metavar="NAME", nargs="*", help="figures, see --list")
+    command.add_argument("--list", action="store_true", help="figures, sources, typical times")
+    command.add_argument("--all", action="store_true", help="every figure")
+    command.add_argument(
+        "--published", action="store_true", help="by the source's own scheme, where it has one"
+    )
+    command.add_argument(
+        "--short", action="store_true", help="coarser, a second or so each: to try it"
+    )
+    command.add_argument(
+        "-o", "--output", metavar="FOLDER", default=".", help="made if missing; default: this one"
+    )
+    command.add_argument(
+        "--index", action="store_true", help="also FOLDER/index.md, cards of what is in FOLDER"
+    )
+    command.add_argument("--overwrite", action="store_true", help="replace existing outputs")
+    command.add_argument("--quiet", action="store_true", help="no progress")
+
+
 def _plot(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="OUT.h5", nargs="?", help="what `meanfield run` wrote")
     command.add_argument(
@@ -405,6 +425,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "ensemble": ("many runs from sampled tokens, and how many clusters they make", _ensemble),
     "diagram": ("how many pairs of random tokens have merged, over beta and time", _diagram),
     "replay": ("texts through a trained encoder, layer by layer, beside its theory", _replay),
+    "reproduce": ("published figures made again, their numbers beside the published", _reproduce),
     "plot": ("figures and films from what a command wrote", _plot),
     "view": ("one page for a browser, offline: a run to turn, to play and to step through", _view),
     "compile": ("compile all kernels now, for images of containers and for CI", _compile),
@@ -448,6 +469,7 @@ EXAMPLES = {
         "replay all-MiniLM-L6-v2 text.txt",
         "replay all-MiniLM-L6-v2 one.txt two.txt -o texts.h5 --plot texts.png",
     ),
+    "reproduce": ("reproduce --list", "reproduce eigenvalues -o figures"),
     "plot": ("plot mine.h5", "plot mine.h5 --kind energy -o energy.pdf"),
     "view": ("view mine.h5 --open", "view mine.h5 -o mine.html --frames 100"),
     "compile": ("compile", "compile --quiet"),
@@ -466,6 +488,7 @@ _TAKES_LONG = {
     "ensemble": "some ten seconds by default; in proportion to the tokens and runs.",
     "diagram": "5 ms a replica and beta (32 tokens in R^8, default time).",
     "replay": "some seconds for each text of 400 tokens (6 layers, d = 384).",
+    "reproduce": "seconds to minutes a figure, see --list.",
     "compile": "a minute or so, once on a machine.",
 }
 
