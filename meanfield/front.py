@@ -35,7 +35,7 @@ from meanfield.finite.fluctuations import (
 )
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, chosen_observables, usual_observables
-from meanfield.outputs.locks import check_welcome, writer_lock
+from meanfield.outputs.locks import replaced_at_once
 from meanfield.outputs.provenance import provenance
 from meanfield.outputs.recorder import record_whole
 from meanfield.outputs.run_file import load
@@ -361,10 +361,7 @@ def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False)
     facts = provenance() | {"meanfield_version": __version__} | run.attributes
     with _python_words():
         check_path(f"output={target}", target, ())
-        if target.exists() and not overwrite:
-            raise OutputError(f"{target} exists: use overwrite=True to replace it.")
-        with writer_lock(target) as output:
-            check_welcome(target, resume=False, overwrite=overwrite)
+        with replaced_at_once(target, overwrite=overwrite) as output:
             record_whole(output, run, facts)
 
 

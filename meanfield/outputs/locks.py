@@ -82,6 +82,22 @@ def check_welcome(path: Path, *, resume: bool, overwrite: bool) -> None:
         raise OutputError(f"{path} exists: use --overwrite to replace it or --resume to go on.")
 
 
+@contextmanager
+def replaced_at_once(path: Path, *, overwrite: bool) -> Iterator[OutputFile]:
+    """Hold a file that a result in Python is saved to, in place of what was there if told so.
+
+    Raises
+    ------
+    OutputError
+        As `writer_lock` and `check_welcome`.
+    """
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} exists: use overwrite=True to replace it.")
+    with writer_lock(path) as output:
+        check_welcome(path, resume=False, overwrite=overwrite)
+        yield output
+
+
 def _locked(path: Path, lock: Path) -> int:
     import fcntl
 

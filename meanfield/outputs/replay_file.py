@@ -29,13 +29,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.arrays import IntArray
-from meanfield.files.replacing import OutputError
 from meanfield.models.heads import HeadTable
 from meanfield.models.ladder import RUNGS, STEPS, Ladder
 from meanfield.models.replay import Replay
 from meanfield.observables.cosines import CENTRES
 from meanfield.outputs.layout import arrays, check_counts
-from meanfield.outputs.locks import check_welcome, writer_lock
+from meanfield.outputs.locks import replaced_at_once
 from meanfield.outputs.output_file import OutputFile
 from meanfield.outputs.provenance import provenance
 from meanfield.outputs.study_file import read_study, write_study
@@ -107,11 +106,7 @@ def write_replay(file: Path | OutputFile, found: Replay) -> None:
 
 def save_replay(found: Replay, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a replay into a file at once; see `Replay.save`."""
-    target = Path(path)
-    if target.exists() and not overwrite:
-        raise OutputError(f"{target} exists: use overwrite=True to replace it.")
-    with writer_lock(target) as output:
-        check_welcome(target, resume=False, overwrite=overwrite)
+    with replaced_at_once(Path(path), overwrite=overwrite) as output:
         write_replay(output, with_origin(found))
 
 

@@ -584,8 +584,3 @@ def _quadratic_maximum(
         inner = value - 0.5 * slope**2 / curvature
         inside = (curvature < 0) & (np.abs(slope) <= -curvature * radius)
     return np.where(inside, inner, ends)
-
-
-def unit_vectors(manifold: Manifold, points: npt.ArrayLike) -> FloatArray:
-    """Points of a circle or sphere as unit vectors, shape (n, d)."""
-    return manifold.vectors(manifold.check_points(np.asarray(points, dtype=np.float64)))

@@ -56,14 +56,14 @@ def replay_figure(found: Replay, *, title: str | None = None, **options: Any) ->
         axes["ladder"].set_title("from the model to an equation", loc="left", color=MUTED)
         axes["betas"].set_title(r"scores $\approx\beta\,\times$ cosine?", loc="left", color=MUTED)
         axes["spectrum"].set_title("eigenvalues of the sum of values", loc="left", color=MUTED)
-        draw_cosines(picture, axes["cosines"])
+        draw_similarity(picture, axes["cosines"])
         draw_ladder(picture, axes["ladder"])
         draw_betas(picture, axes["betas"])
         draw_values(picture, axes["spectrum"])
     return figure
 
 
-def draw_cosines(picture: ReplayPicture, axes: Axes) -> None:
+def draw_similarity(picture: ReplayPicture, axes: Axes) -> None:
     """Densities of the cosines of pairs, a curve for each depth."""
     colours = _colours(len(picture.similarity))
     for depth, (shares, colour) in enumerate(zip(picture.similarity, colours, strict=True)):
