@@ -8,12 +8,15 @@ On the circle they start at quantiles. On the sphere z_i is the quantile (i + 1/
 marginal in z, and the longitude the quantile frac(i / golden ratio) given z, a Fibonacci lattice
 where it is uniform; nodes of characteristics are taken at the same quantiles of their masses as
 they are stored.
+
+The equation is solved once for all pictures of a run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeGuard
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +43,8 @@ _MOST_BALANCED = 400
 _ROWS = 400
 # Far below what a picture shows.
 _TOLERANCE = 1e-6
+# What was solved of each run, by which tokens and which times, as long as the run lives.
+_SOLVED: WeakKeyDictionary[Run, dict[tuple[str, int, int], FloatArray]] = WeakKeyDictionary()
 
 
 def token_paths(run: Run, count: int, per_interval: int = 1) -> tuple[FloatArray, FloatArray]:
@@ -66,11 +71,25 @@ def token_paths(run: Run, count: int, per_interval: int = 1) -> tuple[FloatArray
     if same and isinstance(first, Measure):
         points = [m.points for m in run.measures[:same] if isinstance(m, Measure)]
         return run.scaled_time[:same], np.array(points)[:, evenly_chosen(first.points, count)]
-    felt, followed = run_interaction(run), saves_with_a_density(run)
-    if felt is None or followed < 2 or first is None:
+    felt, saves = run_interaction(run), saves_with_a_density(run)
+    if felt is None or saves < 2 or first is None:
         return run.scaled_time, np.zeros((len(run.scaled_time), 0))
-    times = refined(run.scaled_time[:followed], per_interval)
-    return times, paths_from_moments(run, felt, quantiles_at_start(first, count), times)
+    times = refined(run.scaled_time[:saves], per_interval)
+    return times, _once(
+        run,
+        ("paths", count, per_interval),
+        lambda: paths_from_moments(run, felt, quantiles_at_start(first, count), times),
+    )
+
+
+def _once(run: Run, what: tuple[str, int, int], solve: Callable[[], FloatArray]) -> FloatArray:
+    """What `solve` gives, solved when it is first asked for; not to be written to."""
+    solved = _SOLVED.setdefault(run, {})
+    if what not in solved:
+        found = solve()
+        found.flags.writeable = False
+        solved[what] = found
+    return solved[what]
 
 
 def paths_from_moments(run: Run, felt: Felt, start: FloatArray, times: FloatArray) -> FloatArray:
@@ -202,15 +221,20 @@ def tokens_of(run: Run) -> list[FloatArray]:
     moved: list[FloatArray] = []
     count = saves_with_a_density(run)
     if first is not None and felt is not None and count > 1:
-        if isinstance(first, Density):
-            start = equal_masses(first, _FOLLOWED)
-        else:
-            start = equal_nodes(first, _FOLLOWED)
-        moved = list(followed(run, felt, start, count))
+        moved = list(
+            _once(run, ("points", _FOLLOWED, 1), lambda: followed(run, felt, _start(first), count))
+        )
     return moved + [
         some_tokens(measure) if isinstance(measure, Measure) and not is_smooth(run, i) else none
         for i, measure in enumerate(run.measures[len(moved) :], start=len(moved))
     ]
+
+
+def _start(first: Density | Measure) -> FloatArray:
+    """Where tokens that follow a density, or nodes of characteristics, begin."""
+    if isinstance(first, Density):
+        return equal_masses(first, _FOLLOWED)
+    return equal_nodes(first, _FOLLOWED)
 
 
 def some_tokens(measure: Measure, most: int = MOST_DRAWN) -> FloatArray:

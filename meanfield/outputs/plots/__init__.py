@@ -257,8 +257,6 @@ def plot(
     if guest:
         _check_axes(kind, figsize, dpi)
         check_empty(ax)
-    if title is not None:
-        run = replace(run, attributes=run.attributes | {"title": title})
     if times is not None:
         run = _shown_part(run, kind, times)
     given: tuple[Any, ...] = ()
@@ -270,6 +268,9 @@ def plot(
             raise ValueError(f"particles are drawn over kind 'fluctuations', not over {kind!r}.")
         given = (tuple(particles),)
     picture = chosen.picture(run, *given)
+    if title is not None:
+        # Not of the run: pictures of one run share what they solve.
+        picture = replace(picture, frame=replace(picture.frame, title=title))
     if guest:
         picture = replace(picture, frame=replace(picture.frame, guest=True))
     with style():

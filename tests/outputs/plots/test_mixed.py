@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from scipy.integrate import solve_ivp
 
 import meanfield as mf
 from meanfield.events import Event
@@ -105,6 +109,37 @@ def test_tokens_are_followed_until_atoms_take_over(mixed_circle: Run, mixed_sphe
     tokens = tokens_of(mixed_sphere)
     assert [len(points) for points in tokens[:21]] == [300] * 20 + [4]
     assert len(tokens[-1]) == 1
+
+
+def test_all_pictures_of_a_run_follow_tokens_once(
+    mixed_circle: Run, mixed_sphere: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An overview, a map, a globe and a film would each solve the same equation."""
+    solves: list[float] = []
+
+    def counted(*given: Any, **options: Any) -> Any:
+        solves.append(given[1][1])
+        return solve_ivp(*given, **options)
+
+    monkeypatch.setattr("scipy.integrate.solve_ivp", counted)
+    # New objects, of which nothing is known yet, beside those that others have drawn.
+    ring, ball = replace(mixed_circle), replace(mixed_sphere)
+    for run, kinds, own in (
+        (ring, ("overview", "density"), 2),  # the ring of the film has tokens of its own
+        (ball, ("overview", "map", "globe"), 1),
+    ):
+        solves.clear()
+        for kind in kinds:
+            PLOTS[kind].picture(run)
+        film_picture(run)
+        plot(run, kinds[-1], title="one that the run has not")
+        assert solves == [run.time[19]] * own
+    pairs = zip(tokens_of(mixed_sphere), tokens_of(ball), strict=True)
+    assert all(np.array_equal(*pair) for pair in pairs)
+    alive = weakref.ref(ring)
+    del ring, run
+    gc.collect()
+    assert alive() is None
 
 
 def test_nodes_of_characteristics_are_shown_as_the_density_they_stand_for() -> None:
