@@ -207,8 +207,19 @@ def missing(run: Run) -> str | None:
     return None
 
 
-def map_picture(run: Run, limits: Limits = None) -> SpherePicture:
-    """Equal-area maps at up to six saved times; `limits` are densities at the ends of the colours.
+def map_picture(
+    run: Run, limits: Limits = None, tokens: Sequence[FloatArray] | None = None
+) -> SpherePicture:
+    """Equal-area maps at up to six saved times.
+
+    Parameters
+    ----------
+    run : Run
+        On the sphere.
+    limits : (float, float), optional
+        Densities at the ends of the colours.
+    tokens : sequence of ndarray, shape (n, 3), optional
+        Those that are drawn, of each saved time; default: `tokens_of(run)`.
 
     Raises
     ------
@@ -216,7 +227,8 @@ def map_picture(run: Run, limits: Limits = None) -> SpherePicture:
         If no states were kept.
     """
     _check(run)
-    chosen, tokens = chosen_times(run, _MAPS), tokens_of(run)
+    chosen = chosen_times(run, _MAPS)
+    tokens = tokens_of(run) if tokens is None else tokens
     width = _MAP_PIXELS // map_columns(len(chosen))
     panels = [sphere_panel(run, int(i), Mollweide(), width, tokens[i]) for i in chosen]
     return _in_colours(run, panels, limits)

@@ -257,12 +257,21 @@ def plot(
     if guest:
         _check_axes(kind, figsize, dpi)
         check_empty(ax)
-    if times is not None:
-        run = _shown_part(run, kind, times)
+    whole, saves = run, None if times is None else _shown_saves(run, kind, times)
+    if saves is not None:
+        from meanfield.pictures.saved_times import part
+
+        run = part(run, saves)
     given: tuple[Any, ...] = ()
     if limits is not None:
         _check_limits(limits, kind)
         given = (tuple(limits),) if kind in _LIMITS_OF_PICTURES else ()
+    if kind == "map" and saves is not None:
+        from meanfield.pictures.tokens import tokens_of
+
+        # Moments at a few times do not tell where tokens went between them.
+        followed = tokens_of(whole)
+        given = (limits, [followed[i] for i in saves])
     if len(particles):
         if kind != "fluctuations":
             raise ValueError(f"particles are drawn over kind 'fluctuations', not over {kind!r}.")
@@ -323,15 +332,13 @@ def _check_limits(limits: tuple[float, float], kind: str) -> None:
         )
 
 
-def _shown_part(run: Run, kind: str, times: Sequence[float]) -> Run:
-    """Saved times of a run that are asked for."""
-    from meanfield.pictures.saved_times import part
-
+def _shown_saves(run: Run, kind: str, times: Sequence[float]) -> list[int]:
+    """Indices of the saved times that are asked for."""
     if kind in _PANELS:
         most = _PANELS[kind]
         if not 1 <= len(times) <= most:
             raise ValueError(f"times of kind {kind!r}: expected 1 to {most}, got {len(times)}.")
-        return part(run, sorted({run.index_of(time) for time in times}))
+        return sorted({run.index_of(time) for time in times})
     if kind == "tree":
         raise ValueError("a tree is of the whole run: leave out times.")
     if len(times) != 2 or not times[0] < times[1]:
@@ -349,7 +356,7 @@ def _shown_part(run: Run, kind: str, times: Sequence[float]) -> Run:
     shown = [i for i, time in enumerate(run.time) if times[0] - slack <= time <= times[1] + slack]
     if not shown:
         raise ValueError(f"no saved time lies between {times[0]:g} and {times[1]:g}.")
-    return part(run, shown)
+    return shown
 
 
 def animate(

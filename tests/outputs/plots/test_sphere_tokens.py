@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.collections import PathCollection
 
 import meanfield as mf
-from meanfield.pictures.projections import directions
+from meanfield.pictures.projections import Mollweide, directions
+from meanfield.pictures.sphere import sphere_panel
 from meanfield.pictures.tokens import (
     equal_masses,
     followed,
@@ -53,6 +55,15 @@ def test_tokens_of_a_density_move_with_it(flow: mf.Flow) -> None:
     measured = mf.Measure(SPHERE, points[-1]).moments(3)
     assert np.abs(measured - run.measures[-1].moments(3)).max() < 0.01
     assert np.abs(measured - run.measures[0].moments(3)).max() > 0.1
+
+
+def test_tokens_of_maps_at_chosen_times_follow_all_saved_moments() -> None:
+    """A spline through the moments of three maps would lead them astray, 150 degrees by the end."""
+    run = mf.simulate(PROBLEM, until=4.0, save=9)
+    drawn = run.plot("map", times=[4.0]).findobj(PathCollection)
+    whole = sphere_panel(run, 8, Mollweide(), 40, tokens_of(run)[8])
+    assert len(whole.tokens) == 300
+    assert any(np.array_equal(dots.get_offsets(), whole.tokens) for dots in drawn)
 
 
 def test_followed_tokens_are_those_of_a_particle_run() -> None:
