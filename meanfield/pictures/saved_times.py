@@ -216,8 +216,8 @@ def film_times(run: Run, most: int = _MOST_FRAMES) -> NDArray[np.int64]:
     kept = np.array([i for i in shown(run) if run.measures[i] is not None], dtype=np.int64)
     if len(kept) < 2:
         raise ValueError(
-            f"films and views need at least 2 saved times with their states, the run has {len(kept)}: "
-            f"{KEEP_STATES}."
+            f"films and views need at least 2 saved times with their states, the run has "
+            f"{len(kept)}: {KEEP_STATES}."
         )
     if len(kept) > most:
         kept = kept[spread_evenly(run.time[kept], most, is_logarithmic(run.time))]

@@ -1,4 +1,4 @@
-"""Views: the bytes against the run, the page, what it refuses. A browser draws it in tests/browser."""
+"""Views: bytes against the run, the page, what is refused. tests/browser has it drawn."""
 
 import base64
 import gzip
