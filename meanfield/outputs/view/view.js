@@ -421,29 +421,41 @@ class View {
     context.clearRect(0, 0, width, height);
     const inner = 0.27 * Math.min(width, height), outer = 0.47 * Math.min(width, height);
     const left = 40 * ratio, right = width - 10 * ratio, low = height - 34 * ratio, high = 10 * ratio;
+    const level = (q) => inner + (outer - inner) * (0.12 + 0.88 * q / 255);
     const place = ring
       ? (theta, q) => {
-        const r = inner + (outer - inner) * (0.12 + 0.88 * q / 255);
+        const r = level(q);
         return [width / 2 + r * Math.cos(theta), height / 2 - r * Math.sin(theta)];
       }
       : (theta, q) => [left + (right - left) * (strip ? theta / Math.PI : (theta + Math.PI) / (2 * Math.PI)),
         low - (low - high) * q / 255];
     const angle = (i) => (strip ? Math.PI * i / n : 2 * Math.PI * i / n - Math.PI);
+    // The outline, and within it sectors that are too wide: the page would shine through between.
+    context.save();
+    context.beginPath();
+    for (let i = 0; i <= n; i++) context.lineTo(...place(angle(i), 0.5 * (values[(i + n - 1) % n] + values[i % n])));
+    if (ring) {
+      context.closePath();
+      context.moveTo(width / 2 + inner, height / 2);
+      context.arc(width / 2, height / 2, inner, 0, 2 * Math.PI);
+    } else {
+      context.lineTo(right, low + 1);
+      context.lineTo(left, low + 1);
+    }
+    context.clip("evenodd");
     for (let i = 0; i < n; i++) {
-      // Too wide: the page would shine through between, and the next one covers what is too much.
-      const [from, to] = [angle(i), angle(Math.min(i + 2, n))];
       context.fillStyle = colour(this.palette, Math.round(values[i]));
       context.beginPath();
       if (ring) {
-        const r = inner + (outer - inner) * (0.12 + 0.88 * values[i] / 255);
-        context.arc(width / 2, height / 2, r, -from, -to, true);
-        context.arc(width / 2, height / 2, inner, -to, -from, false);
+        context.moveTo(width / 2, height / 2);
+        context.arc(width / 2, height / 2, 1.1 * outer, -angle(i), -angle(i + 2), true);
       } else {
-        const [x, y] = place(from, values[i]);
-        context.rect(x, y, place(to, 0)[0] - x, low - y + 1);
+        const x = place(angle(i), 0)[0];
+        context.rect(x, high, place(angle(i + 2), 0)[0] - x, low - high + 1);
       }
       context.fill();
     }
+    context.restore();
     context.font = `${11 * ratio}px system-ui, sans-serif`;
     context.fillStyle = paint("--muted");
     context.strokeStyle = paint("--line");
@@ -457,7 +469,7 @@ class View {
       context.setLineDash([3 * ratio, 3 * ratio]);
       context.beginPath();
       if (ring) {
-        context.arc(width / 2, height / 2, inner + (outer - inner) * (0.12 + 0.88 * uniform / 255), 0, 7);
+        context.arc(width / 2, height / 2, level(uniform), 0, 7);
       } else {
         context.moveTo(...place(angle(0), uniform));
         context.lineTo(right, place(0, uniform)[1]);
