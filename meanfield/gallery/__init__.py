@@ -10,6 +10,41 @@ from meanfield.gallery.entry import Entry
 
 _ALL = (
     Entry(
+        name="causal-centres",
+        source="arXiv:2411.04990, figure 2",
+        title="Under a causal mask clusters form at the first tokens",
+        parameters="200 independent uniform tokens on the circle under a causal mask, softmax, $Q "
+        "= K = V = 1$, $\\beta = 64$; 20 prompts, $\\delta = 4 \\beta^{-1/2} = 0.5$.",
+        shows="Tokens of one prompt at five times, and their paths. A token farther than "
+        "$\\delta$ from all before it is a strong centre (red); one that is so far from all "
+        "centres kept before it is a greedy one (Renyi's parking). In the prompt shown a strong "
+        "centre is swallowed: it stands so little beyond $\\delta$ from a cluster that gathered "
+        "many tokens before it.",
+        differs="The source shows one prompt of an unknown seed, one of whose centres is gone "
+        "between $t = 75$ and 150; here the same is counted over prompts. Strong is a separation, "
+        "no promise for all times: few prompts have such a centre.",
+        seconds=30.0,
+        module="causal_centres",
+    ),
+    Entry(
+        name="cosine-histograms",
+        source="arXiv:2312.10794, figure 4 (metastable clusters)",
+        title="Cosines of pairs of tokens: clusters that last",
+        parameters="32 uniform tokens on the circle, softmax, $Q = K = V = 1$, $\\beta = 9$, seed "
+        "1.",
+        shows="Histograms of the cosines of pairs at $t = 2.5$ and $t = 18$, and the mean number "
+        "of tokens that one attends to, the exponential of the entropy of its row. At $t = 2.5$ "
+        "five clusters are forming, at $t = 18$ there are four, and all pairs have one of a few "
+        "cosines.",
+        differs="The source gives no seed; $d$, $n$, $\\beta$ and the times are those commonly "
+        "quoted, and the start is ours. Numbers are compared with a second integration. The "
+        "published layers $x \\leftarrow N(x + 0.1 A)$ run late by a tenth where tokens are "
+        "close.",
+        seconds=2.0,
+        module="cosine_histograms",
+        published_seconds=2.0,
+    ),
+    Entry(
         name="eigenvalues",
         source="arXiv:2410.23228, notebook of the authors",
         title="Growth rates at two temperatures",
@@ -17,10 +52,25 @@ _ALL = (
         shows="$\\gamma_k = k^2 I_k(\\beta) / (\\pi \\beta)$ against the degree $k$; the largest "
         "one, which clusters are counted by, is marked.",
         differs="They are the growth rates $\\lambda_k = k^2 I_k(\\beta) / \\beta$ of Fourier "
-        "modes in the paper's time, divided by $\\pi$; the degree of the largest is the same. "
-        "The published numbers of $\\beta = 5$ are read off the figure.",
+        "modes in the paper's time, divided by $\\pi$; the degree of the largest is the same. The "
+        "published numbers of $\\beta = 5$ are read off the figure.",
         seconds=0.1,
         module="eigenvalues",
+    ),
+    Entry(
+        name="equiangular-curve",
+        source="arXiv:2312.10794, equation (6.12), notebook curve of the authors",
+        title="The curve that parts one cluster from none",
+        parameters="$n = 128$ tokens that begin orthogonal, softmax, $1 - \\delta = 0.999$, times "
+        "to 30; in the notebook 50 values of $\\beta$ in $[0.1, 9]$ and 300 times.",
+        shows="At each time the largest $\\beta$ at which the common cosine, equation (6.9), has "
+        "come to $1 - \\delta$.",
+        differs="The notebook integrates (6.9) by SciPy's solve_ivp with its default tolerances "
+        "and takes the largest of 50 values of $\\beta$, hence the stairs; here the time is a "
+        "closed form in exponential integrals, and $\\beta$ its root.",
+        seconds=2.0,
+        module="equiangular_curve",
+        published_seconds=2.0,
     ),
     Entry(
         name="forming-clusters",
@@ -58,6 +108,116 @@ _ALL = (
         seconds=4.0,
         module="kinetic_phase",
         published_seconds=4.0,
+    ),
+    Entry(
+        name="lost-in-the-middle-circle",
+        source="arXiv:2605.09213, script of the authors for particles on the circle, seed 17",
+        title="A decoder on the circle: the first tokens gather the others",
+        parameters="64 tokens, $\\beta = 1$, ALiBi's weights $e^{-\\lambda (j - k) / n}$, "
+        "$\\lambda = 1$, over the tokens before, no softmax; four clusters of 16 at $0.1 \\pi, "
+        "\\dots, 1.9 \\pi$ with deviations of 0.075; time to 10, Runge-Kutta steps of 0.0025.",
+        shows="Tokens at five times with their paths, coloured by the cluster that they begin in; "
+        "the first token, which rests, in a ring. Below all angles over time.",
+        differs="In the source a token does not see itself; in this package it does, as under the "
+        "causal mask of arXiv:2411.04990, which slows token $j$ by a factor of about $1 - 1/j$ "
+        "and vanishes with many tokens. The source's force has a factor $\\beta$ more, here 1.",
+        seconds=6.0,
+        module="lost_in_the_middle_circle",
+        published_seconds=6.0,
+    ),
+    Entry(
+        name="merging-random-matrices",
+        source="arXiv:2312.10794, figure 5, script phase-diagrams of the authors",
+        title="Merged pairs with random matrices",
+        parameters="32 uniform tokens on the sphere of $\\mathbb R^8$, softmax, times to 30; 45 "
+        "values of $\\beta$ in $[0.1, 9]$, 64 replicas, matrices drawn anew for each.",
+        shows="Share of the pairs with a cosine above 0.999 over time and $\\beta$, for six pairs "
+        "of laws of $B = Q^T K$ and $V$.",
+        differs="The script has 90 values and 2,048 replicas, no seed, and sweeps the dimension: "
+        "the figure's is not in it. Its values act on rows from the right, hence $B^T$. No number "
+        "is printed.",
+        seconds=40.0,
+        module="merging_random_matrices",
+        published_seconds=40.0,
+    ),
+    Entry(
+        name="merging-softmax",
+        source="arXiv:2312.10794, figure 3, script phase-diagrams of the authors",
+        title="When random tokens merge, softmax",
+        parameters="32 uniform tokens on the sphere of $\\mathbb R^d$, $d$ = 2, 8, 128, 1024, $Q "
+        "= K = V = 1$; 90 values of $\\beta$ in $[0.1, 9]$ (30 in $\\mathbb R^{1024}$), 200 times "
+        "to 30; 256, 256, 16 and 2 replicas.",
+        shows="Share of the pairs with a cosine above 0.999 over time and $\\beta$; dashed the "
+        "curve (6.12), where tokens that begin orthogonal reach it. In $\\mathbb R^2$ and "
+        "$\\mathbb R^8$ several clusters last at large $\\beta$, and shares stop between 0.2 and "
+        "0.6, the sum of their squared masses; in high dimension all pairs merge at once, on the "
+        "curve.",
+        differs="The script has 2,048 replicas and no seed; with fewer, standard errors are 0.001 "
+        "to 0.01, and 0.05 in the transition. Its layers $x \\leftarrow N(x + 0.1 A)$ are not "
+        "projected and come about half a unit of time after the flow.",
+        seconds=300.0,
+        module="merging_softmax",
+        published_seconds=300.0,
+    ),
+    Entry(
+        name="merging-unnormalized",
+        source="arXiv:2312.10794, figure 3 for USA, script phase-diagrams of the authors",
+        title="When random tokens merge, without normalisation",
+        parameters="As for softmax, $d$ = 2, 8, 128, times to 1 in the paper's unit; 64, 64 and 4 "
+        "replicas.",
+        shows="Share of the pairs with a cosine above 0.999 over time and $\\beta$; dashed the "
+        "times at which tokens that begin orthogonal, equation (6.10), reach it.",
+        differs="The script has 2,048 replicas and no seed. Its step is 0.1 over "
+        "$\\max(\\sqrt\\beta e^{\\beta - 1/2}, 1)$, 147,000 layers at $\\beta = 9$: by that "
+        "scheme 45 values of $\\beta$ and 16, 8 and 2 replicas are made here.",
+        seconds=150.0,
+        module="merging_unnormalized",
+        published_seconds=200.0,
+    ),
+    Entry(
+        name="normalization-diagram",
+        source="arXiv:2510.22026, simulations of the author (simuformer)",
+        title="Where layers normalise sets the clock of clustering",
+        parameters="64 uniform tokens on the sphere of $\\mathbb R^{16}$, softmax, $Q = K = V = "
+        "1$, 20 values of $\\beta$ in $[0.1, 15]$, 500 layers of step 0.1, $\\alpha = 0.2$ of "
+        "nGPT; 16 replicas.",
+        shows="One over the share of the pairs with a cosine above 0.999, at most 10, over depth "
+        "and $\\beta$: about the number of clusters.",
+        differs="The script has 512 replicas; its 8 heads are all the same, as one. Its lengths "
+        "of pre and peri grow by $r' = r \\sum_c A_c$, the sum of the coordinates of the output, "
+        "in the place of $\\langle\\theta, A\\rangle$: lengths shrink or grow exponentially by a "
+        "token's accidental sign, and half of the tokens merge far too early, the others never. "
+        "Its nGPT keeps all of the token, $N(\\theta + h \\alpha N(A))$, and is slower by $1 - h "
+        "\\alpha$. Post is the same to the bit.",
+        seconds=70.0,
+        module="normalization_diagram",
+        published_seconds=70.0,
+    ),
+    Entry(
+        name="output-angles",
+        source="arXiv:2510.05554, figure 1",
+        title="One attention layer at a temperature that grows with the context",
+        parameters="$n$ tokens of the same cosine $\\rho$, softmax at $\\beta = \\gamma \\ln n$, "
+        "without the token itself added; $n$ = 512, $10^6$, $10^{24}$.",
+        shows="$\\lambda$, the angle of two outputs over that of two tokens; dashed $\\gamma = "
+        "1/(1 - \\rho)$. Below it all outputs have one direction, above they are the tokens.",
+        differs="The source shows random tokens of finite dimension and its $\\lambda$ is defined "
+        "in its equation (3.2), of which only the words input-to-output angle ratio were at hand; "
+        "here tokens have exactly one cosine and $\\lambda$ is a closed form. A token's own "
+        "weight tends to 0, 1/2 and 1 below, on and above the line.",
+        seconds=2.0,
+        module="output_angles",
+    ),
+    Entry(
+        name="pair-force",
+        source="arXiv:2312.10794, figure 6",
+        title="The force of a pair",
+        parameters="$\\beta$ = 1, 2, 4, 9.",
+        shows="$h_\\beta(\\theta) = e^{\\beta \\cos\\theta} \\sin\\theta$ over its largest value, "
+        "which is at $\\cos\\tau_\\beta = (\\sqrt{1 + 4\\beta^2} - 1)/2\\beta$.",
+        differs="They do not.",
+        seconds=0.5,
+        module="pair_force",
     ),
     Entry(
         name="twenty-thousand-tokens",

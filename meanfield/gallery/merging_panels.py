@@ -1,0 +1,111 @@
+"""What figures of merged pairs share: panels of `mf.merging_diagram`, their arrays and drawing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+import meanfield as mf
+from meanfield.arrays import FloatArray
+from meanfield.outputs.plots.merging import draw_merging
+from meanfield.pictures.merging import MergingPicture
+from meanfield.studies.executors.processes import worker_pool
+from meanfield.studies.merging_results import MergingDiagram
+
+TOKENS = 32
+"""Tokens of a system."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel.
+
+    Attributes
+    ----------
+    name : str
+        Given. Of its arrays.
+    title : str
+        Given.
+    dimension : int
+        Given. d.
+    betas, times : ndarray
+        Given.
+    replicas : int
+        Given.
+    head : mf.RandomHead, optional
+        Given. Q = K = V = 1 without it.
+    """
+
+    name: str
+    title: str
+    dimension: int
+    betas: FloatArray
+    times: FloatArray
+    replicas: int
+    head: mf.RandomHead | None = None
+
+    def made(
+        self, normalization: Literal["softmax", "none"], published: bool, executor: Executor | None
+    ) -> MergingDiagram:
+        """Its shares: of the flow, or of the published layers."""
+        more: dict[str, Any] = {} if self.head is None else {"heads": self.head}
+        return mf.merging_diagram(
+            TOKENS, self.dimension, betas=self.betas.tolist(), times=self.times.tolist(),
+            replicas=self.replicas, normalization=normalization, executor=executor,
+            motion="layers" if published else "flow", **more,
+        )  # fmt: skip
+
+
+@contextmanager
+def workers(short: bool) -> Iterator[Executor | None]:
+    """Processes for all processors, none for a short form."""
+    with worker_pool(1 if short else os.cpu_count() or 1) as executor:
+        yield executor
+
+
+def arrays(made: Mapping[str, MergingDiagram]) -> dict[str, npt.NDArray[Any]]:
+    """Arrays to draw, by the names of panels."""
+    found: dict[str, npt.NDArray[Any]] = {}
+    for name, each in made.items():
+        parts = (each.betas, each.times, each.fraction, each.standard_error)
+        for part, values in zip(("betas", "times", "share", "error"), parts, strict=True):
+            found[f"{name}_{part}"] = values
+    return found
+
+
+def draw(
+    figure: Figure,
+    data: Mapping[str, npt.NDArray[Any]],
+    panels: Iterable[tuple[str, str, str]],
+    columns: int,
+) -> None:
+    """Panels, given by name, title and subtitle, in rows; with the curve where data has one."""
+    listed = list(panels)
+    rows = -(-len(listed) // columns)
+    figure.set_size_inches(4.5 * columns, 3.6 * rows)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for (name, title, facts), place in zip(listed, axes, strict=False):
+        curve = data.get("curve")
+        betas = data[f"{name}_betas"]
+        if curve is not None:
+            curve = curve[curve[:, 1] <= betas[-1]]
+        picture = MergingPicture(
+            facts, title, data[f"{name}_times"], betas, data[f"{name}_share"], curve
+        )
+        draw_merging(picture, place)
+    for place in axes[len(listed) :]:
+        place.remove()
+
+
+def half_time(made: MergingDiagram, beta: float) -> float:
+    """Time at which half of all pairs have merged; infinite if they have not."""
+    share = made.fraction[int(np.argmin(np.abs(made.betas - beta)))]
+    return float(np.interp(0.5, share, made.times)) if share[-1] > 0.5 else float("inf")

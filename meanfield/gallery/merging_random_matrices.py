@@ -1,0 +1,58 @@
+"""Share of merged pairs of 32 random tokens with random matrices in the place of Q, K and V."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import meanfield as mf
+from meanfield.gallery import merging_panels
+from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
+from meanfield.gallery.merging_panels import TOKENS, Panel
+
+DIMENSION = 8
+_SCORES = {"gaussian": "B = G_1 G_2 / \\sqrt{d}", "goe": "B = (G + G^T) / \\sqrt{2}"}
+_VALUES = {"identity": "V = 1", "wishart": "V = G G^T / \\sqrt{d}", "score": "V = B^T / |B|",
+           "minus_score": "V = -B^T / |B|"}  # fmt: skip
+_PAIRS = (
+    ("gaussian", "identity"), ("gaussian", "wishart"), ("gaussian", "score"),
+    ("goe", "identity"), ("goe", "score"), ("goe", "minus_score"),
+)  # fmt: skip
+
+
+def compute(
+    short: bool = False, published: bool = False, progress: Progress = unfollowed
+) -> Reproduction:
+    """Shares for six pairs of laws of B and V, matrices drawn anew for each replica."""
+    times = np.linspace(0.0, 30.0, 31 if short else 201)[1:]
+    betas = np.array([1.0, 5.0]) if short else np.linspace(0.1, 9.0, 45)
+    panels = [
+        Panel(f"{score}_{value}", f"{score}, {value}", DIMENSION, betas, times, 4 if short else 64,
+              mf.RandomHead(score, value))
+        for score, value in _PAIRS
+    ]  # fmt: skip
+    made = {}
+    with merging_panels.workers(short) as executor:
+        for panel in progress(panels, len(panels), "pairs of laws"):
+            made[panel.name] = panel.made("softmax", published, executor)
+    numbers = []
+    for (score, value), each in zip(_PAIRS, made.values(), strict=True):
+        at = int(np.argmin(np.abs(each.betas - 5.0)))
+        what = f"share of merged pairs, B {score}, V {value}, beta = {each.betas[at]:.3g}, t = 30"
+        numbers.append(Number(what, None, float(each.fraction[at, -1])))
+    data = merging_panels.arrays(made)
+    data["replicas"] = np.array(panels[0].replicas)
+    data["layers"] = np.array(published)
+    return Reproduction(tuple(numbers), data)
+
+
+def draw(figure: Figure, reproduction: Reproduction) -> None:
+    """A panel for each pair of laws."""
+    data = reproduction.data
+    moved = "layers of step 0.1" if data["layers"] else "SA"
+    facts = f"$d = {DIMENSION}$, {TOKENS} tokens, {moved}, {data['replicas']} replicas"
+    listed = [
+        (f"{score}_{value}", f"${_SCORES[score]}$,  ${_VALUES[value]}$", facts)
+        for score, value in _PAIRS
+    ]
+    merging_panels.draw(figure, data, listed, 3)
