@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from meanfield.observables import attention_matrix, observable
     from meanfield.observables.cluster_tree import cluster_tree
     from meanfield.outputs.result_file import load
+    from meanfield.outputs.sweep_file import load_sweep
     from meanfield.own_laws import from_function, from_values
     from meanfield.problem import Problem
     from meanfield.runs import Run
@@ -95,6 +96,8 @@ if TYPE_CHECKING:
     from meanfield.studies.pair_correlation import pair_correlation
     from meanfield.studies.phase import phase_diagram, phase_point
     from meanfield.studies.prediction import predict_clusters
+    from meanfield.studies.sweep_results import Sweep
+    from meanfield.sweeps import sweep
     from meanfield.terms import Drift, FeedForward
     from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
     from meanfield.theory.cluster_rates import cluster_rates
@@ -169,6 +172,7 @@ __all__ = [
     "Space",
     "Sphere",
     "Stage",
+    "Sweep",
     "UniformSpread",
     "action_bound",
     "attention_matrix",
@@ -211,6 +215,7 @@ __all__ = [
     "linear_phase_clock",
     "load",
     "load_encoder",
+    "load_sweep",
     "maximum_mean_discrepancy",
     "mean_clusters",
     "merging_diagram",
@@ -234,6 +239,7 @@ __all__ = [
     "sobolev_distance",
     "stationary_spectrum",
     "stationary_state",
+    "sweep",
     "switching_threshold",
     "switching_thresholds",
     "synchronised_order",
@@ -276,6 +282,7 @@ _MODULES = {
     "observables": "attention_matrix observable",
     "observables.cluster_tree": "cluster_tree",
     "outputs.result_file": "load",
+    "outputs.sweep_file": "load_sweep",
     "own_laws": "from_function from_values",
     "problem": "Problem",
     "runs": "Run",
@@ -291,6 +298,8 @@ _MODULES = {
     "studies.pair_correlation": "pair_correlation",
     "studies.phase": "phase_diagram phase_point",
     "studies.prediction": "predict_clusters",
+    "studies.sweep_results": "Sweep",
+    "sweeps": "sweep",
     "terms": "Drift FeedForward",
     "theory.cluster_counts": "mean_clusters tokens_for_dominance",
     "theory.cluster_rates": "cluster_rates",
@@ -346,6 +355,10 @@ _MAKERS = {
     "Run.to_xarray": "outputs.dataset:to_xarray",
     "Run.view": "outputs.view:view",
     "StationaryState.html": "outputs.tables:state_html",
+    "Sweep.html": "outputs.tables:sweep_html",
+    "Sweep.plot": "outputs.plots.sweep:sweep_figure",
+    "Sweep.run": "outputs.run_file:load",
+    "Sweep.to_xarray": "outputs.sweep_dataset:to_xarray",
     "TokenLimit.plot": "outputs.plots.replay:token_limit_figure",
 }
 

@@ -295,7 +295,7 @@ def run(
     given = {"problem": problem, "initial": initial, "representation": representation, "time": time}
     sections = {name: dict(keys) for name, keys in given.items() if keys is not None}
     code: Permission = "anywhere" if allow_code else "inside"
-    with _python_words():
+    with python_words():
         config = load_config(Path(path), output=_path(output), sections=sections, code=code)
     evolution = evolution_of(config)
     if observables is not None:
@@ -343,7 +343,7 @@ def _run(
         return replace(collected, fluctuations=found)
     if resume and overwrite:
         raise ValueError("resume goes on with the file and overwrite replaces it: give one.")
-    with _python_words():
+    with python_words():
         check_path(f"output={record.path}", record.path, ())
         kept = _kept(evolution, record, resume, overwrite, callback, progress)
         if linearised is None:
@@ -359,7 +359,7 @@ def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False)
     """
     target = Path(path)
     facts = provenance() | {"meanfield_version": __version__} | run.attributes
-    with _python_words():
+    with python_words():
         check_path(f"output={target}", target, ())
         with replaced_at_once(target, overwrite=overwrite) as output:
             record_whole(output, run, facts)
@@ -463,7 +463,7 @@ def _attach(error: BaseException, so_far: Callable[[], Run]) -> None:
 
 
 @contextmanager
-def _python_words() -> Iterator[None]:
+def python_words() -> Iterator[None]:
     """Errors about outputs in the words of a call, not in those of the command."""
     try:
         yield

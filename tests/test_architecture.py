@@ -61,6 +61,7 @@ FLOORS = [
     ["config"],
     ["execute"],
     ["front"],
+    ["sweeps"],
     ["gallery", "commands"],
     ["__main__"],
 ]

@@ -167,6 +167,19 @@ def _diagram(command: argparse.ArgumentParser) -> None:
     _add_results(command)
 
 
+def _sweep(command: argparse.ArgumentParser) -> None:
+    _add_config(command)
+    command.add_argument(
+        "--over",
+        action="append",
+        required=True,
+        metavar="SECTION.KEY=VALUES",
+        help="LO:HI:COUNT, LO:HI:COUNT:log or A,B,C; several make a product",
+    )
+    command.add_argument("-o", "--output", metavar="FOLDER", help="default: CONFIG-sweep")
+    _add_results(command)
+
+
 def _replay(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "folder", metavar="FOLDER", help="config.json, model.safetensors, vocab.txt of an encoder"
@@ -206,11 +219,17 @@ def _reproduce(command: argparse.ArgumentParser) -> None:
 
 
 def _plot(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", metavar="OUT.h5", nargs="?", help="what `meanfield run` wrote")
+    command.add_argument(
+        "file", metavar="OUT.h5", nargs="?", help="a file of results, or a folder of a sweep"
+    )
     command.add_argument(
         "-o", "--output", metavar="FIGURE", help=".png, .pdf or .svg; a film: .mp4 or .gif"
     )
-    command.add_argument("--kind", metavar="KIND", help="of a run, see --list; default: overview")
+    command.add_argument(
+        "--kind",
+        metavar="KIND",
+        help="of a run, see --list; default: overview. Of a sweep, an observable",
+    )
     command.add_argument(
         "--beside",
         metavar="PARTICLES.h5",
@@ -236,10 +255,12 @@ def _view(command: argparse.ArgumentParser) -> None:
 
 
 def _info(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", metavar="OUT.h5", help="a file of results")
+    command.add_argument("file", metavar="OUT.h5", help="a file of results, or a folder of a sweep")
     form = command.add_mutually_exclusive_group()
     _add_json(form)
-    form.add_argument("--csv", action="store_true", help="observables against time")
+    form.add_argument(
+        "--csv", action="store_true", help="observables against time, of a sweep against parameters"
+    )
     command.add_argument(
         "--provenance",
         action="store_true",
@@ -424,6 +445,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     ),
     "ensemble": ("many runs from sampled tokens, and how many clusters they make", _ensemble),
     "diagram": ("how many pairs of random tokens have merged, over beta and time", _diagram),
+    "sweep": ("a run file over a product of values, each run a file of one folder", _sweep),
     "replay": ("texts through a trained encoder, layer by layer, beside its theory", _replay),
     "reproduce": ("published figures made again, their numbers beside the published", _reproduce),
     "plot": ("figures and films from what a command wrote", _plot),
@@ -465,6 +487,10 @@ EXAMPLES = {
         "diagram --dimension 8 --beta 0.1 9 10 --replicas 64 --plot merged.png",
         "diagram --dimension 8 --beta 0.1 9 10 --replicas 256 --resume",
     ),
+    "sweep": (
+        "sweep mine.toml --over problem.beta=1:20:39 --plot clusters.png",
+        "sweep mine.toml --over problem.beta=1,2,4 --over problem.normalization=softmax,none",
+    ),
     "replay": (
         "replay all-MiniLM-L6-v2 text.txt",
         "replay all-MiniLM-L6-v2 one.txt two.txt -o texts.h5 --plot texts.png",
@@ -487,6 +513,7 @@ _TAKES_LONG = {
     "compare": "some ten seconds by default; in proportion to the tokens and repetitions.",
     "ensemble": "some ten seconds by default; in proportion to the tokens and runs.",
     "diagram": "5 ms a replica and beta (32 tokens in R^8, default time).",
+    "sweep": "that of all its runs, see `meanfield check`.",
     "replay": "some seconds for each text of 400 tokens (6 layers, d = 384).",
     "reproduce": "seconds to minutes a figure, see --list.",
     "compile": "a minute or so, once on a machine.",

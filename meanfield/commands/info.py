@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -16,6 +16,7 @@ from meanfield.commands.report import Report, facts, table
 from meanfield.commands.streams import say
 from meanfield.commands.studies import runs_of_each
 from meanfield.commands.study_reports import comparison_report, ensemble_report, merging_report
+from meanfield.commands.sweep_report import sweep_report
 from meanfield.commands.truncation import truncation_told
 from meanfield.config.stored import stored_problem
 from meanfield.finite.results import Fluctuations
@@ -23,15 +24,18 @@ from meanfield.models.replay import Replay
 from meanfield.outputs.provenance import parsed_versions, read_provenance
 from meanfield.outputs.result_file import load
 from meanfield.outputs.result_hash import result_hash, run_results
+from meanfield.outputs.sweep_file import is_sweep, load_sweep
 from meanfield.outputs.wall_time import seconds_by_phase
 from meanfield.representations.options import Options
 from meanfield.runs import NO_RATES, Run, stored_section
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.merging_results import MergingDiagram
+from meanfield.studies.sweep_results import Sweep
 from meanfield.theory.time_units import time_name
 
 _SAVES_SHOWN = 12
+_VALUES_SHOWN = 8
 _COUNT = "clusters/count"
 
 
@@ -39,6 +43,8 @@ def execute(options: argparse.Namespace) -> int:
     """Print it; exit status 1, and a line, if the numbers are not those that were written."""
     if options.provenance and options.csv:
         raise ValueError("--provenance is no table: use it with --json, or without --csv.")
+    if is_sweep(options.file):
+        return _sweep(options)
     if options.provenance:
         attributes, digest = read_provenance(options.file)
         provenance_report(attributes, digest).show(options)
@@ -55,9 +61,39 @@ def execute(options: argparse.Namespace) -> int:
     return 1
 
 
+def _sweep(options: argparse.Namespace) -> int:
+    """Print what is known of a sweep; status 1 where a file is not the one that the index names."""
+    if options.provenance:
+        raise ValueError(f"--provenance is of a run: name a file of {options.file}.")
+    sweep = load_sweep(options.file)
+    known, report = sweep.attributes, sweep_report(sweep)
+    pairs = [("kind", "sweep"), *[(k, known[k]) for k in ("title", "status") if known.get(k)]]
+    pairs += [(p.key, f"{len(p.values)} values: {_ends(p.labels)}") for p in sweep.parameters]
+    pairs.append(("created", f"{known.get('created')} by meanfield {known['meanfield_version']}"))
+    replace(report, blocks=[facts(pairs), *report.blocks]).show(options)
+    for member, run in zip(sweep.members, sweep.observed, strict=True):
+        if run is None or member.result_hash is None:
+            continue
+        digest = result_hash(run_results(run.scaled_time, run.moments, run.observables))
+        if digest != member.result_hash:
+            say(
+                f"meanfield: {sweep.folder / member.file}: the numbers are not those that the "
+                f"index tells: result hash {digest[:8]}, expected {member.result_hash[:8]}."
+            )
+            return 1
+    return 0
+
+
+def _ends(labels: Sequence[str]) -> str:
+    """A few values, the first and last of many."""
+    few = len(labels) <= _VALUES_SHOWN
+    return ", ".join(labels) if few else f"{labels[0]}, {labels[1]}, ..., {labels[-1]}"
+
+
 def _read(path: str) -> tuple[Report, dict[str, Any], str]:
     """Report of a file, its attributes, and the hash of the results that it holds."""
     run = load(path, states="none")
+    assert not isinstance(run, Sweep)  # told by its folder
     if not isinstance(run, Run):
         attributes, digest = read_provenance(path)
         if isinstance(run, Replay):

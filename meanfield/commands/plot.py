@@ -7,6 +7,7 @@ from pathlib import Path
 
 from meanfield.commands.progress import shown
 from meanfield.outputs.result_file import load
+from meanfield.outputs.sweep_file import INDEX, is_sweep
 from meanfield.runs import Run
 
 
@@ -20,7 +21,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.file is None:
         raise ValueError("plot needs a file of results: meanfield plot OUT.h5.")
     result = load(options.file)
-    output = Path(options.output or Path(options.file).with_suffix(".png"))
+    output = Path(options.output or _beside(Path(options.file)))
     save_plot(
         result,
         output,
@@ -30,6 +31,12 @@ def execute(options: argparse.Namespace) -> int:
     )
     print(f"{output}")
     return 0
+
+
+def _beside(path: Path) -> Path:
+    """Where a figure goes unasked: of a sweep beside the folder, as of files."""
+    place = path.parent if path.name == INDEX else path
+    return place.with_name(f"{place.name}.png") if is_sweep(path) else path.with_suffix(".png")
 
 
 def _particles(path: str) -> Run:
@@ -60,4 +67,8 @@ def kind_lines() -> list[str]:
     lines.append("  a FIGURE that ends in .mp4 or .gif is a film of the density, or of tokens")
     for name, command in STUDY_COMMANDS.items():
         lines += [f"of a file of meanfield {command}: one kind", f"  {STUDIES[name]}"]
+    lines += [
+        "of a folder of meanfield sweep, against the parameters",
+        "  an observable of its runs by its name; clusters, their number; time, the last one",
+    ]
     return lines

@@ -41,7 +41,7 @@ class Report:
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(self.columns)
             rows = zip(*(column.tolist() for column in self.columns.values()), strict=True)
-            writer.writerows(map(repr, row) for row in rows)
+            writer.writerows(map(_csv_cell, row) for row in rows)
         else:
             print("\n\n".join(self.blocks))
 
@@ -81,6 +81,11 @@ def _cell(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return f"{value:.10g}"
     return str(value)
+
+
+def _csv_cell(value: Any) -> str:
+    """All digits of a number; a word as it is."""
+    return value if isinstance(value, str) else repr(value)
 
 
 def _plain(value: Any) -> Any:

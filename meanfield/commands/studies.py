@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,7 +18,7 @@ from meanfield.config.config import check_continues
 from meanfield.config.output import check_path
 from meanfield.outputs.locks import check_welcome, writer_lock
 from meanfield.outputs.output_file import OutputFile
-from meanfield.outputs.provenance import provenance
+from meanfield.outputs.provenance import origin_attributes
 from meanfield.outputs.study_file import record_study
 from meanfield.outputs.wall_time import WallTime, seconds_by_phase
 from meanfield.problem import Problem
@@ -28,7 +27,6 @@ from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors import finished
 from meanfield.studies.study import Study
-from meanfield.version import __version__
 
 Table = TypeVar("Table")
 
@@ -161,14 +159,7 @@ def run_missing(
     if stored is not None:
         known, table = stored.attributes, study.resumed(stored)
         spent.add(seconds_by_phase(known))
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    attributes = {
-        "meanfield_version": __version__,
-        "config": asked.text,
-        "title": asked.title,
-        "created": now if known is None else known["created"],
-        **provenance(known),
-    }
+    attributes = origin_attributes(asked.text, asked.title, known)
     missing = study.missing(table)
     total = sum(map(study.work, study.missing(study.empty())))
     parts = finished(study.run, missing, executor)

@@ -86,14 +86,14 @@ SECTION_KEYS = {
 """Sections with the same keys in every run file; those of [initial] depend on its name."""
 # The step of noisy particles is a time: it stands in [time], in its unit.
 del SECTION_KEYS["representation"]["step"]
-# Those of [[heads]] and [[stages]], which are many, are not set one by one.
-_ALL_KEYS: dict[str, set[str]] = {
+ALL_KEYS: dict[str, set[str]] = {
     section: set(keys) for section, keys in (SECTION_KEYS | PART_KEYS).items()
 } | {
     "initial": {"name", *PROFILE_KEYS}.union(*(keys_of(law) for law in INITIAL.values())),
     "heads": set(),
     "stages": set(),
 }
+"""Sections -> keys; [[heads]] and [[stages]], which are many, are not set one by one."""
 
 ENSEMBLE_TIME = {"end": 1.0}
 """[time] of an ensemble that gives none: it is not used."""
@@ -221,7 +221,7 @@ def load_config(
     """
     source = Path(path)
     tables = read_document(source)
-    override(tables, overrides, _ALL_KEYS)
+    override(tables, overrides, ALL_KEYS)
     for name, keys in (sections or {}).items():
         whole = name == "initial" and "name" in keys
         kept = {} if whole else dict(tables.get(name, {}))
@@ -247,14 +247,14 @@ def _config(
 ) -> Config:
     where = str(source)
     for name, value in tables.items():
-        if name not in (*_ALL_KEYS, "title"):
+        if name not in (*ALL_KEYS, "title"):
             many = isinstance(value, list) and bool(value) and isinstance(value[0], dict)
             if not (many or isinstance(value, dict)):
-                meant = homes(name, _ALL_KEYS) or "Expected title, or a section."
+                meant = homes(name, ALL_KEYS) or "Expected title, or a section."
                 raise ConfigError(f"{where}: {shortened(name)} belongs into a section. {meant}")
             section = f"[[{shortened(name)}]]" if many else f"[{shortened(name)}]"
             section = f"{where}: {section}"
-            raise ConfigError(f"{section} is not a known section. {known_names(name, _ALL_KEYS)}")
+            raise ConfigError(f"{section} is not a known section. {known_names(name, ALL_KEYS)}")
     for name in ("problem", "time"):
         # Layers know their end.
         if name not in tables and (name == "problem" or "layers" not in tables):

@@ -57,8 +57,8 @@ def override(
     before = law.get("name", USUAL_LAW) if isinstance(law, dict) else None
     given = set()
     for argument in arguments:
-        section, key = _named(argument, sections)
-        _set(tables, section, key, _value(argument.partition("=")[2]), argument)
+        section, key = named(argument, sections)
+        _set(tables, section, key, value_of(argument.partition("=")[2]), argument)
         if section == "initial":
             given.add(key)
         if section == "problem" and key in RIVALS:
@@ -68,10 +68,18 @@ def override(
             del law[key]
 
 
-def _named(argument: str, sections: Mapping[str, Collection[str]]) -> tuple[str, str | None]:
-    """Section and key that an argument names; no key for a section as a whole, and the title."""
+def named(
+    argument: str, sections: Mapping[str, Collection[str]], option: str = "--set"
+) -> tuple[str, str | None]:
+    """Section and key that an argument of an option names; no key for a section as a whole.
+
+    Raises
+    ------
+    ConfigError
+        If it is malformed, or its section or key is not known.
+    """
     name, equals, value = argument.partition("=")
-    said = f"--set {shown(argument)}"
+    said = f"{option} {shown(argument)}"
     keys = [part.strip() for part in name.split(".")]
     if not equals or not all(keys) or len(keys) > 2:
         raise ConfigError(f"{said} must be SECTION.KEY=VALUE.")
@@ -90,7 +98,7 @@ def _named(argument: str, sections: Mapping[str, Collection[str]]) -> tuple[str,
         raise ConfigError(f"{said}: [{section}] is not a known section. {meant}")
     if not sections[section]:
         raise ConfigError(
-            f"{said}: [[{section}]] are set as a whole, as --set '{section}=[{{{key} = 1}}]'."
+            f"{said}: [[{section}]] are set as a whole, as {option} '{section}=[{{{key} = 1}}]'."
         )
     if key not in sections[section]:
         elsewhere = any(key in keys for keys in sections.values())
@@ -128,7 +136,7 @@ def _set(tables: dict[str, Any], section: str, key: str | None, value: Any, argu
         place[key] = value
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """Value of TOML, or the text itself; None of nothing."""
     if not text.strip():
         return None

@@ -129,6 +129,21 @@ def replace_file(
         output.is_now(version)
 
 
+def replace_text(output: OutputFile, text: str) -> None:
+    """Write a new version of a text and rename it onto the file; it has no seal.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written, or another file took its place; that is then untouched.
+    """
+    with uninterrupted():
+        with replacing(output.path, output.check) as partial:
+            partial.write_text(text, encoding="utf-8")
+            version = OutputFile(partial)
+        output.is_now(version)
+
+
 def _identity(path: Path) -> tuple[int, int, int, int] | None:
     """What tells a file from others, and from itself after a change; None if there is none."""
     try:

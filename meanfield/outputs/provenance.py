@@ -18,6 +18,7 @@ import platform
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 from meanfield.compute.threads import threads
@@ -66,6 +67,26 @@ def provenance(stored: Mapping[str, Any] | None = None, where: str = "") -> dict
     if found:
         changes += ("\n" if changes else "") + f"{where or f'session {session}'}: {found}"
     return here | {"sessions": session, "changes": changes}
+
+
+def origin_attributes(text: str, title: str, known: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Attributes of a study that tell where it comes from.
+
+    Parameters
+    ----------
+    text, title : str
+        The run file, or what stands for it, and its title.
+    known : mapping, optional
+        Attributes of the study that this session continues.
+    """
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {
+        "meanfield_version": __version__,
+        "config": text,
+        "title": title,
+        "created": now if known is None else known["created"],
+        **provenance(known),
+    }
 
 
 def parsed_versions(text: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Any file of results: what it says it is decides what it is read as.
 
 `meanfield run` writes a `Run`, `compare` a `ConvergenceStudy`, `ensemble` an `Ensemble`,
-`diagram` a `MergingDiagram`, `replay` a `Replay`.
+`diagram` a `MergingDiagram`, `replay` a `Replay`. `sweep` makes a folder of runs with an index, a
+`Sweep`.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from meanfield.outputs.reading import opened
 from meanfield.outputs.replay_file import load_replay
 from meanfield.outputs.run_file import read_run
 from meanfield.outputs.study_file import Kind, study_kind
+from meanfield.outputs.sweep_file import is_sweep, load_sweep
 from meanfield.runs import Run
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.merging_results import MergingDiagram
+from meanfield.studies.sweep_results import Sweep
 
-Result = Run | ConvergenceStudy | Ensemble | MergingDiagram | Replay
+Result = Run | ConvergenceStudy | Ensemble | MergingDiagram | Replay | Sweep
 
 _STUDIES: dict[Kind, Callable[[str | os.PathLike[str]], Result]] = {
     "comparison": load_comparison,
@@ -36,18 +39,18 @@ _STUDIES: dict[Kind, Callable[[str | os.PathLike[str]], Result]] = {
 
 @checked
 def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = "all") -> Result:
-    """Load what `meanfield run`, `compare`, `ensemble`, `diagram` or `replay` wrote.
+    """Load what `meanfield run`, `compare`, `ensemble`, `diagram`, `replay` or `sweep` wrote.
 
     Parameters
     ----------
     path : path
-        The file; what it says it is counts, not its name.
+        The file; what it says it is counts, not its name. Of a sweep its folder.
     states : str
         "all", "last" or "none": which states of a run to read; the others become None.
 
     Returns
     -------
-    Run, ConvergenceStudy, Ensemble, MergingDiagram or Replay
+    Run, ConvergenceStudy, Ensemble, MergingDiagram, Replay or Sweep
 
     Raises
     ------
@@ -61,6 +64,8 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
     ...
     meanfield.outputs.reading.FormatError: nothing.h5: no such file.
     """
+    if is_sweep(path):
+        return load_sweep(path)
     with opened(path) as file:
         kind = study_kind(file)
         if kind is None:

@@ -31,6 +31,7 @@ from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.merging_results import MergingDiagram
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 from meanfield.studies.prediction import ClusterPrediction
+from meanfield.studies.sweep_results import Sweep
 from meanfield.theory.stability import dominant_degree, growth_rate_max
 from meanfield.theory.time_units import paper_time_factor
 
@@ -41,6 +42,7 @@ _LEFT = ' style="text-align: left"'
 _MOST_CHANGES, _LEAST_SHARE, _BETAS_SHOWN = 8, 0.005, 10
 # Heads that are shown, and how much of each: models have hundreds, of thousands of numbers.
 _MOST_HEADS, _LONGEST = 8, 160
+_SWEPT, _MOST_ROWS = ("time", "clusters", "energy", "order_parameter"), 40
 _FLOWS = {
     "none": "USA, velocity not divided by Z",
     "softmax": "SA, velocity divided by Z",
@@ -408,3 +410,22 @@ def state_html(state: StationaryState) -> str:
         ("residual", f"{state.residual:.2g}"),
     ]
     return html_table("Stationary state, diffusivity in scaled time", pairs)
+
+
+def sweep_html(sweep: Sweep) -> str:
+    """Facts of a sweep, and a row a run, of many the first and last."""
+    columns = sweep.table()
+    kept = [name for name in columns if name in (*sweep.names, *_SWEPT, "status")]
+    rows = [
+        (member.file, *(_cell(columns[name][i]) for name in kept))
+        for i, member in enumerate(sweep.members)
+    ]
+    if len(rows) > _MOST_ROWS:
+        half = _MOST_ROWS // 2
+        rows = [*rows[:half], ("...", *("" for _ in kept)), *rows[-half:]]
+    head = html_table("Sweep", [("folder", sweep.folder), ("runs", sweep.told)])
+    return head + rows_html(("run", *(name.replace("_", " ") for name in kept)), rows)
+
+
+def _cell(value: Any) -> Any:
+    return None if isinstance(value, float) and np.isnan(value) else value

@@ -428,7 +428,8 @@ def save_plot(
     path : path
         Ends in .png, .pdf or .svg; of a run also in .mp4 or .gif for a film.
     kind : str, optional
-        Of a run, as `plot` takes it; "overview" by default. None for what has one kind.
+        Of a run, as `plot` takes it; "overview" by default. Of a sweep an observable. None for what
+        has one kind.
     progress : callable, optional
         Of a film, see `animate`.
     particles : sequence of Run
@@ -448,6 +449,7 @@ def save_plot(
     """
     from meanfield.outputs.plots.figures import FILM_SUFFIXES, SUFFIXES, check_suffix, write_figure
     from meanfield.runs import Run
+    from meanfield.studies.sweep_results import Sweep
 
     film = check_suffix(path, SUFFIXES + FILM_SUFFIXES) in FILM_SUFFIXES
     if len(particles) and (film or not isinstance(result, Run)):
@@ -455,6 +457,9 @@ def save_plot(
     if not isinstance(result, Run):
         if film:
             raise ValueError(f"{os.fspath(path)}: films are of runs. End in .png, .pdf or .svg.")
+        if isinstance(result, Sweep):
+            write_figure(result.plot(kind), path)
+            return
         if kind is not None:
             raise ValueError(f"kinds are of runs, a study has one figure: leave out {kind!r}.")
         write_figure(result.plot(), path)

@@ -1,0 +1,87 @@
+"""`meanfield sweep`: a run file over a product of values, each run a file of one folder."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import suppress
+from pathlib import Path
+
+from meanfield.commands.interrupts import check_interrupt
+from meanfield.commands.memory import check_memory, largest_need
+from meanfield.commands.streams import say
+from meanfield.commands.studies import Asked, pool, run_missing
+from meanfield.commands.sweep_report import sweep_report
+from meanfield.config import Config
+from meanfield.config.config import ALL_KEYS
+from meanfield.config.products import parameters_of
+from meanfield.outputs.sweep_file import load_sweep, write_sweep
+from meanfield.outputs.wall_time import WallTime
+from meanfield.status import COMPLETED
+from meanfield.studies.sweep_results import Sweep
+from meanfield.sweeps import held, planned
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Sweep; exit status 1 if a run did not complete."""
+    source = Path(options.config)
+    folder = Path(options.output or source.with_name(f"{source.stem}-sweep"))
+    parameters = parameters_of(options.over, ALL_KEYS, options.set)
+    if options.plot is not None:
+        from meanfield.outputs.plots.figures import check_figure
+
+        check_figure(options.plot)
+    spent, largest = WallTime(), _Largest()
+    with spent.during("setup"):
+        plan, first = planned(
+            source,
+            parameters,
+            options.set,
+            folder,
+            code=options.code,
+            watch=check_interrupt,
+            look=largest.see,
+        )
+    if options.scheduler is None and largest.config is not None:
+        check_memory(largest.config)
+    with held(plan, first, resume=options.resume, overwrite=options.overwrite) as (output, stored):
+        table = plan.empty() if stored is None else plan.resumed(stored)
+        left = len(plan.missing(table))
+        if left or stored is None:
+            asked = Asked(first.text, first.title, source.stem)
+            with pool(options, left, first.problem) as executor:
+                run_missing(plan, stored, write_sweep, output, asked, options, spent, executor)
+        elif not options.quiet:
+            say(f"{folder} holds all the runs asked for: nothing to do.")
+    sweep = load_sweep(folder)
+    if options.plot is not None:
+        from meanfield.outputs.plots import save_plot
+
+        save_plot(sweep, options.plot)
+    sweep_report(sweep).show(options)
+    return _status(sweep)
+
+
+class _Largest:
+    """Member whose run may need the most memory."""
+
+    def __init__(self) -> None:
+        self.config: Config | None = None
+        self._size = 0.0
+
+    def see(self, config: Config) -> None:
+        """Keep it, if it is larger than those before."""
+        with suppress(ValueError):
+            size = largest_need(config).size
+            if size > self._size:
+                self.config, self._size = config, size
+
+
+def _status(sweep: Sweep) -> int:
+    """Exit status, after a line on what did not complete."""
+    early = [member for member in sweep.members if member.status != COMPLETED]
+    if not early:
+        return 0
+    count, one = len(early), early[0]
+    runs = f"{count} of {len(sweep.members)} runs did not complete"
+    say(f"meanfield: {sweep.folder}: {runs}: {one.file} {one.status or 'not finished'}.")
+    return 1

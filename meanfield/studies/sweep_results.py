@@ -1,0 +1,436 @@
+"""A sweep: runs of one run file over a product of values of some of its keys, in one folder.
+
+A `Sweep` is what the index of the folder says: the product, and for each member its file, how it
+ended and the hash of its results. Runs are read from their files when they are asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from meanfield.arrays import FloatArray
+from meanfield.checks import checked
+from meanfield.errors import known_names
+from meanfield.kinds import one_of
+from meanfield.runs import Run
+from meanfield.status import COMPLETED
+from meanfield.views import VIEWS, Axes
+
+if TYPE_CHECKING:
+    import xarray
+
+# Names of columns and dimensions that no parameter may take.
+_TAKEN = ("time", "status", "clusters", "member")
+_NUMBER_OF_CLUSTERS = "clusters"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A key of a run file, and the values that it takes.
+
+    Attributes
+    ----------
+    key : str
+        Given. "section.key", or a section as a whole.
+    values : tuple
+        Given. Numbers, words, lists or tables, as TOML has them.
+
+    Examples
+    --------
+    >>> beta = Parameter("problem.beta", (1, 1.5, 2))
+    >>> beta.is_numeric, beta.coordinates, beta.labels
+    (True, array([1. , 1.5, 2. ]), ('1', '1.5', '2'))
+    """
+
+    key: str
+    values: tuple[Any, ...]
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all values are numbers."""
+        return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The values as words."""
+        return tuple(value_words(value) for value in self.values)
+
+    @property
+    def coordinates(self) -> npt.NDArray[Any]:
+        """The values as an array: numbers, or words."""
+        return np.array(self.values if self.is_numeric else self.labels)
+
+
+def value_words(value: Any) -> str:
+    """A value of a parameter in a table.
+
+    Examples
+    --------
+    >>> value_words("softmax"), value_words(0.30000000000000004), value_words([[1, 0.5]])
+    ('softmax', '0.30000000000000004', '[[1, 0.5]]')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return json.dumps(value)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One run of a sweep.
+
+    Attributes
+    ----------
+    file : str
+        Given. Name of its run file in the folder.
+    overrides : dict of str to value
+        Given. What each parameter is.
+    status : str or None
+        Given. "completed", or why it ended early; None where it has not ended.
+    result_hash : str or None
+        Given. That of its file, once it has ended and saved anything.
+    """
+
+    file: str
+    overrides: Mapping[str, Any]
+    status: str | None = None
+    result_hash: str | None = None
+
+
+class LazyRuns(Sequence[Run]):
+    """Runs of a sweep, in its order, each read from its file when it is asked for."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self._sweep = sweep
+
+    def __len__(self) -> int:
+        """How many members there are."""
+        return len(self._sweep.members)
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Run]: ...
+
+    def __getitem__(self, index: int | slice) -> Run | list[Run]:
+        """Read one, or several; ValueError where one has not ended."""
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        member = self._sweep.members[index]
+        if member.status is None:
+            raise ValueError(
+                f"{member.file} of {self._sweep.folder} has not ended: go on with meanfield sweep "
+                "... --resume."
+            )
+        return self._sweep.read(member)
+
+    def __repr__(self) -> str:
+        """How many there are, and where."""
+        return f"<{len(self)} runs of {self._sweep.folder}, read when they are asked for>"
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Runs over a product of parameters.
+
+    Attributes
+    ----------
+    folder : Path
+        Given. Where the runs are.
+    parameters : tuple of Parameter
+        Given. In the order in which they were given.
+    members : tuple of Member
+        Given. In the order of the product: the last parameter changes first.
+    attributes : dict
+        Given. status, title, config (the run file of the first run), created, ...
+    runs : sequence of Run
+        Derived. Each is read from its file when it is asked for.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import meanfield as mf
+    >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.SA,
+    ...     mf.von_mises_fisher(1.0))
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     made = mf.sweep(problem, {"problem.beta": "1:2:3"}, folder=f"{place}/betas",
+    ...         time={"end": 1.0, "save": 2})
+    ...     print(made.shape, made.values("order_parameter").round(4))
+    (3,) [0.6651 0.6503 0.6327]
+    """
+
+    folder: Path
+    parameters: tuple[Parameter, ...]
+    members: tuple[Member, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def status(self) -> str:
+        """'completed', 'running', or why it ended early; members say how they ended themselves."""
+        return str(self.attributes.get("status", COMPLETED))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many values each parameter takes."""
+        return tuple(len(parameter.values) for parameter in self.parameters)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Short names of the parameters: keys without section where these are different."""
+        short = [parameter.key.rpartition(".")[2] for parameter in self.parameters]
+        met = Counter(short)
+        return tuple(
+            name if met[name] == 1 and name not in _TAKEN else parameter.key.replace(".", "_")
+            for name, parameter in zip(short, self.parameters, strict=True)
+        )
+
+    @property
+    def statuses(self) -> npt.NDArray[np.str_]:
+        """How each member ended, of the shape of the product; empty where it has not."""
+        return np.array([member.status or "" for member in self.members]).reshape(self.shape)
+
+    @property
+    def runs(self) -> LazyRuns:
+        """Runs in the order of the members, read when they are asked for."""
+        return LazyRuns(self)
+
+    @checked
+    def run(self, **values: Any) -> Run:
+        """Run at values of parameters, by their short names: sweep.run(beta=2.0).
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not known, lacks among those of several values, or never had it; or
+            if the run has not ended.
+        """
+        place = []
+        for name in values:
+            if name not in self.names:
+                raise ValueError(f"{name} is no parameter. {known_names(name, self.names)}")
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            if name not in values and len(parameter.values) > 1:
+                raise ValueError(f"give {name}: {', '.join(parameter.labels)}.")
+            wanted = values.get(name, parameter.values[0])
+            if wanted not in parameter.values:
+                told = ", ".join(parameter.labels)
+                raise ValueError(f"{name} = {wanted!r} was not run. Known: {told}.")
+            place.append(parameter.values.index(wanted))
+        return self.runs[int(np.ravel_multi_index(place, self.shape))]
+
+    def read(self, member: Member, states: str = "all") -> Run:
+        """Run of a member's file."""
+        found: Run = VIEWS["Sweep.run"](self.folder / member.file, states=states)
+        return found
+
+    @cached_property
+    def observed(self) -> tuple[Run | None, ...]:
+        """Runs without their states, None where one has not ended or left no file; kept."""
+        return tuple(
+            self.read(member, "none")
+            if member.status is not None
+            and (member.result_hash is not None or (self.folder / member.file).exists())
+            else None
+            for member in self.members
+        )
+
+    def observables(self) -> tuple[str, ...]:
+        """Names of what is one number at each saved time, of any run; "clusters" is the count."""
+        names: dict[str, None] = {}
+        for run in self.observed:
+            if run is not None and "clusters/count" in run.observables:
+                names[_NUMBER_OF_CLUSTERS] = None
+        for run in self.observed:
+            for name, found in ({} if run is None else run.observables).items():
+                if found.ndim == 1 and name != "clusters/count":
+                    names[name] = None
+        return tuple(names)
+
+    @checked
+    def values(self, observable: str, *, time: float | None = None) -> FloatArray:
+        """Values of an observable at the last saved time of each run, of the shape of the product.
+
+        Parameters
+        ----------
+        observable : str
+            Of one number at a time; "clusters" is the number of clusters, NaN where nothing has
+            separated, and "time" the last saved time itself.
+        time : float, optional
+            A saved time, in the unit of the runs, instead of the last.
+
+        Returns
+        -------
+        ndarray, shape (n_1, n_2, ...)
+            NaN where a run has not ended, does not have the observable or ended before the time.
+
+        Raises
+        ------
+        ValueError
+            If no run has the observable, or one did not save the time.
+        """
+        if observable != "time":
+            known = self.observables()
+            if observable not in known and any(run is not None for run in self.observed):
+                raise ValueError(f"observable {one_of_words(observable, ('time', *known))}")
+        found = [
+            math.nan if run is None else _value(run, observable, time) for run in self.observed
+        ]
+        return np.array(found).reshape(self.shape)
+
+    @checked
+    def table(
+        self, observable: str | None = None, *, time: float | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Columns of one row a run: parameters, last time, clusters, observables, status.
+
+        Parameters
+        ----------
+        observable : str, optional
+            This one alone instead of all.
+        time : float, optional
+            A saved time, in the unit of the runs, instead of the last.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (n_members,)
+            As `pandas.DataFrame` takes it.
+        """
+        grids = np.meshgrid(*(p.coordinates for p in self.parameters), indexing="ij")
+        columns: dict[str, Any] = {
+            name: grid.ravel() for name, grid in zip(self.names, grids, strict=True)
+        }
+        wanted = self.observables() if observable is None else (observable,)
+        for name in dict.fromkeys(("time", _NUMBER_OF_CLUSTERS, *wanted)):
+            if name == _NUMBER_OF_CLUSTERS and name not in self.observables():
+                continue
+            column = f"observables_{name}" if name in self.names else name
+            columns[column] = self.values(name, time=time).ravel()
+        return columns | {"status": np.array([m.status or "not finished" for m in self.members])}
+
+    @checked
+    def to_xarray(self) -> xarray.Dataset:
+        """Dataset over the parameters, and time where the runs share their saved times.
+
+        Saved times are shared if those of every run are the first of those of the longest, each in
+        its unit; what a run that ended early lacks is NaN. Otherwise values are those of the last
+        saved time of each run, which is the variable `last_time`, and the attribute `values` says
+        so. Needs xarray installed.
+        """
+        dataset: xarray.Dataset = VIEWS["Sweep.to_xarray"](self)
+        return dataset
+
+    @checked
+    def plot(
+        self,
+        kind: str | None = None,
+        *,
+        time: float | None = None,
+        ax: Axes | None = None,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        dpi: float | None = None,
+    ) -> Any:
+        """Figure of an observable against the parameters.
+
+        Parameters
+        ----------
+        kind : str, optional
+            Name of the observable; by default the number of clusters, or what else there is.
+        time : float, optional
+            A saved time, in the unit of the runs, instead of the last of each run.
+        ax : matplotlib.axes.Axes, optional
+            Empty axes to draw on, of at most two parameters.
+        title : str, optional
+            Instead of the sweep's own.
+        figsize : (float, float), optional
+            Width and height in inches.
+        dpi : float, optional
+            Dots an inch.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            One parameter: a curve. Two: curves, one a value, if the second has few values or words,
+            a map else. More: panels.
+        """
+        return VIEWS["Sweep.plot"](
+            self, kind, time=time, ax=ax, title=title, figsize=figsize, dpi=dpi
+        )
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], Run]]:
+        """Parameters by their short names, and the run, of each that has ended."""
+        for member in self.members:
+            if member.status is not None:
+                yield (
+                    dict(zip(self.names, member.overrides.values(), strict=True)),
+                    self.read(member),
+                )
+
+    def __repr__(self) -> str:
+        """One line: over what, and how many ended how."""
+        over = ", ".join(
+            f"{name} ({len(parameter.values)})"
+            for name, parameter in zip(self.names, self.parameters, strict=True)
+        )
+        return f"Sweep({self.folder}, over {over}: {self.told})"
+
+    @property
+    def told(self) -> str:
+        """How many runs are completed, ended early, and are not finished.
+
+        Examples
+        --------
+        >>> beta = Parameter("problem.beta", (1, 2))
+        >>> Sweep(Path("x"), (beta,), (Member("1.h5", {}, "completed"), Member("2.h5", {}))).told
+        '2 runs, 1 completed, 1 not finished'
+        """
+        completed = sum(member.status == COMPLETED for member in self.members)
+        left = sum(member.status is None for member in self.members)
+        early = len(self.members) - completed - left
+        parts = [f"{len(self.members)} runs", f"{completed} completed"]
+        parts += [f"{early} ended early"] if early else []
+        return ", ".join([*parts, f"{left} not finished"] if left else parts)
+
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        return str(VIEWS["Sweep.html"](self))
+
+
+def _value(run: Run, observable: str, time: float | None) -> float:
+    """Value at a time, by default the last; NaN where a run has none."""
+    if len(run.scaled_time) == 0 or (time is not None and run.time[-1] < time * (1 - 1e-9)):
+        return math.nan
+    index = -1 if time is None else run.index_of(time)
+    return float(series(run, observable)[index])
+
+
+def series(run: Run, observable: str) -> FloatArray:
+    """An observable of a run at its saved times, of names as in `Sweep.values`; else NaN."""
+    if observable == "time":
+        return run.time
+    if observable == _NUMBER_OF_CLUSTERS and "clusters/count" in run.observables:
+        return run.cluster_counts()
+    found = run.observables.get(observable)
+    if found is None or found.ndim != 1:
+        return np.full(len(run.scaled_time), np.nan)
+    return found
+
+
+def one_of_words(name: str, known: Sequence[str]) -> str:
+    """Rest of the sentence on a name that is not known."""
+    try:
+        return one_of(name, known)
+    except ValueError as error:
+        return str(error)

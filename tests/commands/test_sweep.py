@@ -1,0 +1,238 @@
+"""`meanfield sweep`: product and order, resuming, processes, what it says and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import time as clock
+from concurrent.futures import Executor, Future
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.commands.main import main
+
+CONFIG = """\
+problem = { manifold = "circle", beta = 3.0 }
+initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
+time = { end = 2.0, save = 3 }
+"""
+BETAS, FLOWS = "problem.beta=1:1.5:2", "problem.normalization=softmax,none"
+
+
+def sweep(config: Path, folder: Path, *options: str, over: tuple[str, ...] = (BETAS, FLOWS)) -> int:
+    """Exit status."""
+    given = [each for one in over for each in ("--over", one)]
+    workers = [] if "--workers" in options else ["--workers", "1"]
+    command = ["sweep", str(config), *given, "-o", str(folder), "--quiet", *workers, *options]
+    return main(command)
+
+
+def hashes(folder: Path) -> list[str | None]:
+    """Of all members."""
+    return [member.result_hash for member in mf.load_sweep(folder).members]
+
+
+def test_members_are_the_runs_of_the_product(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A value would go to another member; arrays, table or a figure would not be the runs'."""
+    folder, figure = tmp_path / "x", tmp_path / "x.png"
+    assert sweep(config, folder, "--json", "--plot", str(figure)) == 0
+    told = json.loads(capsys.readouterr().out)
+    product = [(beta, flow) for beta in (1.0, 1.5) for flow in ("softmax", "none")]
+    assert [tuple(member["overrides"].values()) for member in told["members"]] == product
+    made = mf.load(folder)
+    assert isinstance(made, mf.Sweep) and made.shape == (2, 2)
+    assert made.names == ("beta", "normalization")
+    dataset = made.to_xarray()
+    for i, (beta, flow) in enumerate(product):
+        alone = mf.run(config, problem={"beta": beta, "normalization": flow})
+        chosen = dataset.sel(beta=beta, normalization=flow)
+        np.testing.assert_array_equal(chosen.order_parameter, alone.observables["order_parameter"])
+        np.testing.assert_array_equal(chosen.clusters, alone.cluster_counts())
+        np.testing.assert_array_equal(made.runs[i].moments, alone.moments)
+        assert told["values"]["order_parameter"][i] == alone.observables["order_parameter"][-1]
+    np.testing.assert_array_equal(dataset.time, [0.0, 1.0, 2.0])
+    assert made.run(beta=1.5, normalization="none").problem.beta == 1.5
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    # What a run is continued by is the run file with the overrides.
+    set_ = ["--set", "problem.beta=1", "--set", "problem.normalization=softmax"]
+    assert main(["run", str(config), *set_, "-o", str(folder / "001.h5"), "--resume"]) == 0
+    assert main(["info", str(folder), "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("001.h5,1.0,softmax,2.0,nan,")
+
+
+class Elsewhere(Executor):
+    """What other processes would be sent, done here, in a folder of theirs, and sent back."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Do it at once."""
+        sent, done = pickle.dumps((function, args)), Future[Any]()
+        assert len(sent) < 2000
+        with chdir(self._folder):
+            called, given = pickle.loads(sent)
+            done.set_result(pickle.loads(pickle.dumps(called(*given))))
+        return done
+
+
+def test_other_processes_make_the_same(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task would hold the whole product, or what it makes depend on where that is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    over = {"problem.beta": [1, 1.5], "problem.normalization": ["softmax", "none"]}
+    there = mf.sweep(config.name, over, folder="x", executor=Elsewhere(tmp_path / "there"))
+    assert sweep(config, tmp_path / "here") == 0
+    assert hashes(there.folder) == hashes(tmp_path / "here")
+    assert len(set(hashes(there.folder))) == 4
+
+
+def test_resuming_runs_what_is_missing(config: Path, tmp_path: Path) -> None:
+    """Members that ended would be run again, those that did not be left, or come out different."""
+    folder, whole = tmp_path / "x", tmp_path / "whole"
+    assert sweep(config, whole) == sweep(config, folder) == 0
+    index = json.loads((folder / "sweep.json").read_text())
+    # One that a kill caught before the index told of it, one in the middle, one that is gone.
+    index["members"][0] |= {"status": None, "result_hash": None}
+    index["members"][1] |= {"status": "interrupted at t = 1", "result_hash": None}
+    (folder / "sweep.json").write_text(json.dumps(index))
+    half = ["--set", "problem.beta=1", "--set", "problem.normalization=none", "--set", "time.end=1",
+            "--set", "time.save=2"]  # fmt: skip
+    assert main(["run", str(config), *half, "-o", str(folder / "002.h5"), "--overwrite"]) == 0
+    (folder / "003.h5").unlink()
+    kept = {n: (folder / f"{n}.h5").stat().st_mtime_ns for n in ("001", "004")}
+    assert sweep(config, folder, "--resume") == 0
+    assert hashes(folder) == hashes(whole)
+    assert kept == {n: (folder / f"{n}.h5").stat().st_mtime_ns for n in kept}
+    assert mf.load_sweep(folder).attributes["sessions"] == 2
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_loses_nothing(config: Path, tmp_path: Path) -> None:
+    """A kill would leave an index or a run that is broken, or another result."""
+    folder, whole = tmp_path / "x", tmp_path / "whole"
+    over = ("problem.beta=1:6:12",)
+    command = [sys.executable, "-m", "meanfield", "sweep", str(config), "--over", *over,
+               "-o", str(folder), "--resume", "--quiet", "--workers", "2"]  # fmt: skip
+    for wanted in (2, 5):
+        started = subprocess.Popen(command)
+        while started.poll() is None and len(list(folder.glob("[0-9]*.h5"))) < wanted:
+            clock.sleep(0.01)
+        started.kill()
+        started.wait()
+        mf.load_sweep(folder).table()
+    assert None in hashes(folder)
+    assert sweep(config, folder, "--resume", over=over) == 0
+    assert sweep(config, whole, over=over) == 0
+    assert hashes(folder) == hashes(whole)
+
+
+def test_members_that_end_early_stop_no_others(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sweep would end at the first that fails, or call it done; its values would hide it."""
+    folder = tmp_path / "x"
+    fixed = ("--set", "representation.name=density", "--set", "representation.max_degree=32")
+    over, end = ("problem.strength=-1,1",), ("--set", "time.end=40")
+    assert sweep(config, folder, *fixed, *end, over=over) == 1
+    said = capsys.readouterr()
+    assert "1 of 2 runs did not complete: 002.h5 under-resolved at t =" in said.err
+    assert "under-resolved at t =" in said.out
+    made = mf.load_sweep(folder)
+    assert made.statuses[0] == "completed" and made.statuses[1].startswith("under-resolved")
+    dataset, last = made.to_xarray(), made.values("time")
+    assert last[0] == 40.0 and 0.0 < last[1] < 40.0
+    assert np.isnan(dataset.order_parameter.sel(strength=1, time=40.0))
+    # Nothing would come out otherwise if it ran again.
+    before = (folder / "002.h5").stat().st_mtime_ns
+    assert sweep(config, folder, *fixed, *end, "--resume", over=over) == 1
+    assert (folder / "002.h5").stat().st_mtime_ns == before
+
+
+def test_times_that_differ_leave_the_last_values(config: Path, tmp_path: Path) -> None:
+    """Values of different times would stand in one column."""
+    assert sweep(config, tmp_path / "x", over=("time.end=1,3",)) == 0
+    dataset = mf.load_sweep(tmp_path / "x").to_xarray()
+    assert "time" not in dataset.dims and "saved times differ" in dataset.attrs["values"]
+    np.testing.assert_array_equal(dataset.last_time, [1.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [
+        (("problem.bta=1,2",), "bta is not a key of [problem]. Did you mean problem.beta?"),
+        (("beta=1,2",), "needs SECTION.KEY=VALUE. Did you mean problem.beta?"),
+        (("problem.beta=1:2:0",), "COUNT must be 2 to 100000, got 0"),
+        (("problem.beta=1:2",), "must be LO:HI:COUNT or LO:HI:COUNT:log"),
+        (("problem.beta=-1:2:4:log",), "ends of a range with equal ratios"),
+        (("problem.beta=",), "lacks a value"),
+        (("problem.beta=1,1.0",), "has 1.0 twice"),
+        (("problem.beta=1,2", "problem.beta=3"), "problem.beta is given twice"),
+        (("problem.beta=1,two",), '[problem] beta = "two" must be a number'),
+        (("time.save=2,3",), "time.save is given to --set, too: give one"),
+        (("compare.tokens=[10],[20]",), "changes nothing in runs: [compare] is none"),
+        (("problem.normalized=true,false", "problem.normalization=softmax,none"),
+         "problem.normalized says the same and is given, too"),
+        (("problem.beta=1:2:999", "problem.strength=1:2:999"), "998001 runs are more than 100000"),
+    ],
+)  # fmt: skip
+def test_a_wrong_product_is_refused(
+    over: tuple[str, ...], message: str, config: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """A slip would be noticed after hours, or be swept as something else."""
+    assert sweep(config, tmp_path / "x", "--set", "time.save=2", over=over) == 2
+    said = capsys.readouterr().err
+    assert message in said and said.count("\n") == 1
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("over", "options", "message"),
+    [
+        (
+            ("problem.beta=1:2:3",),
+            (),
+            "holds a sweep: use --overwrite to replace it or --resume to go on",
+        ),
+        (("problem.beta=1:3:3",), ("--resume",), "--over problem.beta has other values than that"),
+        (("problem.strength=1,2",), ("--resume",), "--over problem.strength is not problem.beta"),
+        (
+            ("problem.beta=1:2:3",),
+            ("--resume", "--set", "time.end=3"),
+            "[time] end differs from that of",
+        ),
+    ],
+)
+def test_another_sweep_is_neither_replaced_nor_continued(
+    over: tuple[str, ...], options: tuple[str, ...], message: str, config: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Runs of two sweeps would stand in one table."""
+    folder = tmp_path / "x"
+    assert sweep(config, folder, "--set", "time.save=2", over=("problem.beta=1:2:3",)) == 0
+    before = (folder / "sweep.json").read_bytes()
+    assert sweep(config, folder, "--set", "time.save=2", *options, over=over) == 2
+    assert message in capsys.readouterr().err
+    assert (folder / "sweep.json").read_bytes() == before
+
+
+def test_overwriting_leaves_no_earlier_run(config: Path, tmp_path: Path) -> None:
+    """Runs of a larger sweep would stay in the folder; what is no sweep would be written into."""
+    folder = tmp_path / "x"
+    assert sweep(config, folder, over=("problem.beta=1:2:3",)) == 0
+    assert sweep(config, folder, "--overwrite", over=("problem.beta=5,6",)) == 0
+    assert sorted(each.name for each in folder.iterdir()) == ["001.h5", "002.h5", "sweep.json"]
+    np.testing.assert_array_equal(mf.load_sweep(folder).table()["beta"], [5, 6])
+    assert sweep(config, tmp_path, over=("problem.beta=5,6",)) == 2
