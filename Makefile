@@ -141,4 +141,4 @@ build/newest/.test: $(VENV)/.installed pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) docs/_build build *.egg-info
+	rm -rf $(VENV) docs/_build docs/auto_examples build *.egg-info

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
+from matplotlib.figure import Figure
+from sphinx_gallery.scrapers import figure_rst
 
 import meanfield
 
@@ -15,10 +18,17 @@ author = "The meanfield authors"
 copyright = "2026, The meanfield authors"
 version = release = meanfield.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+# The gallery writes pages of its own.
+exclude_patterns = ["_build", "examples"]
 
 html_theme = "furo"
 html_title = f"meanfield {release}"
@@ -32,10 +42,65 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings give types, with shapes
 # Types in docstrings are words, and a word may be the name of several attributes; numbered
 # references of a docstring need not be cited in it.
-suppress_warnings = ["ref.python", "ref.footnote"]
+# The gallery's settings hold functions, which are not kept between builds.
+suppress_warnings = ["ref.python", "ref.footnote", "config.cache"]
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+
+# Runs tell hand-overs and merges as they come, and Sphinx would print them.
+logging.getLogger("meanfield").setLevel(logging.WARNING)
+
+# From the first question to the last file, as pages and cards follow each other.
+EXAMPLES = [
+    "predict_clusters",
+    "density_run",
+    "particles_and_limit",
+    "sphere_maps",
+    "noisy_transition",
+    "lifetimes",
+    "heads",
+    "causal_mask",
+    "merging_diagram",
+    "shapes_without_normalization",
+    "hardmax",
+    "steering",
+    "wasserstein",
+    "files_and_resume",
+]
+
+
+def place(name: str) -> int:
+    """Place of an example; one that is not in the list is an error."""
+    return EXAMPLES.index(name.removeprefix("plot_").removesuffix(".py"))
+
+
+def figures_of(block: Any, names: dict[str, Any], settings: dict[str, Any]) -> str:
+    """Figures that a block has made with `.plot()`, which pyplot does not know."""
+    seen = names["example_globals"].setdefault("_seen", set())
+    paths = []
+    for found in names["example_globals"].values():
+        if isinstance(found, Figure) and hasattr(found, "_repr_png_") and id(found) not in seen:
+            seen.add(id(found))
+            paths.append(next(names["image_path_iterator"]))
+            found.savefig(paths[-1], dpi=100)
+    return figure_rst(paths, settings["src_dir"]) if paths else ""
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "auto_examples",
+    "within_subsection_order": place,
+    "abort_on_example_error": True,
+    "capture_repr": ("_repr_html_",),  # else what matplotlib returns would be printed
+    "image_scrapers": ("matplotlib", figures_of),
+    "doc_module": ("meanfield",),
+    "reference_url": {"meanfield": None},  # names in examples lead to the API
+    "write_computation_times": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+}
 
 
 def setup(app: Any) -> None:
