@@ -1,6 +1,7 @@
 """What notebooks show of objects: a small HTML table each, values with their units.
 
-A table is a heading and pairs of a name and what it is; everything is escaped.
+A table is a heading and pairs of a name and what it is; everything is escaped. A value may be a
+`Sparkline`. No colour is set: a page, light or dark, has its own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from meanfield.arrays import FloatArray
 from meanfield.events import successor
 from meanfield.models.replay import Replay
 from meanfield.observables import OBSERVABLES
+from meanfield.outputs.sparklines import Sparkline, bars, curve
 from meanfield.outputs.words import attention_words
 from meanfield.problem import TERMS, Problem
 from meanfield.runs import (
@@ -32,7 +34,7 @@ from meanfield.studies.merging_results import MergingDiagram
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 from meanfield.studies.prediction import ClusterPrediction
 from meanfield.studies.sweep_results import Sweep
-from meanfield.theory.stability import dominant_degree, growth_rate_max
+from meanfield.theory.stability import dominant_degree, growth_rate_max, growth_rates
 from meanfield.theory.time_units import paper_time_factor
 
 Pairs = Iterable[tuple[str, Any]]
@@ -43,6 +45,8 @@ _MOST_CHANGES, _LEAST_SHARE, _BETAS_SHOWN = 8, 0.005, 10
 # Heads that are shown, and how much of each: models have hundreds, of thousands of numbers.
 _MOST_HEADS, _LONGEST = 8, 160
 _SWEPT, _MOST_ROWS = ("time", "clusters", "energy", "order_parameter"), 40
+# Rates that are drawn: bars of a few pixels.
+_MOST_RATES = 24
 _FLOWS = {
     "none": "USA, velocity not divided by Z",
     "softmax": "SA, velocity divided by Z",
@@ -61,7 +65,7 @@ def html_table(heading: str, pairs: Pairs) -> str:
     </tbody></table>
     """
     rows = "\n".join(
-        f"<tr><th{_LEFT}>{escape(name)}</th><td{_LEFT}>{escape(_told(value))}</td></tr>"
+        f"<tr><th{_LEFT}>{escape(name)}</th><td{_LEFT}>{_told(value)}</td></tr>"
         for name, value in pairs
     )
     head = f'<thead><tr><th colspan="2"{_LEFT}>{escape(heading)}</th></tr></thead>'
@@ -72,16 +76,18 @@ def rows_html(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Table of rows of values."""
     head = "".join(f"<th{_LEFT}>{escape(name)}</th>" for name in columns)
     body = "\n".join(
-        "<tr>" + "".join(f"<td{_LEFT}>{escape(_told(cell))}</td>" for cell in row) + "</tr>"
-        for row in rows
+        "<tr>" + "".join(f"<td{_LEFT}>{_told(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
 def _told(value: Any) -> str:
+    """A cell, escaped."""
     if value is None:
         return "-"
-    return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+    if isinstance(value, Sparkline):
+        return value.html
+    return escape(f"{value:.6g}" if isinstance(value, float | np.floating) else str(value))
 
 
 def problem_html(problem: Problem) -> str:
@@ -126,7 +132,9 @@ def _linear(problem: Problem) -> Pairs:
         yield "uniform", "stable: no degree grows"
     else:
         rate = growth_rate_max(problem)
-        yield "fastest degree", f"{degree}, grows at the rate {rate:.4g} per scaled time"
+        words = f"{degree}, grows at the rate {rate:.4g} per scaled time"
+        rates = growth_rates(problem, max_degree=min(2 * degree, _MOST_RATES))
+        yield "fastest degree", bars(rates[1:], words) if degree < _MOST_RATES else words
     yield "paper time", _paper(paper_time_factor(problem))
 
 
@@ -167,11 +175,11 @@ def run_html(run: Run) -> str:
     return html_table("Run", pairs)
 
 
-def _ends(values: FloatArray) -> str:
-    """First and last value of an observable; how many there are, of arrays."""
+def _ends(values: FloatArray) -> Sparkline | str:
+    """An observable by saved time, with its first and last value; how many there are, of arrays."""
     if values.ndim > 1:
         return f"arrays of {values.shape[1]}"
-    return f"{values[0]:.4g} at first, {values[-1]:.4g} at last"
+    return curve(values, f"{values[0]:.4g} at first, {values[-1]:.4g} at last")
 
 
 def _facts(facts: dict[str, Any]) -> str:
@@ -256,7 +264,8 @@ def prediction_html(prediction: ClusterPrediction) -> str:
                 if share >= _LEAST_SHARE
             )
             error = f" +- {law.standard_error:.2g}" if law.standard_error > 0 else ""
-            pairs.append((name, f"{shares}; mean {law.mean:.4g}{error}"))
+            told = f"{shares}; mean {law.mean:.4g}{error}"
+            pairs.append((name, bars(list(law.distribution.values()), told)))
     if prediction.note:
         pairs.append(("note", prediction.note))
     pairs += [

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.outputs.sparklines import bars, curve
 from meanfield.outputs.tables import html_table
 
 CIRCLE = mf.Circle()
@@ -148,5 +149,31 @@ def test_state_tells_its_order() -> None:
 @pytest.mark.parametrize("text", ["<script>", '"&'])
 def test_everything_is_escaped(text: str) -> None:
     """A title from somebody else's file would run in the notebook."""
-    page = ElementTree.fromstring(html_table(text, [(text, text)]))
-    assert [cell.text for cell in page.iter("td")] == [text]
+    page = ElementTree.fromstring(html_table(text, [(text, text), ("", bars([1.0], text))]))
+    plain, drawn = page.iter("td")
+    assert plain.text == text and "".join(drawn.itertext()) == text
+    assert drawn[0].get("aria-label") == text
+
+
+def test_drawings_show_on_light_and_dark_pages() -> None:
+    """Black curves would be lost on a dark notebook."""
+    run = mf.simulate(PROBLEM, until=1.0, save=5)
+    prediction = mf.predict_clusters(PROBLEM, 100, samples=200, corrected=False)
+    shown = [(PROBLEM, 1), (run, 2), (prediction, 1), (mf.phase_point(PROBLEM), 0)]
+    for result, drawings in shown:
+        page = ElementTree.fromstring(f"<div>{result._repr_html_()}</div>")
+        assert len(list(page.iter("svg"))) == drawings
+        painted = {one.get(key) for one in page.iter() for key in ("fill", "stroke")}
+        assert painted <= {None, "none", "currentColor"}
+        assert not any("color" in one.get("style", "") for one in page.iter())
+
+
+def test_sparklines_have_the_heights_of_their_values() -> None:
+    """A curve would fall where values rise, bars would hide which is the largest."""
+    assert 'd="M1 17L48 9L95 1"' in curve(np.array([-1.0, 0.0, 1.0]), "").shapes
+    assert curve(np.full(3, np.nan), "<").html == "&lt;"
+    assert curve(np.arange(10_000.0), "").shapes.count("L") == 96
+    drawn = ElementTree.fromstring(f"<g>{bars([2.0, -1.0], '').shapes}</g>")
+    boxes = [[float(one.get(key, "")) for key in ("y", "height", "fill-opacity")] for one in drawn]
+    zero = 1 + 16 * 2 / 3
+    np.testing.assert_allclose(boxes, [[1, zero - 1, 1], [zero, 17 - zero, 0.4]], atol=0.06)
