@@ -146,7 +146,7 @@ _ALL = (
         title="When random tokens merge, softmax",
         parameters="32 uniform tokens on the sphere of $\\mathbb R^d$, $d$ = 2, 8, 128, 1024, $Q "
         "= K = V = 1$; 90 values of $\\beta$ in $[0.1, 9]$ (30 in $\\mathbb R^{1024}$), 200 times "
-        "to 30; 256, 256, 16 and 2 replicas.",
+        "to 30; 256, 128, 8 and 2 replicas.",
         shows="Share of the pairs with a cosine above 0.999 over time and $\\beta$; dashed the "
         "curve (6.12), where tokens that begin orthogonal reach it. In $\\mathbb R^2$ and "
         "$\\mathbb R^8$ several clusters last at large $\\beta$, and shares stop between 0.2 and "
