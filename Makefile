@@ -5,6 +5,7 @@
 # make oldest  the everyday tests with the oldest dependencies that pyproject.toml allows
 # make newest  the everyday tests on the newest Python that numba supports, from PATH
 # make encoder  install a trained encoder (91 MB of weights, 84 MB to fetch) and measure it beside its theory
+# make notebook  run the tutorial and write docs/tutorial.ipynb, with its results
 # make wheel   build the wheel, install it into a new environment elsewhere, and use it there
 # make gallery  make every published figure again, also by the schemes of the sources, into docs/gallery
 # make faults set it up, make every fault, slow ones too, and write docs/robustness.md
@@ -28,7 +29,7 @@ VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circ
 	tests/integrators/test_stochastic.py tests/studies/test_convergence.py \
 	tests/studies/test_phase.py
 
-.PHONY: run test oldest newest wheel coverage slow verify faults mutations lint types docs gallery experiments encoder benchmarks clean
+.PHONY: run test oldest newest wheel coverage slow verify faults mutations lint types docs notebook gallery experiments encoder benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
@@ -91,6 +92,9 @@ gallery: $(VENV)/.installed
 	status=0; \
 	$(BIN)/meanfield reproduce --all --published -o docs/gallery --overwrite || status=1; \
 	$(BIN)/meanfield reproduce --all --index -o docs/gallery --overwrite || status=1; exit $$status
+
+notebook: $(VENV)/.dev
+	$(BIN)/python docs/make_notebook.py
 
 # SHORT=1 runs every experiment in its short form.
 experiments: $(VENV)/.dev

@@ -53,6 +53,7 @@ logging.getLogger("meanfield").setLevel(logging.WARNING)
 
 # From the first question to the last file, as pages and cards follow each other.
 EXAMPLES = [
+    "tutorial",
     "predict_clusters",
     "density_run",
     "particles_and_limit",
@@ -75,16 +76,14 @@ def place(name: str) -> int:
     return EXAMPLES.index(name.removeprefix("plot_").removesuffix(".py"))
 
 
-def figures_of(block: Any, names: dict[str, Any], settings: dict[str, Any]) -> str:
-    """Figures that a block has made with `.plot()`, which pyplot does not know."""
-    seen = names["example_globals"].setdefault("_seen", set())
-    paths = []
-    for found in names["example_globals"].values():
-        if isinstance(found, Figure) and hasattr(found, "_repr_png_") and id(found) not in seen:
-            seen.add(id(found))
-            paths.append(next(names["image_path_iterator"]))
-            found.savefig(paths[-1], dpi=100)
-    return figure_rst(paths, settings["src_dir"]) if paths else ""
+def figure_of(block: Any, names: dict[str, Any], settings: dict[str, Any]) -> str:
+    """Figure that is the value of a block, as of `run.plot()`; pyplot does not know it."""
+    last = names["example_globals"].pop("___", None)
+    if not isinstance(last, Figure):
+        return ""
+    path = next(names["image_path_iterator"])
+    last.savefig(path, dpi=100)
+    return figure_rst([path], settings["src_dir"])
 
 
 sphinx_gallery_conf = {
@@ -93,7 +92,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": place,
     "abort_on_example_error": True,
     "capture_repr": ("_repr_html_",),  # else what matplotlib returns would be printed
-    "image_scrapers": ("matplotlib", figures_of),
+    "image_scrapers": ("matplotlib", figure_of),
     "doc_module": ("meanfield",),
     "reference_url": {"meanfield": None},  # names in examples lead to the API
     "write_computation_times": False,

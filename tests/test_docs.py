@@ -323,6 +323,22 @@ def test_nobody_is_sent_to_another_project() -> None:
         assert project["name"] in told.read_text(encoding="utf-8")
 
 
+def test_notebook_is_the_tutorial_with_its_results() -> None:
+    """The script would have moved on, or the notebook been committed without being run."""
+    script = page("examples/plot_tutorial.py").split('\n"""\n', 1)[1]
+    blocks = [re.sub(r"\A(#.*\n)+", "", block).strip() for block in script.split("\n# %%\n")]
+    cells = [cell for cell in json.loads(page("tutorial.ipynb"))["cells"] if "outputs" in cell]
+    # `make notebook` writes it again.
+    assert ["".join(cell["source"]).strip() for cell in cells] == blocks
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert all(cell["outputs"] for cell in cells[2:]) and len(cells) > 10
+    kinds = {output["output_type"] for output in outputs}
+    assert kinds == {"display_data", "execute_result", "stream"}
+    assert "stderr" not in {output.get("name") for output in outputs}
+    assert sum("image/png" in output.get("data", {}) for output in outputs) > 3
+    assert (DOCS / "tutorial.ipynb").stat().st_size < 400_000
+
+
 def test_pages_load_nothing_from_the_network() -> None:
     """Without a network formulas would be raw LaTeX."""
     text = (DOCS / "conf.py").read_text(encoding="utf-8")

@@ -46,7 +46,7 @@ PAGES = [
 # blocks of Python are left out; what they show has sharper tests of its own.
 LONG = {
     "commands.md": "ensemble nine",
-    "getting-started.md": "--corrected-samples|bracket = ",
+    "getting-started.md": "--corrected-samples",
     "how-to-choose.md": "noisy",
     "numerics.md": "two_cluster_time|sph_harm_y",
 }

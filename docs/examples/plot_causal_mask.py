@@ -19,13 +19,13 @@ causal = mf.Attention([mf.Head()], beta=5.0, mask="causal")
 law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.05]])
 problem = mf.Problem(mf.Circle(), causal, initial=law)
 run = mf.simulate(problem, until=6.0, labels=64)
-figure = run.plot("labels")
+run.plot("labels")
 
 # %%
 # Without a mask the order of the tokens does not matter, and the order parameter is one
 # number; with it each position has its own.
 
-figure = run.plot("label_order")
+run.plot("label_order")
 
 # %%
 # The same with tokens, in eight dimensions. Rows of the attention matrix end at the

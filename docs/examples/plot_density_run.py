@@ -35,7 +35,7 @@ run
 # The overview has the density over time, the energy, and each moment beside the growth
 # that linear theory gives it.
 
-figure = run.plot()
+run.plot()
 
 # %%
 # Linear theory is right until moments are of order one, and then all degrees saturate

@@ -7,15 +7,14 @@ moment, and a run that was stopped goes on from it to the same bits.
 """
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import meanfield as mf
 
-folder = Path(TemporaryDirectory().name)
-folder.mkdir()
+folder = Path(mkdtemp())
 
 # %%
 # With `output=` a run is written as it goes.

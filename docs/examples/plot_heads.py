@@ -22,13 +22,13 @@ law = mf.perturbed_uniform([[1, 0.15, 0.05], [2, 0.1, 0.15], [3, 0.0, -0.4]])
 problem = mf.Problem(mf.Circle(), attention, initial=law)
 operator = mf.linear_operator(problem)
 print(operator.describe())
-figure = operator.plot()
+operator.plot()
 
 # %%
 # What nonlinear terms make of it: the clusters go on turning.
 
 run = mf.simulate(problem, until=6.0)
-figure = run.plot("density")
+run.plot("density")
 
 # %%
 # Heads are added up, each with its own softmax. Here one draws tokens to the horizontal
@@ -36,4 +36,4 @@ figure = run.plot("density")
 
 heads = [mf.Head(score=[2.0, 0.0], value=[1.0, 0.0]), mf.Head(value=rotation, beta=2.0)]
 both = mf.Problem(mf.Circle(), mf.Attention(heads, "softmax", beta=3.0), initial=law)
-figure = mf.simulate(both, until=8.0).plot("density")
+mf.simulate(both, until=8.0).plot("density")

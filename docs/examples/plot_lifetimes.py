@@ -40,12 +40,12 @@ run
 # The energy climbs a staircase. On a step nothing seems to happen, until two clusters
 # meet.
 
-figure = run.plot("staircase")
+run.plot("staircase")
 
 # %%
 # Who met whom, and when:
 
-figure = run.plot("tree")
+run.plot("tree")
 
 # %%
 # The last step is the longest, and its end is known in closed form: `two_cluster_time`

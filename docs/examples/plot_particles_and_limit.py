@@ -31,7 +31,7 @@ study
 # (dashed). Small systems get there first; once their clusters stand elsewhere, the
 # exponent says less and less.
 
-figure = study.plot()
+study.plot()
 
 # %%
 # One system looks like this. The density is drawn behind its tokens; both see the same

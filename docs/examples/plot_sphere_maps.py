@@ -18,7 +18,7 @@ import meanfield as mf
 law = mf.perturbed_uniform([[3, 2, 0.1], [1, 0, 0.02]])
 problem = mf.Problem(mf.Sphere(), mf.exponential(beta=5.0), mf.USA, law)
 density = mf.simulate(problem, until=32.0, save=5)
-figure = density.plot("map")
+density.plot("map")
 
 # %%
 # Equal areas of these maps are equal areas of the sphere. Tokens drawn from the same
@@ -27,7 +27,7 @@ figure = density.plot("map")
 tokens = mf.simulate(
     problem, until=64.0, save=5, representation="particles", tokens=1000
 )
-figure = tokens.plot("map")
+tokens.plot("map")
 
 # %%
 # Four clusters, each with the mass that the law gives it, and how far apart their
