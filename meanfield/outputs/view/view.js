@@ -23,7 +23,7 @@ const STYLE = `
 .mf .stage.turns canvas { cursor: grab; }
 .mf .instead { position: absolute; inset: 20% 10%; text-align: center; color: var(--muted); }
 .mf figure { margin: 0 0 10px; }
-.mf figcaption { font-size: 12px; color: var(--muted); display: flex; flex-wrap: wrap;
+.mf figcaption { margin-left: 34px; font-size: 12px; color: var(--muted); display: flex; flex-wrap: wrap;
   gap: 2px 12px; }
 .mf figcaption i { display: inline-block; width: 14px; height: 3px; vertical-align: 3px;
   margin-right: 4px; }
