@@ -223,6 +223,23 @@ _ALL = (
         published_seconds=15.0,
     ),
     Entry(
+        name="noisy-phases",
+        source="arXiv:2604.16288 and arXiv:2606.05140 (the theory; no figure)",
+        title="Where order sets in with noise",
+        parameters="Circle and sphere, USA with diffusivity $D$ in scaled time, $\\beta$ from 1 to "
+        "10.",
+        shows="Above, in units of the critical diffusivity $D_\\#$: the transition $D_c$, where "
+        "uniform and order have one free energy, and the saddle node $D_{SN}$, up to which order "
+        "lasts; both are stable in between. Below, the order parameter at $D_c$, which jumps there "
+        "from zero.",
+        differs="The theory has $\\beta_*$ as the root of an equation and $D_\\#$ in closed form, "
+        "which agree; no source has numbers for $D_c$, $D_{SN}$ and the jump: these are the "
+        "package's own, by continuation of the branch that leaves uniform. Slow ramps of the "
+        "diffusivity show the hysteresis (`experiments/noisy_transition`).",
+        seconds=12.0,
+        module="noisy_phases",
+    ),
+    Entry(
         name="normalization-diagram",
         source="arXiv:2510.22026, simulations of the author (simuformer)",
         title="Where layers normalise sets the clock of clustering",
@@ -282,6 +299,20 @@ _ALL = (
         "$2(1 - e^{-\\lambda})\\sum w_n b_n / \\sum w_n b_n^2$, $b_n = n^2 I_n(\\beta)$.",
         seconds=2.0,
         module="retrieval_profiles",
+    ),
+    Entry(
+        name="sphere-paths",
+        source="arXiv:2312.10794, films of its repository",
+        title="Sixty-four tokens on the sphere",
+        parameters="Sphere, softmax, $\\beta = 1$, identity matrices, 64 uniform tokens, to "
+        "$t = 15$. The source takes steps of 0.1 and no seed.",
+        shows="Tokens (grey: on the far side) at four times, with the paths that led there. A "
+        "film: `meanfield plot RUN.h5 -o film.gif`.",
+        differs="All tokens become one cluster, as in the films. Their steps add 0.1 times the "
+        "average, which is not projected, so that their clock is up to a factor 1.1 slow.",
+        seconds=2.0,
+        module="sphere_paths",
+        published_seconds=2.0,
     ),
     Entry(
         name="staircase",
