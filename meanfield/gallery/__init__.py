@@ -177,7 +177,7 @@ _ALL = (
         title="When random tokens merge, softmax",
         parameters="32 uniform tokens on the sphere of $\\mathbb R^d$, $d$ = 2, 8, 128, 1024, $Q "
         "= K = V = 1$; 90 values of $\\beta$ in $[0.1, 9]$ (30 in $\\mathbb R^{1024}$), 200 times "
-        "to 30; 256, 128, 8 and 2 replicas.",
+        "to 30; 128, 64, 4 and 2 replicas.",
         shows="Share of the pairs with a cosine above 0.999 over time and $\\beta$; dashed the "
         "curve (6.12), where tokens that begin orthogonal reach it. In $\\mathbb R^2$ and "
         "$\\mathbb R^8$ several clusters last at large $\\beta$, and shares stop between 0.2 and "
@@ -194,13 +194,13 @@ _ALL = (
         name="merging-unnormalized",
         source="arXiv:2312.10794, figure 3 for USA, script phase-diagrams of the authors",
         title="When random tokens merge, without normalisation",
-        parameters="As for softmax, $d$ = 2, 8, 128, times to 1 in the paper's unit; 64, 64 and 4 "
+        parameters="As for softmax, $d$ = 2, 8, 128, times to 1 in the paper's unit; 32, 32 and 2 "
         "replicas.",
         shows="Share of the pairs with a cosine above 0.999 over time and $\\beta$; dashed the "
         "times at which tokens that begin orthogonal, equation (6.10), reach it.",
         differs="The script has 2,048 replicas and no seed. Its step is 0.1 over "
         "$\\max(\\sqrt\\beta e^{\\beta - 1/2}, 1)$, 147,000 layers at $\\beta = 9$: by that "
-        "scheme 45 values of $\\beta$ and 16, 8 and 2 replicas are made here.",
+        "scheme 23 values of $\\beta$ and 8, 4 and 2 replicas are made here.",
         seconds=150.0,
         module="merging_unnormalized",
         published_seconds=200.0,

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
-from meanfield.outputs.plots.style import ENERGY, FAINT, INK, MUTED, ORDER
+from meanfield.outputs.plots.style import ENERGY, FAINT, INK, MUTED
 from meanfield.theory.causal import greedy_centres, strong_centres
 from meanfield.theory.random_tokens import expected_centres
 
@@ -104,7 +104,7 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
     axes = figure.add_subplot(grid[1, :])
     for which, colour, width, label in (
         (others, FAINT, 0.5, "other tokens"),
-        (rest, ORDER, 1.4, "other greedy centres"),
+        (rest, INK, 1.4, "other greedy centres"),
         (data["strong"], ENERGY, 1.4, "strong centres"),
     ):
         shown = np.mod(data["angles"][:, which] + np.pi, 2.0 * np.pi) - np.pi

@@ -31,8 +31,8 @@ _OTHERS = {
     (128, 6.0): ([0.0, 0.0, 0.7162, 1.0, 1.0], [0, 0, 563, 0, 0]),
 }
 _OTHER_LAYERS = {(128, 5.0): ([0.0, 0.5341, 1.0, 1.0, 1.0], [0, 580, 0, 0, 0])}
-_OTHER_PROGRAM = "published: runs of another program; within four standard errors of both"
-_REPLICAS = {2: 512, 8: 256, 128: 32}
+_OTHER_PROGRAM = "no source: runs of another program; within four standard errors of both"
+_REPLICAS = {2: 512, 8: 512, 128: 64}
 _SHORT_REPLICAS = {2: 64, 8: 16, 128: 4}
 
 
@@ -85,7 +85,7 @@ def _panels(short: bool) -> list[Panel]:
         sizes = [(2, betas, 8), (8, betas, 4), (128, np.array([2.0, 4.0]), 2)]
     else:
         times, betas = np.linspace(0.0, 30.0, 201)[1:], np.linspace(0.1, 9.0, 90)
-        sizes = [(2, betas, 256), (8, betas, 128), (128, betas, 8),
+        sizes = [(2, betas, 128), (8, betas, 64), (128, betas, 4),
                  (1024, np.linspace(0.1, 9.0, 30), 2)]  # fmt: skip
     return [Panel(f"d{d}", f"d = {d}", d, each, times, count) for d, each, count in sizes]
 

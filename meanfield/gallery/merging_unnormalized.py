@@ -26,7 +26,7 @@ def compute(
             made[panel.name] = panel.made("none", published, executor)
     numbers = [
         Number(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
-               _merging_time(beta), 1e-9, "published: (6.10) by quadrature")
+               _merging_time(beta), 1e-9, "no source: (6.10) by quadrature")
         for beta, time in _PRINTED.items()
     ]  # fmt: skip
     high = made["d128"]
@@ -34,7 +34,7 @@ def compute(
         Number(
             f"time at which half of the pairs in R^128 have merged, beta = {beta:g}",
             _merging_time(beta), half_time(high, beta), 0.2,
-            "published: tokens that begin orthogonal; random ones are nearly so and merge earlier",
+            "no source: tokens that begin orthogonal; random ones are nearly so and merge earlier",
         )
         for beta in ((5.0,) if short else (5.0, 7.0))
     ]  # fmt: skip
@@ -68,11 +68,11 @@ def _panels(short: bool, published: bool) -> list[Panel]:
         times, betas = np.linspace(0.0, 1.0, 41)[1:], np.array([2.0, 5.0])
         sizes = [(2, 4), (8, 2), (128, 2)]
     elif published:
-        times, betas = np.linspace(0.0, 1.0, 201)[1:], np.linspace(0.2, 9.0, 45)
-        sizes = [(2, 16), (8, 8), (128, 2)]
+        times, betas = np.linspace(0.0, 1.0, 201)[1:], np.linspace(0.2, 9.0, 23)
+        sizes = [(2, 8), (8, 4), (128, 2)]
     else:
         times, betas = np.linspace(0.0, 1.0, 201)[1:], np.linspace(0.1, 9.0, 90)
-        sizes = [(2, 64), (8, 64), (128, 4)]
+        sizes = [(2, 32), (8, 32), (128, 2)]
     return [Panel(f"d{d}", f"d = {d}", d, betas, times, count) for d, count in sizes]
 
 

@@ -47,7 +47,7 @@ def compute(
         numbers.append(
             Number(f"share of merged pairs, {name}, beta = {beta:.3g}, depth {depth:g}",
                    float(theirs[-1]), float(ours[-1]), 1e-12 if name == "post" else None,
-                   "published: computed by the source's layers"
+                   "published: by the source's layers"
                    + ("" if name == "post" else ", whose lengths are other ones"
                       if name != "ngpt" else ", which keep all of the token"))
         )  # fmt: skip

@@ -37,13 +37,13 @@ def compute(
         Number("lambda on the line, rho = 0.5, n = 1e100",
                float(np.arccos(4 * 0.5 / (1 + 3 * 0.5)) / np.arccos(0.5)),
                float(angle_ratio(1e100, 0.5, 2.0)), 1e-12,
-               "published: arccos[4 rho / (1 + 3 rho)] / arccos(rho), the limit"),
+               "no source: the limit, arccos[4 rho / (1 + 3 rho)] / arccos(rho)"),
     ]  # fmt: skip
     numbers += [
         Number(f"lambda of {64 if short else 512} tokens, rho = {rho:g}, gamma = {gamma:g}",
                float(angle_ratio(64.0 if short else 512.0, rho, gamma)),
                _by_attention(64 if short else 512, rho, gamma), 1e-12,
-               "published: the closed form; here: a layer of the package")
+               "no source: the closed form; here a layer of the package")
         for rho, gamma in _TRIED
     ]  # fmt: skip
     data = {"rho": rho, "gamma": gamma, "n": np.array(LENGTHS), "ratio": ratio}
@@ -55,7 +55,7 @@ def own_weight(n: float, rho: float | FloatArray, gamma: float | FloatArray) -> 
 
     Examples
     --------
-    >>> print(own_weight(3.0, 0.0, 1.0))
+    >>> print(own_weight(3.0, 0.0, 1.0).round(12))
     0.6
     """
     others = np.log(n - 1.0) - np.multiply(gamma, 1.0 - np.asarray(rho)) * np.log(n)
