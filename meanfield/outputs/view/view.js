@@ -513,8 +513,9 @@ class View {
     // Of cells in one pixel the highest is seen: atoms are one cell wide.
     const high = onCircle ? Math.min(size, canvas.height) : size;
     const image = context.createImageData(canvas.width, high);
+    const shares = this.frames.map((frame) => this.axis.share(frame.time));
     for (let x = 0; x < canvas.width; x++) {
-      const frame = this.frames[Math.round(this.positionAt((x + 0.5) / canvas.width))];
+      const frame = this.frames[Math.round(placeAmong(shares, (x + 0.5) / canvas.width))];
       const row = onCircle ? frame.values : frame.shares;
       if (!row) continue;
       const wide = frame.masses ? 1 : 0;
@@ -522,7 +523,9 @@ class View {
         const from = Math.floor(((y - wide) * size) / high), to = Math.ceil(((y + 1 + wide) * size) / high);
         let q = 0;
         for (let k = from; k < to; k++) q = Math.max(q, row[(k + size) % size]);
-        image.data.set([...this.palette.subarray(3 * q, 3 * q + 3), 255], 4 * (x + canvas.width * (high - 1 - y)));
+        const at = 4 * (x + canvas.width * (high - 1 - y));
+        for (let c = 0; c < 3; c++) image.data[at + c] = this.palette[3 * q + c];
+        image.data[at + 3] = 255;
       }
     }
     const offscreen = document.createElement("canvas");
@@ -606,12 +609,16 @@ class View {
 
   /** Place between frames at a share of the axis of time. */
   positionAt(share) {
-    const at = this.frames.map((frame) => this.axis.share(frame.time));
-    const next = at.findIndex((each) => each >= share);
-    if (next < 0) return at.length - 1;
-    if (next === 0) return 0;
-    return next - 1 + (share - at[next - 1]) / (at[next] - at[next - 1] || 1);
+    return placeAmong(this.frames.map((frame) => this.axis.share(frame.time)), share);
   }
+}
+
+/** Where a number lies among others that increase: 1.5 is half way between the second and the third. */
+function placeAmong(numbers, wanted) {
+  const next = numbers.findIndex((each) => each >= wanted);
+  if (next < 0) return numbers.length - 1;
+  if (next === 0) return 0;
+  return next - 1 + (wanted - numbers[next - 1]) / (numbers[next] - numbers[next - 1] || 1);
 }
 
 /** Shares of the axis of time, and ticks. */
