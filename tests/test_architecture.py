@@ -62,7 +62,7 @@ FLOORS = [
     ["execute"],
     ["front"],
     ["sweeps"],
-    ["gallery", "commands"],
+    ["gallery", "explore", "commands"],
     ["__main__"],
 ]
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -218,6 +218,13 @@ def _reproduce(command: argparse.ArgumentParser) -> None:
     command.add_argument("--quiet", action="store_true", help="no progress")
 
 
+def _explore(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--port", type=_port, default=0, metavar="N", help="of this machine; default: a free one"
+    )
+    command.add_argument("--no-open", action="store_true", help="print the address, open nothing")
+
+
 def _plot(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "file", metavar="OUT.h5", nargs="?", help="a file of results, or a folder of a sweep"
@@ -425,6 +432,13 @@ def _whole(text: str) -> int:
     return int(value) if "e" in text.lower() and value.is_integer() and value < 2**53 else 0
 
 
+def _port(text: str) -> int:
+    value = positive(text)
+    if value > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text} is above {_LAST_PORT}, the last port there is")
+    return value
+
+
 def not_negative(text: str) -> int:
     """Integer >= 0 from the command line."""
     if not (text.isascii() and text.isdigit()):
@@ -448,6 +462,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "sweep": ("a run file over a product of values, each run a file of one folder", _sweep),
     "replay": ("texts through a trained encoder, layer by layer, beside its theory", _replay),
     "reproduce": ("published figures made again, their numbers beside the published", _reproduce),
+    "explore": ("sliders, growth rates and a live run, in the browser", _explore),
     "plot": ("figures and films from what a command wrote", _plot),
     "view": ("one page for a browser, offline: a run to turn, to play and to step through", _view),
     "compile": ("compile all kernels now, for images of containers and for CI", _compile),
@@ -496,6 +511,7 @@ EXAMPLES = {
         "replay all-MiniLM-L6-v2 one.txt two.txt -o texts.h5 --plot texts.png",
     ),
     "reproduce": ("reproduce --list", "reproduce eigenvalues -o figures"),
+    "explore": ("explore", "explore --port 8123 --no-open"),
     "plot": ("plot mine.h5", "plot mine.h5 --kind energy -o energy.pdf"),
     "view": ("view mine.h5 --open", "view mine.h5 -o mine.html --frames 100"),
     "compile": ("compile", "compile --quiet"),
@@ -504,6 +520,7 @@ EXAMPLES = {
 }
 """Two uses of each command."""
 
+_LAST_PORT = 65535
 # Of a terminal that nobody has widened.
 _WIDTH = 79
 # Processor time on one core of a server, kernels compiled; `tests/benchmarks` has more of it.

@@ -1,0 +1,447 @@
+"""What a setting of the sliders means: a problem, its rates, its law of clusters, its run.
+
+All of it is one stream of messages, from the cheapest to the longest, so that a page shows each as
+soon as it is known:
+
+    rates     growth rates by degree, thresholds, times                       milliseconds
+    begin     the first frame, and what stands around all of them
+    frame     the state at the next saved time
+    law       how many clusters so many random tokens form, by linear theory  a fraction of a second
+    end       the run is over; failed: why it could not go on
+    law       the same law by short runs, where that takes some seconds at most
+
+A density starts with the moments of 100,000 random tokens. Time is scaled time.
+"""
+
+from __future__ import annotations
+
+import math
+import time as clock
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from meanfield.arrays import FloatArray, IntArray
+from meanfield.attention import Attention, Head
+from meanfield.errors import SimulationError, known_names
+from meanfield.explore.frames import LiveView, live_view
+from meanfield.initial import sampled, uniform
+from meanfield.manifolds import Circle, Sphere
+from meanfield.problem import Problem
+from meanfield.representations import Options
+from meanfield.representations.effects import check_options
+from meanfield.representations.step_limits import contraction_rate
+from meanfield.simulation import Evolution, evolve
+from meanfield.studies.corrected_law import default_corrected_samples
+from meanfield.studies.count_law import CountLaw
+from meanfield.studies.prediction import ClusterPrediction, predict_clusters
+from meanfield.theory.cluster_counts import mean_clusters, potential_variances
+from meanfield.theory.stability import (
+    critical_diffusivity,
+    dominant_degree,
+    formation_time,
+    growth_rates,
+    onset_time,
+)
+
+Message = dict[str, Any]
+Check = Callable[[], None]
+"""Called often; what it raises ends the stream."""
+
+MANIFOLDS = {"circle": Circle, "sphere": Sphere}
+CARRIERS = ("tokens", "density")
+NORMALIZATIONS = ("softmax", "none", "sinkhorn")
+STRENGTHS = {"attract": 1.0, "repel": -1.0}
+RANGES = {
+    "beta": (0.01, 100.0),
+    "tokens": (2, 5000),
+    "diffusivity": (0.0, 10.0),
+    "length": (0.1, 50.0),
+    "seed": (0, 999_999_999),
+}
+"""Smallest and largest of what is a number."""
+
+# A token of Sinkhorn is weighed against each other, some tens of times a step.
+_MOST_BALANCED = 1000
+# A density starts as so many tokens would.
+_DENSITY_TOKENS = 100_000
+_FRAMES = {1: 121, 2: 61}
+_TOLERANCE = 1e-6
+# Of a density on the sphere: finer ones take longer than anybody looks.
+_SPHERE_DEGREE, _SPHERE_TOLERANCE = 48, 1e-4
+# Noise moves tokens in steps this short beside the fastest contraction, and the time between saves.
+_NOISE_STEP, _STEPS_A_SAVE = 0.1, 4
+_MOST_STEPS = 40_000
+# Relaxation times, by the largest of the first rates, where nothing grows.
+_RELAXATIONS = 10.0
+_FIRST_RATES = 4
+_LEAST_DEGREES, _MOST_DEGREES = 12, 60
+# Seconds of frames before the linear law, which takes as long.
+_FRAMES_ALONE = 0.2
+# Samples of the linear law: degrees cubed times samples that take a quarter of a second; where
+# these are few, its mean alone.
+_SAMPLES, _FEWEST_SAMPLES, _SPHERE_WORK = 2000, 20, 1.5e6
+# Degrees of the potential up to which short runs take some seconds at most, by dimension.
+_CORRECTED_DEGREES = {1: 200, 2: 20}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where the sliders stand.
+
+    Attributes
+    ----------
+    manifold : str
+        Given. "circle" or "sphere".
+    beta : float
+        Given. Inverse temperature.
+    normalization : str
+        Given. "softmax" (SA), "none" (USA) or "sinkhorn".
+    strength : str
+        Given. "attract" (+1) or "repel" (-1).
+    diffusivity : float
+        Given, in scaled time.
+    carrier : str
+        Given. "tokens", or "density" for the limit of very many.
+    tokens : int
+        Given. How many, if they are the carrier.
+    length : float
+        Given. End of the run in formation times, see `formation_time`.
+    seed : int
+        Given. Of the draw of tokens, of noise and of the laws.
+    """
+
+    manifold: Literal["circle", "sphere"] = "circle"
+    beta: float = 9.0
+    normalization: Literal["softmax", "none", "sinkhorn"] = "softmax"
+    strength: Literal["attract", "repel"] = "attract"
+    diffusivity: float = 0.0
+    carrier: Literal["tokens", "density"] = "tokens"
+    tokens: int = 1000
+    length: float = 2.0
+    seed: int = 0
+
+    @property
+    def count(self) -> int:
+        """Tokens whose moments the start has."""
+        return self.tokens if self.carrier == "tokens" else _DENSITY_TOKENS
+
+    @property
+    def problem(self) -> Problem:
+        """What is solved."""
+        attention = Attention(
+            [Head()],
+            self.normalization,
+            beta=self.beta,
+            strength=STRENGTHS[self.strength],
+            diffusivity=self.diffusivity,
+        )
+        law = uniform() if self.carrier == "tokens" else sampled(_DENSITY_TOKENS, self.seed)
+        return Problem(MANIFOLDS[self.manifold](), attention, initial=law)
+
+
+_WORDS = {
+    "manifold": tuple(MANIFOLDS),
+    "normalization": NORMALIZATIONS,
+    "strength": tuple(STRENGTHS),
+    "carrier": CARRIERS,
+}
+
+
+def setting_of(given: Mapping[str, str]) -> Setting:
+    """Setting of what a page sends; what it leaves out is as usual.
+
+    Raises
+    ------
+    ValueError
+        If a name or a word is not known, or a number out of range or none.
+
+    Examples
+    --------
+    >>> setting_of({"beta": "4", "manifold": "sphere"}).problem
+    Problem(Sphere(), exponential(beta=4.0), SA, uniform())
+    >>> setting_of({"beta": "4,5"})
+    Traceback (most recent call last):
+    ValueError: beta must be a number between 0.01 and 100, got '4,5'.
+    """
+    names = [field.name for field in fields(Setting)]
+    values: dict[str, Any] = {}
+    for name, text in given.items():
+        if name not in names:
+            raise ValueError(f"{name} is not known. {known_names(name, names)}")
+        values[name] = _word(name, text) if name in _WORDS else _number(name, text)
+    setting = Setting(**values)
+    balanced = setting.normalization == "sinkhorn" and setting.carrier == "tokens"
+    if balanced and setting.tokens > _MOST_BALANCED:
+        raise ValueError(
+            f"sinkhorn takes at most {_MOST_BALANCED} tokens here, got {setting.tokens}: each "
+            "step balances the weights of all pairs."
+        )
+    return setting
+
+
+def _word(name: str, text: str) -> str:
+    if text not in _WORDS[name]:
+        raise ValueError(f"{name} must be one of {', '.join(_WORDS[name])}, got {text[:40]!r}.")
+    return text
+
+
+def _number(name: str, text: str) -> float | int:
+    low, high = RANGES[name]
+    whole = isinstance(low, int)
+    try:
+        value: float = int(text) if whole else float(text)
+    except ValueError:
+        value = math.nan
+    if not low <= value <= high:
+        kind = "a whole number" if whole else "a number"
+        raise ValueError(f"{name} must be {kind} between {low:g} and {high:g}, got {text[:40]!r}.")
+    return value
+
+
+def explored(setting: Setting, check: Check, runs: int | None = None) -> Iterator[Message]:
+    """Everything that a page shows of a setting, message by message.
+
+    Parameters
+    ----------
+    setting : Setting
+        Where the sliders stand.
+    check : callable
+        Called before each right-hand side and each chunk of a sample; what it raises ends it all.
+    runs : int, optional
+        Short runs for the second law; by default as many as for `predict_clusters`.
+
+    Yields
+    ------
+    dict
+        Of JSON, with its kind: see the head of this module.
+
+    Examples
+    --------
+    >>> few = Setting(beta=2.0, tokens=20, length=0.1)
+    >>> stream = explored(few, check=lambda: None, runs=2)
+    >>> next(stream)["dominant"], sorted({message["kind"] for message in stream})
+    (2, ['begin', 'end', 'frame', 'law'])
+    """
+    began = clock.perf_counter()
+    yield rates_of(setting)
+    try:
+        evolution, note = evolution_of(setting)
+        stream = evolve(evolution, watch=check)
+        first = next(stream)
+    except (ValueError, SimulationError) as error:
+        yield {"kind": "failed", "text": _first_part(str(error))}
+        return
+    view = live_view(evolution, first)
+    yield {
+        "kind": "begin",
+        "frames": len(evolution.times),
+        "note": note,
+        "header": view.header,
+        "frame": view.frame(first),
+    }
+    told = False
+    for message in _frames(evolution, view, stream, began):
+        yield message
+        if not told and clock.perf_counter() - began > _FRAMES_ALONE:
+            told = True
+            yield linear_law(setting, check)
+    if not told:
+        yield linear_law(setting, check)
+    better = corrected_law(setting, check, runs)
+    if better is not None:
+        yield better
+
+
+def _frames(
+    evolution: Evolution, view: LiveView, stream: Iterator[Any], began: float
+) -> Iterator[Message]:
+    """Frames after the first, and how it ended."""
+    time = 0.0
+    try:
+        for snapshot in stream:
+            time = snapshot.time
+            for event in snapshot.events:
+                if event.text:
+                    yield {"kind": "event", "time": event.time, "text": event.text}
+            yield {"kind": "frame", "frame": view.frame(snapshot)}
+    except SimulationError as error:
+        advice = ""
+        if evolution.options.name == "density":
+            advice = ": no density resolves what collapses; take tokens, or more diffusivity"
+        yield {"kind": "failed", "text": f"{_first_part(str(error))}{advice}."}
+        return
+    spent = clock.perf_counter() - began
+    yield {"kind": "end", "text": f"done: t = {time:.4g} after {spent:.2g} s"}
+
+
+def _first_part(text: str) -> str:
+    """What happened and when, without the advice to change what this page has no slider for."""
+    what, _, rest = text.partition(";")
+    when = rest[rest.rfind("(stopped at") :] if "(stopped at" in rest else ""
+    return f"{what} {when}".strip().rstrip(".")
+
+
+def rates_of(setting: Setting) -> Message:
+    """Growth rates of the uniform state by degree, and what follows from them.
+
+    Examples
+    --------
+    >>> found = rates_of(Setting(beta=7.0))
+    >>> found["dominant"], len(found["rates"])
+    (4, 12)
+    """
+    problem = replace(setting.problem, initial=uniform())
+    still = replace(setting, diffusivity=0.0).problem
+    shown = 2 * (dominant_degree(replace(still, initial=uniform())) or 0) + 4
+    degrees = min(max(_LEAST_DEGREES, shown), _MOST_DEGREES)
+    rates, dominant = growth_rates(problem, degrees), dominant_degree(problem)
+    critical = critical_diffusivity(problem)
+    if dominant is None:
+        text = "Uniform is stable: no degree grows."
+        if critical:
+            text = f"Uniform is stable: the diffusivity is above the critical {critical:.4g}."
+    else:
+        grown = formation_time(problem, setting.count)
+        text = f"Degree {dominant} grows fastest; clusters have formed by about t = {grown:.3g}."
+    return {
+        "kind": "rates",
+        "degrees": list(range(1, degrees + 1)),
+        "rates": [float(rate) for rate in rates[1:]],
+        "dominant": dominant,
+        "critical_diffusivity": critical,
+        "onset_time": _finite(onset_time(problem, setting.count)),
+        "formation_time": _finite(formation_time(problem, setting.count)),
+        "text": text,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def evolution_of(setting: Setting) -> tuple[Evolution, str]:
+    """Run of a setting, and a note where it is not what was asked for.
+
+    Saves are equally spaced up to the formation time, and from there on a logarithmic scale.
+
+    Raises
+    ------
+    ValueError
+        If its density is none, or cannot be carried.
+    """
+    problem = setting.problem
+    dimension = problem.manifold.dimension
+    end, note = _end(setting), ""
+    step: float | None = None
+    if setting.carrier == "tokens" and setting.diffusivity:
+        step = _NOISE_STEP / (contraction_rate(problem) + setting.diffusivity)
+        if end > _MOST_STEPS * step:
+            end = _MOST_STEPS * step
+            note = f"shown until t = {end:.3g}: steps of noise are short beside the rest"
+    times = _times(end, setting.length, _FRAMES[dimension])
+    if step is not None:
+        step = min(step, float(np.diff(times).min()) / _STEPS_A_SAVE)
+    if setting.carrier == "tokens":
+        options = Options(
+            "particles", _TOLERANCE, tokens=setting.tokens, seed=setting.seed, step=step
+        )
+    elif dimension == 2:
+        degree = max(_SPHERE_DEGREE, problem.isotropic.degree)
+        options = Options("density", _SPHERE_TOLERANCE, max_degree=degree)
+    else:
+        options = Options("density" if setting.diffusivity else "auto", _TOLERANCE)
+    check_options(problem, options)
+    return Evolution(problem, options, times), note
+
+
+def _end(setting: Setting) -> float:
+    problem = replace(setting.problem, initial=uniform())
+    formed = formation_time(problem, setting.count)
+    if math.isfinite(formed):
+        return setting.length * formed
+    first = np.abs(growth_rates(problem, _FIRST_RATES)[1:]).max()
+    return setting.length * _RELAXATIONS / float(first) if first > 0 else setting.length
+
+
+def _times(end: float, length: float, count: int) -> FloatArray:
+    """Saved times from 0: half of them linear up to the end of formation, the others log.
+
+    Examples
+    --------
+    >>> _times(4.0, 4.0, 5).round(6).tolist(), _times(2.0, 1.0, 3).tolist()
+    ([0.0, 0.5, 1.0, 2.0, 4.0], [0.0, 1.0, 2.0])
+    """
+    if length <= 2.0:
+        return np.linspace(0.0, end, count)
+    half = count // 2 + 1
+    early = np.linspace(0.0, end / length, half)
+    late = np.geomspace(end / length, end, count - half + 1)[1:]
+    return np.concatenate([early, late])
+
+
+def linear_law(setting: Setting, check: Check) -> Message:
+    """Law of the number of clusters by linear theory, from as many samples as are quick."""
+    problem = replace(setting.problem, initial=uniform())
+    if (reason := _no_law(setting)) is not None:
+        return {"kind": "law", "name": "linear", "text": reason, "law": []}
+    samples = _SAMPLES
+    if problem.manifold.dimension == 2 and dominant_degree(problem) is not None:
+        degree = len(potential_variances(problem, setting.count))
+        samples = min(_SAMPLES, int(_SPHERE_WORK / degree**3))
+    if samples < _FEWEST_SAMPLES:
+        mean = mean_clusters(problem, setting.count)
+        text = f"{mean:.3g} clusters in the mean (linear theory, closed form)"
+        return {"kind": "law", "name": "linear", "text": text, "law": []}
+    found = _predicted(setting, samples, 0, check)
+    if found.message:
+        return {"kind": "law", "name": "linear", "text": found.message, "law": []}
+    return _law("linear", found.linear, "linear theory", found.note)
+
+
+def corrected_law(setting: Setting, check: Check, runs: int | None = None) -> Message | None:
+    """The same law by short runs; None where they would take long, or say nothing new."""
+    problem = replace(setting.problem, initial=uniform())
+    if setting.diffusivity or _no_law(setting) is not None or dominant_degree(problem) is None:
+        return None
+    dimension = problem.manifold.dimension
+    degree = len(potential_variances(problem, setting.count)) - 1
+    if degree > _CORRECTED_DEGREES[dimension]:
+        return None
+    runs = default_corrected_samples(dimension, degree) if runs is None else runs
+    found = _predicted(setting, 1, runs, check)
+    if found.message or found.corrected is None:
+        return None
+    return _law("corrected", found.corrected, "short runs", found.note)
+
+
+def _no_law(setting: Setting) -> str | None:
+    """Why there is no law of counts, where there is none."""
+    if setting.normalization == "sinkhorn":
+        return "No law of cluster counts is known for doubly stochastic weights."
+    return None
+
+
+def _predicted(setting: Setting, samples: int, runs: int, check: Check) -> ClusterPrediction:
+    def watched(chunks: Iterable[IntArray], total: int, name: str) -> Iterable[IntArray]:
+        for chunk in chunks:
+            check()
+            yield chunk
+
+    return predict_clusters(
+        replace(setting.problem, initial=uniform()),
+        setting.count,
+        samples=samples,
+        seed=setting.seed,
+        corrected=runs > 0,
+        corrected_samples=runs or None,
+        progress=watched,
+    )
+
+
+def _law(name: str, law: CountLaw, source: str, note: str) -> Message:
+    counts = [[int(k), float(share)] for k, share in sorted(law.distribution.items())]
+    text = f"{law.told()} ({source}, {law.samples} samples)"
+    return {"kind": "law", "name": name, "text": f"{text}; {note}" if note else text, "law": counts}

@@ -1,0 +1,283 @@
+"""The server of `meanfield explore`: a page for this machine alone, and runs as it asks for them.
+
+It listens on the loopback address, answers who knows the random word in its address and calls it by
+that address, and reads no file that it was not made of. A run is answered line by line, a message
+of JSON each (`physics.explored`). There is one computation at a time: who comes last goes first,
+and ends the one before; a page that is left ends its own.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import math
+import secrets
+import select
+import socket
+import threading
+import time as clock
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+
+from meanfield.errors import one_line
+from meanfield.explore.physics import CARRIERS, MANIFOLDS, Setting, explored, setting_of
+from meanfield.outputs.view import module_text
+
+HOST = "127.0.0.1"
+# Words of a secret that nobody guesses.
+_SECRET_BYTES = 24
+# Seconds between two looks at whether the page is still there, or it is this one's turn.
+_LOOK = 0.1
+# Seconds that what is under way may take to end with the server.
+_PATIENCE = 3.0
+# No page asks for more.
+_LONGEST_QUERY, _MOST_KEYS = 2000, 20
+_FOLDER = files(__package__)
+PAGES = {"": _FOLDER.joinpath("page.html"), "explore.js": _FOLDER.joinpath("explore.js")}
+"""Files of the page by their place below its address."""
+_HTML, _SCRIPT = "text/html; charset=utf-8", "text/javascript; charset=utf-8"
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; "
+        "connect-src 'self'; img-src data: blob:; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Superseded(Exception):
+    """Nobody waits for this any more."""
+
+
+@dataclass
+class Turns:
+    """One computation at a time, the newest first.
+
+    Examples
+    --------
+    >>> turns = Turns()
+    >>> first = turns.take()
+    >>> second = turns.take()
+    >>> turns.is_over(first), turns.is_over(second)
+    (True, False)
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    newest: int = 0
+    closed: bool = False
+    _counting: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self) -> int:
+        """Number of a computation that ends all others."""
+        with self._counting:
+            self.newest += 1
+            return self.newest
+
+    def is_over(self, number: int) -> bool:
+        """Whether a computation has to end."""
+        return self.closed or number != self.newest
+
+    @contextmanager
+    def turn(self, check: Callable[[], None]) -> Iterator[None]:
+        """Block in which nothing else computes; `check` raises where waiting makes no sense."""
+        while not self.lock.acquire(timeout=_LOOK):
+            check()
+        try:
+            yield
+        finally:
+            self.lock.release()
+
+    def close(self) -> None:
+        """End what is under way, and wait a little until it has."""
+        self.closed = True
+        if self.lock.acquire(timeout=_PATIENCE):
+            self.lock.release()
+
+
+class ExploreServer(ThreadingHTTPServer):
+    """Server of one page; see the head of this module.
+
+    Attributes
+    ----------
+    secret : str
+        Derived. Word of the address.
+    address : str
+        Derived. Where the page is.
+
+    Raises
+    ------
+    ValueError
+        If the port cannot be had.
+    """
+
+    daemon_threads = True
+    allow_reuse_address = False
+
+    def __init__(self, port: int = 0) -> None:
+        try:
+            super().__init__((HOST, port), _Handler)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ValueError(
+                f"port {port} cannot be had: {reason}. Choose another --port, or leave it out."
+            ) from None
+        self.secret = secrets.token_urlsafe(_SECRET_BYTES)
+        self.turns = Turns()
+
+    @property
+    def address(self) -> str:
+        """Where the page is, with the secret."""
+        return f"http://{HOST}:{self.server_address[1]}/{self.secret}/"
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Names by which a browser may call it: another one would be a page that rebinds a name."""
+        return tuple(f"{name}:{self.server_address[1]}" for name in (HOST, "localhost"))
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that went away is no error of ours."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    server: ExploreServer
+    server_version, sys_version = "meanfield", ""
+    # Seconds that a browser may take to read a line.
+    timeout = 60
+
+    def do_GET(self) -> None:
+        """Answer."""
+        parts = urlsplit(self.path)
+        host = self.headers.get("Host", "")
+        first, _, name = parts.path.removeprefix("/").partition("/")
+        known = hmac.compare_digest(first.encode(), self.server.secret.encode())
+        if host not in self.server.hosts or not known:
+            self._say(HTTPStatus.FORBIDDEN, "The address of this page has a secret word.")
+        elif name == "run":
+            self._run(parts.query)
+        elif name == "view.js":
+            self._send(HTTPStatus.OK, module_text().encode(), _SCRIPT)
+        elif name in PAGES:
+            self._send(HTTPStatus.OK, PAGES[name].read_bytes(), _SCRIPT if name else _HTML)
+        else:
+            self._say(HTTPStatus.NOT_FOUND, "There is nothing here.")
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Keep the terminal quiet."""
+
+    def _say(self, status: HTTPStatus, text: str) -> None:
+        self._send(status, f"{text}\n".encode(), "text/plain; charset=utf-8")
+
+    def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+        self._begin(status, kind, {"Content-Length": str(len(content))})
+        self.wfile.write(content)
+
+    def _begin(self, status: HTTPStatus, kind: str, more: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in ({"Content-Type": kind} | _HEADERS | more).items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def _run(self, query: str) -> None:
+        """Answer with a run, line by line."""
+        turns = self.server.turns
+        number = turns.take()
+        check = _watching(lambda: turns.is_over(number), self.connection)
+        self._begin(HTTPStatus.OK, "application/x-ndjson", {})
+        # Warnings of NumPy are told by thread; what overflows becomes an error of ours or a null.
+        with suppress(Superseded, OSError), np.errstate(all="ignore"):
+            try:
+                if len(query) > _LONGEST_QUERY:
+                    raise ValueError("the address is too long.")
+                pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_KEYS)
+                messages = explored(setting_of(dict(pairs)), check)
+                # Rates take no turn.
+                self._line(next(messages))
+                with turns.turn(check):
+                    for message in messages:
+                        check()
+                        self._line(message)
+            except ValueError as error:
+                self._line({"kind": "refused", "text": one_line(str(error))})
+            except (Superseded, OSError):
+                raise
+            except Exception as error:
+                # A mistake of ours, or no memory: the page says so, and the next change may do.
+                text = one_line(f"{type(error).__name__}: {error}")
+                self._line({"kind": "failed", "text": text})
+
+    def _line(self, message: dict[str, Any]) -> None:
+        self.wfile.write(json.dumps(message, allow_nan=False).encode() + b"\n")
+        self.wfile.flush()
+
+
+def _watching(is_over: Callable[[], bool], connection: socket.socket) -> Callable[[], None]:
+    """What raises `Superseded` once something is over, or the other end has left."""
+    last = -math.inf
+
+    def check() -> None:
+        nonlocal last
+        if is_over():
+            raise Superseded
+        now = clock.monotonic()
+        if now - last < _LOOK:
+            return
+        last = now
+        readable, _, _ = select.select([connection], [], [], 0.0)
+        if readable and not connection.recv(1, socket.MSG_PEEK):
+            raise Superseded
+
+    return check
+
+
+def warm_up(turns: Turns, told: Callable[[str], None]) -> None:
+    """Compile, or load, what settings of the page need, in the order of what is asked for first.
+
+    Parameters
+    ----------
+    turns : Turns
+        Those of the server, at whose end it ends. It takes none itself: a page would wait for it.
+    told : callable
+        Gets a line at the end.
+    """
+
+    def check() -> None:
+        if turns.closed:
+            raise Superseded
+
+    began = clock.monotonic()
+    with np.errstate(all="ignore"), suppress(Superseded):
+        for setting in _first_settings():
+            check()
+            for _ in explored(setting, check, runs=2):
+                pass
+    if not turns.closed:
+        told(f"ready after {clock.monotonic() - began:.1f} s")
+
+
+def _first_settings() -> Iterator[Setting]:
+    """Small runs that call what others do, too."""
+    for manifold in MANIFOLDS:
+        for tokens in (1000, 20):
+            yield Setting(manifold, beta=4.0, tokens=tokens, length=0.1)  # type: ignore[arg-type]
+        for carrier in CARRIERS:
+            yield Setting(
+                manifold,  # type: ignore[arg-type]
+                beta=4.0,
+                carrier=carrier,  # type: ignore[arg-type]
+                diffusivity=0.01,
+                tokens=20,
+                length=0.1,
+            )

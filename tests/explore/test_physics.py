@@ -1,0 +1,130 @@
+"""What a setting of the sliders means: numbers of theory, the run that users would make."""
+
+import base64
+import re
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.explore.frames import COLOURS
+from meanfield.explore.physics import (
+    RANGES,
+    Setting,
+    explored,
+    linear_law,
+    rates_of,
+    setting_of,
+)
+from meanfield.explore.server import PAGES
+
+
+def messages(setting):
+    """All of a stream, by kind."""
+    found = {}
+    for message in explored(setting, lambda: None, runs=2):
+        found.setdefault(message["kind"], []).append(message)
+    return found
+
+
+def test_rates_are_those_of_theory():
+    """Sliders would show another problem than their names say."""
+    given = {"manifold": "sphere", "beta": "7", "normalization": "none", "diffusivity": "0.01"}
+    attention = mf.Attention([mf.Head()], "none", beta=7.0, diffusivity=0.01)
+    problem = mf.Problem(mf.Sphere(), attention)
+    found = rates_of(setting_of(given))
+    assert found["rates"] == mf.growth_rates(problem, 12)[1:].tolist()
+    assert found["dominant"] == mf.dominant_degree(problem)
+    assert found["critical_diffusivity"] == mf.critical_diffusivity(problem)
+
+
+def test_frames_are_those_of_the_run():
+    """The page would show another run, or other tokens, than the package makes."""
+    found = messages(Setting(beta=4.0, tokens=30, seed=3))
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA)
+    frames = [found["begin"][0]["frame"], *(message["frame"] for message in found["frame"])]
+    times = [frame["time"] for frame in frames]
+    options = {"representation": "particles", "tokens": 30, "seed": 3, "tolerance": 1e-6}
+    run = mf.simulate(problem, until=times[-1], save=times, **options)
+    coded = np.frombuffer(base64.b64decode(frames[-1]["points"]), "<i2")
+    gap = np.angle(np.exp(1j * (coded * np.pi / 32767 - run.measures[-1].points)))
+    assert np.abs(gap).max() <= 0.51 * np.pi / 32767  # half a step of 16 bits
+    energies = [frame["curves"]["energy"] for frame in frames]
+    assert energies == run.observables["energy"].tolist()
+
+
+def test_densities_have_the_colours_of_their_logarithm():
+    """The live picture would have another scale than its header says."""
+    setting = Setting("sphere", beta=3.0, carrier="density", diffusivity=0.02)
+    begin = next(each for each in explored(setting, lambda: None) if each["kind"] == "begin")
+    _, columns = begin["header"]["values"]["size"]
+    q = np.frombuffer(base64.b64decode(begin["frame"]["values"]), np.uint8).reshape(-1, columns)
+    low, high = COLOURS
+    latitude = np.pi * ((np.arange(len(q)) + 0.5) / len(q) - 0.5)
+    mass = (low * (high / low) ** (q / 255.0) * np.cos(latitude)[:, None]).mean() * np.pi / 2
+    assert abs(mass - 1.0) < 0.01  # a step of colour is 1.8 %, either way
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"beta": "warm"}, "beta must be a number between 0.01 and 100, got 'warm'"),
+        ({"tokens": "10.5"}, "tokens must be a whole number between 2 and 5000, got '10.5'"),
+        ({"diffusivity": "nan"}, "diffusivity must be a number between 0 and 10, got 'nan'"),
+        ({"manifold": "torus"}, "manifold must be one of circle, sphere, got 'torus'"),
+        ({"betta": "1"}, "betta is not known"),
+        ({"normalization": "sinkhorn", "tokens": "2000"}, "at most 1000 tokens here, got 2000"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(given, said):
+    """A page would get a traceback, or a run of something else."""
+    with pytest.raises(ValueError, match=re.escape(said)):
+        setting_of(given)
+
+
+def test_ends_of_sliders_are_in_range():
+    """A slider would lead to a complaint."""
+    page = PAGES[""].read_text("utf-8")
+    for name in ("beta", "tokens", "diffusivity", "length"):
+        low, high = re.search(
+            rf'id="{name}-slider" type="range" min="(\S+)" max="(\S+)"', page
+        ).groups()
+        (least, most), round_off = RANGES[name], 1.0 + 1e-9
+        assert least <= 10 ** float(low) * round_off and 10 ** float(high) <= most * round_off + 12
+
+
+def test_laws_that_there_are_not_are_told():
+    """The page would show the law of another setting, or none without a word."""
+    for setting, said in (
+        (Setting(strength="repel"), "none: uniform is stable"),
+        (Setting(normalization="sinkhorn"), "No law of cluster counts is known"),
+        (Setting("sphere", beta=100.0), "clusters in the mean"),
+    ):
+        assert said in linear_law(setting, lambda: None)["text"]
+
+
+def test_a_run_that_fails_says_so(monkeypatch):
+    """A density that no series resolves would look like one that is done."""
+    monkeypatch.setattr("meanfield.explore.physics._SPHERE_DEGREE", 1)
+    found = messages(Setting("sphere", beta=1.0, carrier="density", length=1.0))
+    (failed,) = found["failed"]
+    assert re.search(r"^under-resolved.*stopped at t =.*no density resolves", failed["text"])
+    assert "end" not in found
+
+
+def test_a_run_ends_where_nobody_waits():
+    """Runs of the sliders' former places would pile up."""
+
+    class Gone(Exception):
+        pass
+
+    seen = []
+
+    def check():
+        if len(seen) > 3:
+            raise Gone
+
+    with pytest.raises(Gone):
+        for message in explored(Setting(tokens=50), check):
+            seen.append(message["kind"])
+    assert "end" not in seen and len(seen) < 20
