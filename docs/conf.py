@@ -56,6 +56,7 @@ EXAMPLES = [
     "tutorial",
     "predict_clusters",
     "density_run",
+    "view",
     "particles_and_limit",
     "sphere_maps",
     "noisy_transition",

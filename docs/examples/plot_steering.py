@@ -52,7 +52,7 @@ def both(betas: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
 
 
 start = np.full(5, 3.0)
-options = {"maxiter": 12, "ftol": 1e-3}
+options = {"maxiter": 6, "ftol": 1e-2}
 best = minimize(
     both, start, jac=True, method="L-BFGS-B", bounds=5 * [(0.5, 5.0)], options=options
 )

@@ -49,7 +49,7 @@ print(mf.wasserstein(few, tetrahedron, p=1))
 sizes = 2 ** np.arange(5, 15)
 distances = {"$W_1$": [], "Sobolev": [], "MMD": []}
 for size in sizes:
-    drawn = [mf.Measure(circle, mf.sample_tokens(first, size, rng)) for _ in range(20)]
+    drawn = [mf.Measure(circle, mf.sample_tokens(first, size, rng)) for _ in range(10)]
     distances["$W_1$"].append(np.mean([mf.wasserstein(one, first) for one in drawn]))
     distances["Sobolev"].append(
         np.mean([mf.sobolev_distance(one, first) for one in drawn])
