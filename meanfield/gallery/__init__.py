@@ -167,9 +167,9 @@ _ALL = (
         differs="The script has 90 values and 2,048 replicas, no seed, and sweeps the dimension: "
         "the figure's is not in it. Its values act on rows from the right, hence $B^T$. No number "
         "is printed.",
-        seconds=40.0,
+        seconds=60.0,
         module="merging_random_matrices",
-        published_seconds=40.0,
+        published_seconds=60.0,
     ),
     Entry(
         name="merging-softmax",
@@ -186,24 +186,24 @@ _ALL = (
         differs="The script has 2,048 replicas and no seed; with fewer, standard errors are 0.001 "
         "to 0.01, and 0.05 in the transition. Its layers $x \\leftarrow N(x + 0.1 A)$ are not "
         "projected and come about half a unit of time after the flow.",
-        seconds=300.0,
+        seconds=100.0,
         module="merging_softmax",
-        published_seconds=300.0,
+        published_seconds=100.0,
     ),
     Entry(
         name="merging-unnormalized",
         source="arXiv:2312.10794, figure 3 for USA, script phase-diagrams of the authors",
         title="When random tokens merge, without normalisation",
-        parameters="As for softmax, $d$ = 2, 8, 128, times to 1 in the paper's unit; 32, 32 and 2 "
-        "replicas.",
+        parameters="As for softmax, $d$ = 2, 8, 128, 45 values of $\\beta$ in $[0.2, 9]$, times to "
+        "1 in the paper's unit; 32, 32 and 2 replicas.",
         shows="Share of the pairs with a cosine above 0.999 over time and $\\beta$; dashed the "
         "times at which tokens that begin orthogonal, equation (6.10), reach it.",
         differs="The script has 2,048 replicas and no seed. Its step is 0.1 over "
         "$\\max(\\sqrt\\beta e^{\\beta - 1/2}, 1)$, 147,000 layers at $\\beta = 9$: by that "
         "scheme 23 values of $\\beta$ and 8, 4 and 2 replicas are made here.",
-        seconds=150.0,
+        seconds=70.0,
         module="merging_unnormalized",
-        published_seconds=200.0,
+        published_seconds=70.0,
     ),
     Entry(
         name="minimising-density",

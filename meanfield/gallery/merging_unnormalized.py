@@ -71,7 +71,7 @@ def _panels(short: bool, published: bool) -> list[Panel]:
         times, betas = np.linspace(0.0, 1.0, 201)[1:], np.linspace(0.2, 9.0, 23)
         sizes = [(2, 8), (8, 4), (128, 2)]
     else:
-        times, betas = np.linspace(0.0, 1.0, 201)[1:], np.linspace(0.1, 9.0, 90)
+        times, betas = np.linspace(0.0, 1.0, 201)[1:], np.linspace(0.2, 9.0, 45)
         sizes = [(2, 32), (8, 32), (128, 2)]
     return [Panel(f"d{d}", f"d = {d}", d, betas, times, count) for d, count in sizes]
 
