@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -240,6 +240,13 @@ def _first_number(path: Path) -> str:
         row = next(csv.DictReader(file), None)
     if row is None:
         return ""
-    here = digits(float(row["here"]))
-    told = f"published {row['published']}, here {here}" if row["published"] else f"here {here}"
+    published, here = (_rounded(row[column]) for column in ("published", "here"))
+    told = f"published {published}, here {here}" if published else f"here {here}"
     return f"{row['what']}: {told}"
+
+
+def _rounded(text: str) -> str:
+    """A number of the table in nine digits; other text as it is."""
+    with suppress(ValueError):
+        return digits(float(text))
+    return text
