@@ -10,6 +10,20 @@ from meanfield.gallery.entry import Entry
 
 _ALL = (
     Entry(
+        name="alignment-phase",
+        source="arXiv:2509.25040, figure 1",
+        title="Tokens align with the leading eigenspace",
+        parameters="Sphere $S^2$, SA with $Q = K = 1$, $\\beta = 30$, 400 even tokens (the source: "
+        "10,000 random ones) to $t = 6$; $V = \\mathrm{diag}(1, 0, 0)$, and $V$ with eigenvalues "
+        "$1 \\pm i$ and 0. The source's matrices are not known to us.",
+        shows="Tokens at four times: a pair of opposite points, and a great circle that turns.",
+        differs="The source prints no numbers. Beside ours stand those of the limit, the linear "
+        "flow $e^{tV}x/|e^{tV}x|$, and two that are exact at late times: a pair is approached at "
+        "rate 1, and the circle turns by $I_1(\\beta)/I_0(\\beta) = 0.98319$ a unit of time.",
+        seconds=5.0,
+        module="alignment_phase",
+    ),
+    Entry(
         name="causal-centres",
         source="arXiv:2411.04990, figure 2",
         title="Under a causal mask clusters form at the first tokens",
@@ -73,6 +87,21 @@ _ALL = (
         module="maximisers",
     ),
     Entry(
+        name="energy-minimisers",
+        source="arXiv:2501.03096, figures 3 and 4",
+        title="Where tokens descend to under a matrix",
+        parameters="Sphere $S^2$, USA with score $D$ and value $-D$, 100 random tokens (the "
+        "source: 400) to $t = 300$ in the paper's time; $D = 1$, diag(1, 1/4, 1), diag(1, 0, 1) "
+        "and diag(0, 0, 1). Circle: four tokens, $D = \\mathrm{diag}(1, d)$, to $t = 30$.",
+        shows="Tokens at the end, on balls coloured by $x^T D x$; and how far the ratio "
+        "$\\tanh(x_1^2) / \\tanh(d x_2^2)$ of four tokens is from $d$, which it is at rest.",
+        differs="Stored ratios are within 0.0006 of $d$, those here within rounding: the source "
+        "computes in single precision. Least energies are exact, "
+        "$\\sinh 1$ and 1; where $D$ has a kernel tokens approach it like $t^{-1/2}$.",
+        seconds=60.0,
+        module="minimisers",
+    ),
+    Entry(
         name="equiangular-curve",
         source="arXiv:2312.10794, equation (6.12), notebook curve of the authors",
         title="The curve that parts one cluster from none",
@@ -106,6 +135,20 @@ _ALL = (
         seconds=6.0,
         module="forming_clusters",
         published_seconds=35.0,
+    ),
+    Entry(
+        name="heat-phase",
+        source="arXiv:2509.25040, figure 3",
+        title="Repulsive attention is a heat flow",
+        parameters="Circle, SA with $V = -1$, $\\beta = 50$, a mixture of three Gaussians (widths "
+        "0.25, 0.35, 0.3) to $s = t/\\beta = 5$; the density itself instead of 50,000 tokens.",
+        shows="The density at five times $s$, and the heat flow from the same start, both through "
+        "a window of width 0.05.",
+        differs="The source prints no numbers; its mixture is not known to us. Distances from the "
+        "limit are of order $1/\\beta$, and the last mode decays by $I_1(\\beta)/I_0(\\beta)$, "
+        "0.98995, of its limit rate.",
+        seconds=5.0,
+        module="heat_phase",
     ),
     Entry(
         name="kinetic-phase",
@@ -223,6 +266,20 @@ _ALL = (
         published_seconds=15.0,
     ),
     Entry(
+        name="mixture-collapse",
+        source="arXiv:2509.25040, figure 2",
+        title="Components of a mixture collapse",
+        parameters="Great circle, SA, $\\beta = 10$, 9,999 tokens at quantiles of three wrapped "
+        "Gaussians with $\\sigma_0 = 0.2$, to $t = 1.5$.",
+        shows="Histograms of the azimuth at four times, and the variance of a component.",
+        differs="The source prints no numbers. The limit, backward heat, would collapse at "
+        "$t = \\beta\\sigma_0^2/2 = 0.2$; at $\\beta = 10$ a Gaussian on a line has the variance "
+        "$\\ln v + \\beta v = \\ln v_0 + \\beta v_0 - 2t$, which tokens follow within 3 %: the "
+        "rest is the curvature of the circle.",
+        seconds=5.0,
+        module="mixture_collapse",
+    ),
+    Entry(
         name="noisy-phases",
         source="arXiv:2604.16288 and arXiv:2606.05140 (the theory; no figure)",
         title="Where order sets in with noise",
@@ -284,6 +341,21 @@ _ALL = (
         differs="They do not.",
         seconds=0.5,
         module="pair_force",
+    ),
+    Entry(
+        name="perceptron-clusters",
+        source="arXiv:2601.21366, particles on the circle and the sphere",
+        title="Repelling tokens in the valleys of a perceptron",
+        parameters="$S^1$ and $S^2$, USA descending, with as many ReLU neurons as dimensions, "
+        "weights $s_m a_m$, $s_m$ normal; 200 tokens (the source: 500) to $t = 2000$, six "
+        "$\\beta$ from 0.1 to 50 of its thirteen; random numbers of the source's seeds.",
+        shows="The potential and tokens at rest on the circle; how many atoms there are over "
+        "$\\sqrt\\beta$; tokens at rest on the sphere.",
+        differs="The source prints no numbers. Its gap between clusters, "
+        "$\\min(1 / (2\\sqrt\\beta), \\pi/2d)$, counts atoms here. As the energy is convex in "
+        "the measure, states are certified: none is farther above the least energy than told.",
+        seconds=90.0,
+        module="perceptron_clusters",
     ),
     Entry(
         name="retrieval-profiles",

@@ -67,7 +67,7 @@ def compute(
     jobs = [(name, start) for name in chosen for start in range(1 if short else STARTS[name])]
     tokens: dict[str, list[FloatArray]] = {name: [] for name in chosen}
     for name, _ in progress(jobs, len(jobs), "starts"):
-        points = rng.standard_normal((TOKENS, 3))
+        points = rng.standard_normal((20 if short else TOKENS, 3))
         points /= np.linalg.norm(points, axis=1, keepdims=True)
         tokens[name].append(last_tokens(MATRICES[name], points, UNTIL[name]))
     all_tokens = {name: np.array(found) for name, found in tokens.items()}

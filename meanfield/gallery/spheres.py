@@ -79,8 +79,6 @@ def draw_ball(
         )  # fmt: skip
     right, up, towards = (points @ view.T).T
     front = towards >= 0.0
-    axes.scatter(
-        right[~front], up[~front], s=size, facecolors="none", edgecolors=MUTED, linewidths=0.4
-    )
+    axes.scatter(right[~front], up[~front], s=0.6 * size, c=MUTED, alpha=0.45, linewidths=0.0)
     colours = colour[front] if isinstance(colour, np.ndarray) else colour
     axes.scatter(right[front], up[front], s=size, c=colours, linewidths=0.0)
