@@ -96,7 +96,6 @@ if TYPE_CHECKING:
     from meanfield.studies.pair_correlation import pair_correlation
     from meanfield.studies.phase import phase_diagram, phase_point
     from meanfield.studies.prediction import predict_clusters
-    from meanfield.studies.sweep_results import Sweep
     from meanfield.sweeps import sweep
     from meanfield.terms import Drift, FeedForward
     from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
@@ -172,7 +171,6 @@ __all__ = [
     "Space",
     "Sphere",
     "Stage",
-    "Sweep",
     "UniformSpread",
     "action_bound",
     "attention_matrix",
@@ -298,7 +296,6 @@ _MODULES = {
     "studies.pair_correlation": "pair_correlation",
     "studies.phase": "phase_diagram phase_point",
     "studies.prediction": "predict_clusters",
-    "studies.sweep_results": "Sweep",
     "sweeps": "sweep",
     "terms": "Drift FeedForward",
     "theory.cluster_counts": "mean_clusters tokens_for_dominance",

@@ -113,7 +113,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
 def is_sweep(path: str | os.PathLike[str]) -> bool:
     """Whether a path is the folder of a sweep, or its index, as far as names tell."""
     place = Path(path)
-    return place.is_dir() or place.name == INDEX
+    return place.name == INDEX or (place / INDEX).is_file()
 
 
 def _sweep(folder: Path, document: dict[str, Any]) -> Sweep:

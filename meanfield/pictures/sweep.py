@@ -27,7 +27,7 @@ _LABELS = {
     "clusters": "number of clusters",
     "time": "last saved time",
     "order_parameter": "order parameter $R$",
-    "energy": "energy $E / E_{Dirac}$",
+    "energy": r"energy $E\,/\,E$[Dirac]",
 }
 _SYMBOLS = {
     "problem.beta": r"inverse temperature $\beta$",
@@ -135,13 +135,16 @@ def sweep_picture(
     fixed = [f"{sweep.names[i]} = {p.labels[0]}" for i, p in enumerate(sweep.parameters)
              if len(p.values) == 1 and i != order[0]]  # fmt: skip
     known = arranged[0][np.isfinite(arranged[0])]
+    is_map = y is not None and y.numeric and len(y.places) > _MOST_CURVES
+    if is_map and known.size < arranged[0].size:
+        fixed.append("grey: none" if name == "clusters" else "grey: not known")
     return SweepPicture(
         title=str(sweep.attributes.get("title", "")) if title is None else title,
         facts=",  ".join([_when(sweep, time), *_problem(sweep), *fixed]),
         quantity=_quantity(name),
         x=x,
         y=y,
-        is_map=y is not None and y.numeric and len(y.places) > _MOST_CURVES,
+        is_map=is_map,
         panels=tuple(_panels(sweep, others)),
         values=arranged[0],
         early=arranged[1],

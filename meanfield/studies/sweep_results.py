@@ -76,13 +76,13 @@ def value_words(value: Any) -> str:
 
     Examples
     --------
-    >>> value_words("softmax"), value_words(0.30000000000000004), value_words([[1, 0.5]])
-    ('softmax', '0.30000000000000004', '[[1, 0.5]]')
+    >>> value_words("softmax"), value_words(1.0), value_words([[1, 0.5]])
+    ('softmax', '1', '[[1, 0.5]]')
     """
     if isinstance(value, str):
         return value
     if isinstance(value, float):
-        return repr(value).removesuffix(".0")
+        return f"{value:.10g}"
     return json.dumps(value)
 
 
@@ -168,7 +168,7 @@ class Sweep:
     ...     made = mf.sweep(problem, {"problem.beta": "1:2:3"}, folder=f"{place}/betas",
     ...         time={"end": 1.0, "save": 2})
     ...     print(made.shape, made.values("order_parameter").round(4))
-    (3,) [0.6651 0.6503 0.6327]
+    (3,) [0.6371 0.6197 0.6013]
     """
 
     folder: Path

@@ -17,6 +17,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.commands.main import main
+from meanfield.studies.sweep_results import Sweep
 
 CONFIG = """\
 problem = { manifold = "circle", beta = 3.0 }
@@ -29,7 +30,7 @@ BETAS, FLOWS = "problem.beta=1:1.5:2", "problem.normalization=softmax,none"
 def sweep(config: Path, folder: Path, *options: str, over: tuple[str, ...] = (BETAS, FLOWS)) -> int:
     """Exit status."""
     given = [each for one in over for each in ("--over", one)]
-    workers = [] if "--workers" in options else ["--workers", "1"]
+    workers = [] if {"--workers", "--scheduler"} & {*options} else ["--workers", "1"]
     command = ["sweep", str(config), *given, "-o", str(folder), "--quiet", *workers, *options]
     return main(command)
 
@@ -49,7 +50,7 @@ def test_members_are_the_runs_of_the_product(
     product = [(beta, flow) for beta in (1.0, 1.5) for flow in ("softmax", "none")]
     assert [tuple(member["overrides"].values()) for member in told["members"]] == product
     made = mf.load(folder)
-    assert isinstance(made, mf.Sweep) and made.shape == (2, 2)
+    assert isinstance(made, Sweep) and made.shape == (2, 2)
     assert made.names == ("beta", "normalization")
     dataset = made.to_xarray()
     for i, (beta, flow) in enumerate(product):
@@ -98,6 +99,14 @@ def test_other_processes_make_the_same(
     assert len(set(hashes(there.folder))) == 4
 
 
+@pytest.mark.slow
+def test_a_cluster_makes_the_same(cluster: Any, config: Path, tmp_path: Path) -> None:
+    """Workers would not find run file or folder, or differ."""
+    assert sweep(config, tmp_path / "here") == 0
+    assert sweep(config, tmp_path / "there", "--scheduler", cluster.address) == 0
+    assert hashes(tmp_path / "here") == hashes(tmp_path / "there")
+
+
 def test_resuming_runs_what_is_missing(config: Path, tmp_path: Path) -> None:
     """Members that ended would be run again, those that did not be left, or come out different."""
     folder, whole = tmp_path / "x", tmp_path / "whole"
@@ -144,7 +153,7 @@ def test_members_that_end_early_stop_no_others(
     """A sweep would end at the first that fails, or call it done; its values would hide it."""
     folder = tmp_path / "x"
     fixed = ("--set", "representation.name=density", "--set", "representation.max_degree=32")
-    over, end = ("problem.strength=-1,1",), ("--set", "time.end=40")
+    over, end = ("problem.strength=-1,1",), ("--set", "time.end=20", "--set", "time.save=9")
     assert sweep(config, folder, *fixed, *end, over=over) == 1
     said = capsys.readouterr()
     assert "1 of 2 runs did not complete: 002.h5 under-resolved at t =" in said.err
@@ -152,8 +161,8 @@ def test_members_that_end_early_stop_no_others(
     made = mf.load_sweep(folder)
     assert made.statuses[0] == "completed" and made.statuses[1].startswith("under-resolved")
     dataset, last = made.to_xarray(), made.values("time")
-    assert last[0] == 40.0 and 0.0 < last[1] < 40.0
-    assert np.isnan(dataset.order_parameter.sel(strength=1, time=40.0))
+    assert last[0] == 20.0 and 0.0 < last[1] < 20.0
+    assert np.isnan(dataset.order_parameter.sel(strength=1, time=20.0))
     # Nothing would come out otherwise if it ran again.
     before = (folder / "002.h5").stat().st_mtime_ns
     assert sweep(config, folder, *fixed, *end, "--resume", over=over) == 1

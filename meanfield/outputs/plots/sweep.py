@@ -109,14 +109,17 @@ def _curves(picture: SweepPicture, panel: int, axes: Axes) -> None:
         if ended.any():
             axes.plot(picture.x.places[ended], values[row][ended], "x", markersize=9,
                       markeredgewidth=1.6, color=colour, linestyle="none")  # fmt: skip
-    if early.any():
+    if picture.early.any():
         axes.plot([], [], "x", color=MUTED, label=_EARLY)
-    if picture.y is not None or early.any():
+    if panel == 0 and (picture.y is not None or picture.early.any()):
         title = picture.y.label if picture.y is not None else None
         axes.legend(title=title, title_fontsize=8.5)
     axes.set_ylabel(picture.quantity)
     if picture.whole:
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        low, high = np.nanmin(picture.values), np.nanmax(picture.values)
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        if low == high:
+            axes.set_ylim(low - 1.0, high + 1.0)
 
 
 def _map(picture: SweepPicture, panel: int, axes: Axes) -> None:
