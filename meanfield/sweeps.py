@@ -43,7 +43,7 @@ from meanfield.outputs.sweep_file import INDEX, load_sweep, write_sweep
 from meanfield.problem import Problem
 from meanfield.progress import followed
 from meanfield.representations import Options
-from meanfield.status import is_cut_short, stopped
+from meanfield.status import COMPLETED, stopped
 from meanfield.studies.executors import finished
 from meanfield.studies.study import Runs, Study
 from meanfield.studies.sweep_results import Member, Parameter, Sweep, value_words
@@ -51,6 +51,8 @@ from meanfield.studies.sweep_results import Member, Parameter, Sweep, value_word
 RUN_FILE = "sweep.toml"
 """Run file of a sweep of a problem that was made in Python, in its folder."""
 
+# How the status of a run begins that ends the same whenever it is made.
+_UNRESOLVED = "under-resolved"
 # Names are as wide as the largest number.
 _LEAST_DIGITS = 3
 
@@ -195,11 +197,14 @@ class SweepPlan(Study[list[Member], Sweep]):
         return table
 
     def resumed(self, stored: Sweep) -> list[Member]:
-        """What need not be run again: what a disturbance ended, or whose file is gone, must."""
+        """What need not be run again: what completed, or cannot be resolved, and has its file.
+
+        Others may come out otherwise: a disk has room again, Python of the user's own was mended.
+        """
         return [
             known
             if known.status is not None
-            and not is_cut_short(known.status)
+            and known.status.startswith((COMPLETED, _UNRESOLVED))
             and (self.folder / known.file).exists()
             else member
             for known, member in zip(stored.members, self.empty(), strict=True)

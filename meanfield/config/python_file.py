@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -56,6 +56,12 @@ class Folder:
     section: str = ""
 
 
+@cache
+def _tell(path: Path, place: Path, content: bytes) -> None:
+    """Say once what is executed: members of a sweep name the same file again and again."""
+    print(one_line(f"meanfield: executing the Python of {path}"), file=sys.stderr, flush=True)
+
+
 def file_function(label: str, folder: Folder, reference: str) -> FileFunction:
     """Function `name` of a Python file, given as "file.py:name", once the file was executed.
 
@@ -79,9 +85,10 @@ def file_function(label: str, folder: Folder, reference: str) -> FileFunction:
         file or the function fails.
     """
     path, name = permitted_file(label, folder, reference)
-    print(one_line(f"meanfield: executing the Python of {path}"), file=sys.stderr, flush=True)
     with _guarded(label):
-        function = FileFunction(path.absolute(), name, path.read_bytes(), label)
+        content = path.read_bytes()
+        _tell(path, path.absolute(), content)
+        function = FileFunction(path.absolute(), name, content, label)
     if not callable(_loaded(function)):
         raise ConfigError(f"{label} is no function.")
     return function
