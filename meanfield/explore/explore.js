@@ -8,10 +8,12 @@ const NAMES = ["manifold", "beta", "carrier", "tokens", "normalization", "streng
 const SLIDERS = ["beta", "tokens", "diffusivity", "length"];
 // Milliseconds in which one more move of a slider may come.
 const PAUSE = 60;
+// Milliseconds between two drawings of a run that goes on.
+const BETWEEN = 120;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** What is shown; tests read it. */
-const page = { view: null, asked: 0, frames: 0, done: false, changed: 0, took: {} };
+const page = { view: null, waiting: [], asked: 0, frames: 0, done: false, changed: 0, took: {} };
 window.explore = page;
 let request = null;
 let waiting = 0;
@@ -78,7 +80,7 @@ async function lines(stream, act) {
 
 function show(message) {
   page.took[message.kind] ??= performance.now() - page.changed;
-  ({ rates: showRates, begin, frame: ({ frame }) => add(frame), law: showLaw, event: showEvent,
+  ({ rates: showRates, begin, frame: ({ frame }) => later(frame), law: showLaw, event: showEvent,
     end: finish, failed: finish, refused }[message.kind] || (() => {}))(message);
 }
 
@@ -100,6 +102,7 @@ function begin({ header, frame, frames, note }) {
   NAMES.forEach((name) => byId(name).removeAttribute("aria-invalid"));
   const kept = page.view && page.view.header.shape === header.shape ? page.view.state : null;
   if (page.view) page.view.destroy();
+  page.waiting = [];
   page.note = note ? `${note}. ` : "";
   page.total = frames;
   page.view = createView(byId("view"), header, null);
@@ -111,6 +114,18 @@ function begin({ header, frame, frames, note }) {
   }
   add(frame);
   page.view.layout();
+}
+
+/** Frames that have come since the view was drawn: each drawing takes its time. */
+function later(frame) {
+  page.waiting.push(frame);
+  if (page.waiting.length > 1) return;
+  const run = page.view;
+  setTimeout(() => { if (page.view === run) flush(); }, BETWEEN);
+}
+
+function flush() {
+  page.waiting.splice(0).forEach(add);
 }
 
 function add({ time, values, points, masses, shares, curves }) {
@@ -135,6 +150,7 @@ function showEvent({ time, text }) {
 }
 
 function finish({ kind, text }) {
+  if (page.view) flush();
   page.done = true;
   status(`${page.note || ""}${text}`, kind === "failed");
   // What was too fast to be seen, once more.

@@ -1,0 +1,96 @@
+"""The page of `meanfield explore` in a real browser: sliders, rates, frames, what is refused."""
+
+import threading
+import time
+
+import pytest
+
+from meanfield.explore.server import ExploreServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A server in a thread of its own."""
+    with ExploreServer() as served:
+        thread = threading.Thread(target=served.serve_forever, args=(0.05,))
+        thread.start()
+        yield served
+        served.turns.close()
+        served.shutdown()
+        thread.join()
+
+
+def test_sliders_change_rates_and_run(visit, server):
+    """The page would show what was there before."""
+    tab = visit(server.address)
+    tab.until("explore.rates && explore.frames > 1")
+    assert tab.page.evaluate("explore.rates.dominant") == 4
+    asked = tab.page.evaluate("explore.asked")
+    slider = tab.page.locator("#beta-slider")
+    slider.focus()
+    tab.page.keyboard.press("Home")
+    tab.until(f"explore.asked > {asked} && explore.took.frame")
+    assert tab.page.evaluate("explore.rates.dominant") == 1
+    assert tab.page.input_value("#beta") == "0.1"
+    tab.until("explore.done && explore.law")
+    assert "1 cluster" in tab.page.text_content("#law-said")
+    assert tab.page.evaluate("explore.view.frames.length") == 121
+    rates = tab.page.get_attribute("#rates", "aria-label")
+    assert rates.startswith("growth rates by degree: Degree 1 grows fastest")
+    assert all(url.startswith(server.address) for url in tab.asked if not url.startswith("data:"))
+    assert tab.said == []
+
+
+def test_nonsense_is_answered_in_the_page(visit, server):
+    """A slip would stop the page, or be taken for something else."""
+    tab = visit(server.address)
+    tab.page.fill("#beta", "hot")
+    tab.until("document.getElementById('status').textContent.startsWith('beta must be a number')")
+    assert tab.page.get_attribute("#beta", "aria-invalid") == "true"
+    tab.page.fill("#beta", "3")
+    tab.until(
+        "explore.took.frame && !document.getElementById('status').classList.contains('wrong')"
+    )
+    assert tab.page.get_attribute("#beta", "aria-invalid") is None
+
+
+def test_sphere_is_drawn_and_a_page_that_is_left_ends_its_run(visit, server):
+    """A run would go on for nobody."""
+    tab = visit(server.address)
+    tab.page.fill("#tokens", "5000")
+    tab.page.fill("#length", "50")
+    tab.page.select_option("#manifold", "sphere")
+    tab.until("explore.took.frame && explore.view.header.shape === 'globe'")
+    assert tab.page.evaluate("explore.view.glError()") == 0
+    assert server.turns.lock.locked()
+    tab.page.close()
+    end = time.monotonic() + 20
+    while server.turns.lock.locked():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert tab.said == []
+
+
+def test_without_the_word_nothing_is_shown(visit, server):
+    """Any page could look in."""
+    port = server.server_address[1]
+    tab = visit("about:blank")
+    assert tab.page.goto(f"http://127.0.0.1:{port}/").status == 403
+    assert tab.page.goto(f"http://127.0.0.1:{port}/run?beta=3").status == 403
+
+
+def test_every_control_has_a_name_on_a_phone_in_the_dark(visit, server, without_webgl):
+    """Those who do not see the page, or have a small one, or no WebGL, could not use it."""
+    tab = visit(server.address, width=390, color_scheme="dark", before=without_webgl)
+    tab.page.select_option("#manifold", "sphere")
+    tab.until("explore.view && explore.view.header.shape === 'globe'")
+    names = tab.names()
+    assert {"button", "slider", "textbox", "combobox"} <= {role for role, _ in names}
+    assert all(name for _, name in names), names
+    assert not tab.is_wider_than_its_window()
+    assert tab.page.get_by_text("needs WebGL 2").is_visible()
+    ground = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+    assert max(tab.page.evaluate(ground)[:3]) < 60
+    assert tab.said == []

@@ -1,0 +1,145 @@
+"""Views in a real browser: what is drawn, what moves it, what it asks for."""
+
+import numpy as np
+import pytest
+
+import meanfield as mf
+from meanfield.outputs.view.pack import quantised
+from meanfield.pictures.view import view_picture
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+LAW = mf.perturbed_uniform([[1, 0, 0.1], [2, 1, 0.2], [3, -2, 0.1]])
+VIEW = "window.meanfield"
+
+
+@pytest.fixture(scope="module")
+def run():
+    """A density on the sphere, five times."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(4.0), mf.SA, LAW)
+    return mf.simulate(problem, until=2.0, save=5)
+
+
+@pytest.fixture(scope="module")
+def address(run, tmp_path_factory):
+    """Its page, in a file."""
+    return run.view().save(tmp_path_factory.mktemp("view") / "run.html").as_uri()
+
+
+def test_page_asks_nobody_and_says_nothing(visit, address):
+    """A file that is passed on would be a tracker, or empty without a network."""
+    tab = visit(address)
+    tab.until(f"!!{VIEW}")
+    assert tab.asked == [address]
+    assert tab.page.evaluate(f"{VIEW}.glError()") == 0
+    assert tab.said == []
+
+
+def test_densest_place_has_its_colour(visit, address, run):
+    """The globe would be turned, mirrored or of other colours than its scale."""
+    picture = view_picture(run)
+    q = quantised(picture.values[-1], picture.colours)
+    row, column = np.unravel_index(np.argmax(picture.values[-1]), q.shape)
+    latitude = np.pi * ((row + 0.5) / q.shape[0] - 0.5)
+    longitude = np.pi * ((2 * column + 1) / q.shape[1] - 1)
+    place = np.cos(latitude) * np.array([np.cos(longitude), np.sin(longitude), np.tan(latitude)])
+    tab = visit(address)
+    tab.until(f"!!{VIEW}")
+    for box in ("points", "grid"):
+        tab.page.uncheck(f".mf .{box}")
+    told = tab.page.evaluate(
+        f"""([point, turn, tilt, q]) => {{
+          Object.assign({VIEW}.state, {{ turn, tilt }});
+          {VIEW}.seek({VIEW}.frames.length - 1);
+          return [{VIEW}.pixelAt(point), [...{VIEW}.palette.subarray(3 * q, 3 * q + 3)]];
+        }}""",
+        [place.tolist(), float(longitude), float(latitude), int(q[row, column])],
+    )
+    drawn, palette = told
+    assert np.abs(np.subtract(drawn[:3], palette)).max() <= 3 and drawn[3] == 255
+
+
+def test_everything_moves_it(visit, address):
+    """A control would do nothing, or something else."""
+    tab = visit(address)
+    page, state = tab.page, lambda name: tab.page.evaluate(f"{VIEW}.state.{name}")
+    tab.until(f"!!{VIEW}")
+    slider = page.locator(".mf input[type=range]")
+    slider.focus()
+    for key, frame in (("ArrowRight", 1), ("End", 4), ("ArrowLeft", 3), ("Home", 0)):
+        page.keyboard.press(key)
+        assert state("frame") == frame, key
+    box = slider.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert abs(state("position") - 2.0) < 0.3
+    before = state("turn")
+    page.locator(".mf .stage canvas").scroll_into_view_if_needed()
+    box = page.locator(".mf .stage canvas").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 40, y)
+    page.mouse.up()
+    assert state("turn") < before
+    page.get_by_role("button", name="show the map").click()
+    assert state("shape") == "map"
+    page.keyboard.press("m")
+    assert state("shape") == "globe"
+    page.keyboard.press("Home")
+    page.get_by_role("button", name="Play", exact=True).click()
+    assert tab.until(f"{VIEW}.state.position") > 0
+    assert tab.said == []
+
+
+def test_every_control_has_a_name(visit, address):
+    """Those who do not see the page would hear "button", "slider"."""
+    tab = visit(address)
+    tab.until(f"!!{VIEW}")
+    names = tab.names()
+    assert {"button", "slider", "checkbox"} <= {role for role, _ in names}
+    assert all(name for _, name in names), names
+
+
+def test_without_webgl_a_text_stands_there(visit, address, without_webgl):
+    """An old machine would show an empty page."""
+    tab = visit(address, before=without_webgl)
+    tab.until(f"!!{VIEW}")
+    assert tab.page.get_by_text("needs WebGL 2").is_visible()
+    tab.page.locator(".mf input[type=range]").press("End")
+    assert tab.page.evaluate(f"{VIEW}.state.frame") == 4
+    assert tab.said == []
+
+
+def test_fits_a_phone_and_the_dark(visit, address):
+    """It would scroll sideways, or shine at night."""
+    tab = visit(address, width=390, color_scheme="dark")
+    tab.until(f"!!{VIEW}")
+    assert not tab.is_wider_than_its_window()
+    colours = tab.page.evaluate(
+        """() => {
+          const style = getComputedStyle(document.querySelector(".mf"));
+          const numbers = (text) => text.match(/\\d+/g).map(Number);
+          return [style.color, style.backgroundColor].map(numbers);
+        }"""
+    )
+    assert min(colours[0][:3]) > 180 and max(colours[1][:3]) < 60
+
+
+def test_circle_is_drawn_between_angles(visit, tmp_path):
+    """Rings and ribbons, which need no WebGL, would be empty."""
+    law = mf.perturbed_uniform([[2, 0.2, 0.0]])
+    run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=2.0, save=4)
+    tab = visit(run.view().save(tmp_path / "ring.html").as_uri())
+    tab.until(f"!!{VIEW}")
+    # A copy is read: the browser complains of canvases that are read and drawn in turn.
+    ink = """() => {
+      const c = document.querySelector(".mf .stage canvas"), copy = new OffscreenCanvas(99, 99);
+      const context = copy.getContext("2d", { willReadFrequently: true });
+      context.drawImage(c, 0, 0, 99, 99);
+      const data = context.getImageData(0, 0, 99, 99).data;
+      return data.filter((value, i) => i % 4 === 3 && value > 0).length / 99 ** 2;
+    }"""
+    ring = tab.page.evaluate(ink)
+    tab.page.get_by_role("button", name="show the ribbon").click()
+    assert ring > 0.1 and tab.page.evaluate(ink) > 0.1
+    assert tab.said == []
