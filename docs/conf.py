@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from typing import Any
+from weakref import WeakSet
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -77,11 +78,15 @@ def place(name: str) -> int:
     return EXAMPLES.index(name.removeprefix("plot_").removesuffix(".py"))
 
 
+SHOWN: WeakSet[Figure] = WeakSet()
+
+
 def figure_of(block: Any, names: dict[str, Any], settings: dict[str, Any]) -> str:
     """Figure that is the value of a block, as of `run.plot()`; pyplot does not know it."""
-    last = names["example_globals"].pop("___", None)
-    if not isinstance(last, Figure):
+    last = names["example_globals"].get("___")  # of this block, or of one before
+    if not isinstance(last, Figure) or last in SHOWN:
         return ""
+    SHOWN.add(last)
     path = next(names["image_path_iterator"])
     last.savefig(path, dpi=100)
     return figure_rst([path], settings["src_dir"])
