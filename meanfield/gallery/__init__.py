@@ -415,7 +415,7 @@ _ALL = (
         "and $0.045$. The notebook takes Euler's steps of $10^{-4}$ in the angles, through dense "
         "matrices; seeds 12345 and 1234 there and here, of other generators.",
         shows="Paths of 200 of the tokens; dashed, where the mode $k$ that grows fastest would put "
-        "clusters by itself, $(2\\pi j - \\arg c_k(0))/k$; histograms of all tokens.",
+        "clusters by itself, $(2\\pi j - \\mathrm{arg}\\, c_k(0))/k$; histograms of all tokens.",
         differs="Another draw makes other clusters: their generator was a GPU's. At $\\beta = 7$ "
         "the figure has four, which is one draw: degrees 3 and 4 grow nearly as fast as each "
         "other, and three clusters are the more likely. With the same draw Euler's steps move "
