@@ -309,7 +309,7 @@ _ALL = (
         "of pre and peri grow by $r' = r \\sum_c A_c$, the sum of the coordinates of the output, "
         "in the place of $\\langle\\theta, A\\rangle$: lengths grow or shrink exponentially "
         "by an accidental sign, so that some tokens rest, others jump, and shares rise far too "
-        "early, pass 1/2 and fall again. "
+        "early, and some fall again. "
         "Its nGPT keeps all of the token, $N(\\theta + h \\alpha N(A))$, and is slower by $1 - h "
         "\\alpha$. Post is the same to the bit.",
         seconds=70.0,
