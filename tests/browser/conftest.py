@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 
-# Without a graphics card: WebGL in software.
-_ARGUMENTS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+# Without a graphics card: WebGL in software. Flat canvases that go the same way take a minute for
+# a ring of 720 sectors.
+_ARGUMENTS = [
+    "--no-sandbox",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-accelerated-2d-canvas",
+]
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Roles that something can be done with, or that stand for a picture.
 _NAMED = {"button", "slider", "checkbox", "textbox", "combobox", "image", "img", "spinbutton"}
