@@ -136,6 +136,7 @@ def mathml(formula: str, display: str) -> str:
     """LaTeX as MathML; a command that is not known would stand in the page as it is."""
     # With braces it is a letter of its own, without them an attribute that browsers ignore.
     formula = re.sub(r"\\(mathbb|mathcal) ?(\w)\b", r"\\\1{\2}", formula)
+    formula = re.sub(r"\\arg\b", r"\\operatorname{arg}", formula)
     converted = convert(formula, display=display)
     if (unknown := re.search(r">(\\[^<]*)<", converted)) is not None:
         raise ValueError(f"{unknown[1]} in {formula!r} is not known to latex2mathml.")
