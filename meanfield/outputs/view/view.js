@@ -430,8 +430,14 @@ class View {
       : (theta, q) => [left + (right - left) * (strip ? theta / Math.PI : (theta + Math.PI) / (2 * Math.PI)),
         low - (low - high) * q / 255];
     const angle = (i) => (strip ? Math.PI * i / n : 2 * Math.PI * i / n - Math.PI);
-    // The outline, and within it sectors that are too wide: the page would shine through between.
-    context.save();
+    // One fill, whose colours follow the angle: seams would show between cells.
+    const colours = ring ? context.createConicGradient(Math.PI, width / 2, height / 2)
+      : context.createLinearGradient(left, 0, right, 0);
+    for (let i = 0; i < n; i++) {
+      const share = (i + 0.5) / n;
+      colours.addColorStop(ring ? 1 - share : share, colour(this.palette, Math.round(values[i])));
+    }
+    context.fillStyle = colours;
     context.beginPath();
     for (let i = 0; i <= n; i++) context.lineTo(...place(angle(i), 0.5 * (values[(i + n - 1) % n] + values[i % n])));
     if (ring) {
@@ -442,20 +448,7 @@ class View {
       context.lineTo(right, low + 1);
       context.lineTo(left, low + 1);
     }
-    context.clip("evenodd");
-    for (let i = 0; i < n; i++) {
-      context.fillStyle = colour(this.palette, Math.round(values[i]));
-      context.beginPath();
-      if (ring) {
-        context.moveTo(width / 2, height / 2);
-        context.arc(width / 2, height / 2, 1.1 * outer, -angle(i), -angle(i + 2), true);
-      } else {
-        const x = place(angle(i), 0)[0];
-        context.rect(x, high, place(angle(i + 2), 0)[0] - x, low - high + 1);
-      }
-      context.fill();
-    }
-    context.restore();
+    context.fill("evenodd");
     context.font = `${11 * ratio}px system-ui, sans-serif`;
     context.fillStyle = paint("--muted");
     context.strokeStyle = paint("--line");
