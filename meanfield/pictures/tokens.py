@@ -87,7 +87,7 @@ def _once(run: Run, what: tuple[str, int, int], solve: Callable[[], FloatArray])
     solved = _SOLVED.setdefault(run, {})
     if what not in solved:
         found = solve()
-        found.flags.writeable = False
+        found.setflags(write=False)
         solved[what] = found
     return solved[what]
 
