@@ -437,10 +437,10 @@ _ALL = (
         "clusters at the ends of an axis with eigenvalue $\\lambda$ tilt to one side if the other "
         "one, $\\mu$, is larger than $\\lambda\\tanh\\lambda$, so from $\\tanh 1 = 0.7616$ to "
         "$d\\tanh d = 1$, 1.1997. `--published` takes layers $x \\leftarrow N(x + \\tau A)$ of "
-        "step 0.1, 20 starts of each.",
+        "step 0.1, 5 starts of each.",
         seconds=100.0,
         module="two_clusters_split",
-        published_seconds=150.0,
+        published_seconds=40.0,
     ),
 )
 

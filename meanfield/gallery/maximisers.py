@@ -47,7 +47,10 @@ def last_tokens(diagonal: tuple[float, ...], points: FloatArray, until: float) -
     head = Head(score=list(diagonal), value=list(diagonal))
     attention = Attention([head], "none", beta=1.0)
     problem = Problem(Sphere(), attention, initial=from_points(points))
-    run = simulate(problem, until, save=[until], unit="paper", tolerance=1e-8)
+    # Never atoms: those of starts would be as many as clusters.
+    run = simulate(
+        problem, until, save=[until], unit="paper", representation="particles", tolerance=1e-8
+    )
     return np.asarray(token_paths(run)[-1])
 
 

@@ -39,7 +39,9 @@ def repelled(diagonal: tuple[float, ...], points: FloatArray, until: float) -> F
     head = Head(score=list(diagonal), value=[-each for each in diagonal])
     manifold = Circle() if points.ndim == 1 else Sphere()
     problem = Problem(manifold, Attention([head], "none", beta=1.0), initial=from_points(points))
-    run = simulate(problem, until, save=[until], unit="paper", tolerance=1e-8)
+    run = simulate(
+        problem, until, save=[until], unit="paper", representation="particles", tolerance=1e-8
+    )
     return np.asarray(token_paths(run)[-1])
 
 
