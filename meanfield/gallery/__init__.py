@@ -83,7 +83,7 @@ _ALL = (
         differs="The source prints no numbers of figures 1 and 6; theorems say where clusters "
         "are. Its stored script of figure 1 has starts of one token each, which do not move for "
         "$D = 1$; here each start is 100 tokens. Energies of figure 7 are stored, and equal.",
-        seconds=120.0,
+        seconds=30.0,
         module="maximisers",
     ),
     Entry(
@@ -261,7 +261,7 @@ _ALL = (
         "points, after which degree 4 is 3 % and degree 6 35 % below what it tends to: degree $k$ "
         "decays like $e^{-k^2 I_k(1) t}$ in the paper's time, 6 far more slowly than 2. "
         "`--published` makes the same steps, and gives the stored numbers to single precision.",
-        seconds=140.0,
+        seconds=80.0,
         module="minimising_density",
         published_seconds=15.0,
     ),
