@@ -24,7 +24,7 @@ from meanfield.gallery.pages import (
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Make the figures and print their numbers; status 1 if one is not as published."""
+    """Make the figures and print their numbers; status 1 if one does not agree."""
     if options.list:
         print(listing())
         return 0
@@ -107,16 +107,17 @@ def _time(seconds: float | None) -> str:
 
 
 def numbers_table(entry: Entry, made: Reproduction, page: Path) -> str:
-    """Title, numbers and page of a figure; what is not as published is marked."""
+    """Title, numbers and page of a figure; what does not agree is marked."""
     rows = [
         [
             n.what,
             digits(n.published),
+            digits(n.reference),
             digits(n.here),
             digits(n.within),
             "" if n.holds else "DIFFERS",
         ]
         for n in made.numbers
     ]
-    numbers = table(["", "published", "here", "within", ""], rows)
+    numbers = table(["", "published", "reference", "here", "within", ""], rows)
     return f"{entry.title} ({entry.source})\n{numbers}\n{page}\n"

@@ -46,22 +46,23 @@ def compute(
     reached = np.mean(gathered, axis=0)
     numbers = [
         Number(f"mean number of strong centres of {draws} prompts", float(np.pi / SEPARATION),
-               float(counts.mean()), float(4.0 * error), "within four standard errors"),
+               float(counts.mean()), float(4.0 * error),
+               "one over the mass of a cap, many tokens; within four standard errors", printed=True),
         Number("(1 - (1 - q)^n) / q, q the mass of a cap", float(np.pi / SEPARATION), expected,
-               1e-6, "published: 1 / q, many tokens"),
+               1e-6, "1 / q, many tokens", printed=True),
         Number(f"mean number of greedy centres of {draws} prompts", None, float(greedy.mean())),
         Number("largest displacement of the first token", 0.0, float(max(first)), 1e-13,
                "rounding of some 600 steps"),
         Number("median of the largest displacement of a strong centre, t = 75",
                "to the eye at rest", float(np.median(largest[:, 1])),
-               why="the source calls them nearly fixed"),
+               why="the source calls them nearly fixed", printed=True),
     ]  # fmt: skip
     if not short:
         swallowed = (largest[:, 3] > 0.3) & (largest[:, 1] < 0.3)
         numbers.append(
             Number("share of prompts one of whose strong centres is swallowed, t = 75 to 150",
                    "one is in the figure", float(swallowed.mean()),
-                   why=f"of {prompts} prompts; moved by more than 0.3")
+                   why=f"of {prompts} prompts; moved by more than 0.3", printed=True)
         )  # fmt: skip
     for i, time in enumerate(times[1:]):
         own = largest[:, i]

@@ -43,10 +43,10 @@ def compute(
                    why="of this seed"),
             Number(f"mean number of attended tokens at t = {time:g}", _attended(other),
                    float(run.observables["attended_tokens"][i, 0]), 1e-5,
-                   "no source: SciPy's LSODA at 1e-11, attention written a second time"),
+                   "SciPy's LSODA at 1e-11, attention written a second time"),
             Number(f"largest difference of the cosines of pairs at t = {time:g}", 0.0,
                    float(np.abs(_of_pairs(other) - _of_pairs(points)).max()), 1e-6,
-                   "no source: SciPy's LSODA at 1e-11"),
+                   "SciPy's LSODA at 1e-11"),
         ]  # fmt: skip
         if published:
             away = float(np.abs(cosines[-1] - _of_pairs(points)).max())

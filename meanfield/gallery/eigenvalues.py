@@ -36,11 +36,19 @@ def compute(
             degree,
             mf.dominant_degree(problem) or 0,
             0,
+            printed=True,
         )
         for problem, beta, degree in zip(problems, BETAS, (3, 4), strict=True)
     ]
     numbers += [
-        Number(f"gamma_{k}, beta = 5", height, float(plotted[0, k]), 0.01, "read off the figure")
+        Number(
+            f"gamma_{k}, beta = 5",
+            height,
+            float(plotted[0, k]),
+            0.01,
+            "read off the figure",
+            printed=True,
+        )
         for k, height in enumerate(READ, start=1)
     ]
     return Reproduction(

@@ -38,20 +38,25 @@ def unfollowed(items: Iterable[Any], total: float, label: str, **how: Any) -> It
 
 @dataclass(frozen=True)
 class Number:
-    """A number that the source prints or implies, beside the one found here.
+    """A number found here, beside one that it is held against.
 
     Attributes
     ----------
     what : str
         Given. What it is, with its unit of time.
-    published : float, str or None
-        Given. A text is compared by the reader; None: the source has no such number.
+    beside : float, str or None
+        Given. What it is held against; a text is compared by the reader.
     here : float
         Given.
     within : float or None
-        Given. Largest allowed |here - published|; None where they need not agree.
+        Given. Largest allowed |here - beside|; None where they need not agree.
     why : str
-        Given. Why they differ, or what `published` is if no source prints it.
+        Given. Why they differ, or what `beside` is if no source has it.
+    printed : bool
+        Given. Whether `beside` is the source's own: printed, stored, read off its figure, or the
+        value of a formula that it prints. Otherwise it is a reference that was computed by
+        somebody else than the source, an exact value or a second method, and no page calls it
+        published.
 
     Raises
     ------
@@ -67,25 +72,36 @@ class Number:
     """
 
     what: str
-    published: float | str | None
+    beside: float | str | None
     here: float
     within: float | None = None
     why: str = ""
+    printed: bool = False
 
     def __post_init__(self) -> None:
         """Check that what is to be compared is a number."""
-        if self.within is not None and not isinstance(self.published, int | float):
+        if self.within is not None and not isinstance(self.beside, int | float):
             raise ValueError(
-                f"{self.what}: within = {self.within:g} compares with a published number, got "
-                f"{self.published!r}."
+                f"{self.what}: within = {self.within:g} compares with a number, got "
+                f"{self.beside!r}."
             )
+
+    @property
+    def published(self) -> float | str | None:
+        """What the source has; None if it has no such number."""
+        return self.beside if self.printed else None
+
+    @property
+    def reference(self) -> float | str | None:
+        """What no source has: exact, or by a second method."""
+        return None if self.printed else self.beside
 
     @property
     def holds(self) -> bool:
         """Whether both agree as far as they are to."""
-        if self.within is None or not isinstance(self.published, int | float):
+        if self.within is None or not isinstance(self.beside, int | float):
             return True
-        return abs(self.here - self.published) <= self.within
+        return abs(self.here - self.beside) <= self.within
 
 
 @dataclass(frozen=True)
@@ -105,7 +121,7 @@ class Reproduction:
 
     @property
     def holds(self) -> bool:
-        """Whether every number agrees with the published one as far as it is to."""
+        """Whether every number agrees with the one beside it as far as it is to."""
         return all(number.holds for number in self.numbers)
 
 

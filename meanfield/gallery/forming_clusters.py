@@ -73,11 +73,11 @@ def compute(
         found = angle + float(off[near])
         numbers.append(
             Number(f"beta = 5, t = 0.44: angle of the peak near {angle:g}", angle, found,
-                   0.05 if published else None, why or "by eye")
+                   0.05 if published else None, why or "by eye", printed=True)
         )  # fmt: skip
         numbers.append(
             Number("its height", height, float(last[tops[near]]), None,
-                   "another draw of the noise, or another time")
+                   "by eye; another draw of the noise, or another time", printed=True)
         )  # fmt: skip
     if published:
         numbers += growth()

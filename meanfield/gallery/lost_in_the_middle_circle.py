@@ -42,7 +42,7 @@ def compute(
         orders = {name: abs(np.exp(1j * paths[i]).mean()) for name, paths in away.items()}
         numbers.append(
             Number(f"length of the mean vector, t = {at:g}", float(orders["source"]),
-                   float(orders["package"]), 0.05, "published: by the source's scheme; "
+                   float(orders["package"]), 0.05, "by the source's scheme; "
                    "a token of the package sees itself, too, which slows the first ones")
         )  # fmt: skip
     numbers.append(

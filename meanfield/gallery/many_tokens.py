@@ -139,10 +139,12 @@ def compared(
     furthest = float(np.abs(gaps).min(axis=1).max())
     name = f"beta = {job.beta:g}: "
     return [
-        Number(name + "clusters", job.clusters, int(counts[-1]), None, ANOTHER),
-        Number(name + "formed by t", job.formed, float(formed), job.formed / 2, "by eye"),
+        Number(name + "clusters", job.clusters, int(counts[-1]), None, ANOTHER,
+               printed=True),
+        Number(name + "formed by t", job.formed, float(formed), job.formed / 2, "by eye",
+               printed=True),
         Number(name + "cluster farthest from where the mode alone puts one", job.furthest,
-               furthest, None, ANOTHER),
+               furthest, None, ANOTHER, printed=True),
     ]  # fmt: skip
 
 

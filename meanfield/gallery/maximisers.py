@@ -96,7 +96,8 @@ def compute(
         if name not in ("1", "-1")
     ]  # fmt: skip
     numbers += [
-        Number(f"energy of {what}, $D = (-1, -0.515)$", stored, float(found), 2e-7, "stored")
+        Number(f"energy of {what}, $D = (-1, -0.515)$", stored, float(found), 2e-7, "stored",
+               printed=True)
         for what, stored, found in zip(
             ("one cluster", "two along $e_1$", "two along $e_2$"), STORED, cluster_energies(ENTRY),
             strict=True,

@@ -31,7 +31,7 @@ _OTHERS = {
     (128, 6.0): ([0.0, 0.0, 0.7162, 1.0, 1.0], [0, 0, 563, 0, 0]),
 }
 _OTHER_LAYERS = {(128, 5.0): ([0.0, 0.5341, 1.0, 1.0, 1.0], [0, 580, 0, 0, 0])}
-_OTHER_PROGRAM = "no source: runs of another program; within four standard errors of both"
+_OTHER_PROGRAM = "runs of another program; within four standard errors of both"
 _REPLICAS = {2: 512, 8: 512, 128: 64}
 _SHORT_REPLICAS = {2: 64, 8: 16, 128: 4}
 
@@ -118,11 +118,11 @@ def _shares_of_others(short: bool, published: bool, executor: Executor | None) -
 
 
 def _curve_numbers() -> list[Number]:
-    printed = {5.0: 9.54432920, 9.0: 178.73092952}
+    known = {5.0: 9.54432920, 9.0: 178.73092952}
     return [
         Number(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
-               _merging_time(beta), 1e-8 * time)
-        for beta, time in printed.items()
+               _merging_time(beta), 1e-8 * time, "(6.9) by quadrature")
+        for beta, time in known.items()
     ]  # fmt: skip
 
 

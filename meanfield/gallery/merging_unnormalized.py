@@ -26,11 +26,11 @@ def compute(
             made[panel.name] = panel.made("none", published, executor)
     numbers = [
         Number(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
-               _merging_time(beta), 1e-9, "no source: (6.10) by quadrature")
+               _merging_time(beta), 1e-9, "(6.10) by quadrature")
         for beta, time in _PRINTED.items()
     ]  # fmt: skip
     high = made["d128"]
-    why = "no source: tokens that begin orthogonal; random ones are nearly so and merge earlier"
+    why = "tokens that begin orthogonal; random ones are nearly so and merge earlier"
     # At beta = 7 cosines of 128^-1/2 change weights by a factor of two.
     for beta, within in ((5.0, 0.2),) if short else ((5.0, 0.2), (7.0, None)):
         what = f"time at which half of the pairs in R^128 have merged, beta = {beta:g}"

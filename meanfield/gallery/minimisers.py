@@ -66,7 +66,7 @@ def compute(
     ratios = np.array([ratio_of(float(entry)) for entry in entries])
     numbers = [
         Number(f"ratio of four tokens, $d = {entry}$", STORED[entry], float(ratio), 1e-3,
-               "exact: $d$; stored after 10,000 steps in single precision")
+               "exact: $d$; stored after 10,000 steps in single precision", printed=True)
         for entry, ratio in zip(entries, ratios, strict=True)
     ]  # fmt: skip
     numbers.append(

@@ -110,8 +110,17 @@ def compute(
     unfinished = "stored by the source, whose descent has not converged at degrees 4 and 6"
     close, why = (1e-5, "stored in single precision") if published else (1e-3, unfinished)
     numbers = [
-        Number("largest density, $\\epsilon = 0.1$", STORED_TOP, float(top), close, why),
-        Number("smallest density, $\\epsilon = 0.1$", STORED_BOTTOM, float(bottom), close, why),
+        Number(
+            "largest density, $\\epsilon = 0.1$", STORED_TOP, float(top), close, why, printed=True
+        ),
+        Number(
+            "smallest density, $\\epsilon = 0.1$",
+            STORED_BOTTOM,
+            float(bottom),
+            close,
+            why,
+            printed=True,
+        ),
     ]
     beside = "beside the linear equation for a constant potential"
     # Degree k comes to rest at the rate k^2 I_k(1) / e of scaled time: 0.2, 0.016, 0.0003.

@@ -47,7 +47,7 @@ def compute(
         )
         numbers.append(
             Number(f"{name}: beta_*", root, found.tricritical_beta or np.nan, 1e-8,
-                   "root of the published equation")
+                   "root of the published equation", printed=True)
         )  # fmt: skip
         rows = np.array(
             [
@@ -69,7 +69,7 @@ def compute(
             rate = float(mf.exponential(beta).potential_multipliers(d - 1, 1)[1])
             numbers.append(
                 Number(f"{name}, beta = {beta:g}: D_#", rate, float(critical), 1e-12,
-                       "published in closed form")
+                       "published in closed form", printed=True)
             )  # fmt: skip
             for word, value in (("D_c / D_#", transition / critical),
                                 ("D_SN / D_#", saddle / critical),

@@ -46,9 +46,9 @@ def compute(
         theirs, ours = (found, other) if published else (other, found)
         numbers.append(
             Number(f"share of merged pairs, {name}, beta = {beta:.3g}, depth {depth:g}",
-                   float(theirs[-1]), float(ours[-1]), 1e-12 if name == "post" else None,
-                   "published: by the source's layers"
-                   + ("" if name == "post" else ", whose lengths are other ones"
+                   float(theirs[-1]), float(ours[-1]), None,
+                   "by the source's layers"
+                   + (", which are the same" if name == "post" else ", whose lengths are other ones"
                       if name != "ngpt" else ", which keep all of the token"))
         )  # fmt: skip
     data = {

@@ -33,17 +33,17 @@ def compute(
         Number("lambda above it, rho = 0.5, gamma = 3, n = 1e100", 1.0,
                float(angle_ratio(1e100, 0.5, 3.0)), 1e-12, "outputs are the tokens"),
         Number("weight of a token's own on the line, gamma = 1 / (1 - rho), n = 1e100", 0.5,
-               float(own_weight(1e100, 0.5, 2.0)), 1e-12),
+               float(own_weight(1e100, 0.5, 2.0)), 1e-12, printed=True),
         Number("lambda on the line, rho = 0.5, n = 1e100",
                float(np.arccos(4 * 0.5 / (1 + 3 * 0.5)) / np.arccos(0.5)),
                float(angle_ratio(1e100, 0.5, 2.0)), 1e-12,
-               "no source: the limit, arccos[4 rho / (1 + 3 rho)] / arccos(rho)"),
+               "the limit, arccos[4 rho / (1 + 3 rho)] / arccos(rho)"),
     ]  # fmt: skip
     numbers += [
         Number(f"lambda of {64 if short else 512} tokens, rho = {rho:g}, gamma = {gamma:g}",
                float(angle_ratio(64.0 if short else 512.0, rho, gamma)),
                _by_attention(64 if short else 512, rho, gamma), 1e-12,
-               "no source: the closed form; here a layer of the package")
+               "the closed form; here a layer of the package")
         for rho, gamma in _TRIED
     ]  # fmt: skip
     data = {"rho": rho, "gamma": gamma, "n": np.array(LENGTHS), "ratio": ratio}

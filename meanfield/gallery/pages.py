@@ -26,12 +26,12 @@ from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.style import style
 
 _SIZE, _DOTS = (7.0, 4.2), 130
-_COLUMNS = ("what", "published", "here", "within", "why")
+_COLUMNS = ("what", "published", "reference", "here", "within", "why")
 _MADE = "% Made by meanfield reproduce"
 # How each file begins: nothing else is replaced.
 _BEGINNINGS = {
     ".npz": b"PK",
-    ".csv": ",".join(_COLUMNS).encode(),
+    ".csv": b"what,published,",
     ".png": b"\x89PNG",
     ".md": _MADE.encode(),
 }
@@ -149,7 +149,8 @@ def _csv(numbers: Iterable[Number]) -> bytes:
     writer.writerow(_COLUMNS)
     for number in numbers:
         # As doubles: those of NumPy are written otherwise.
-        row = [number.what, number.published, float(number.here), number.within, number.why]
+        beside = (number.published, number.reference)
+        row = [number.what, *beside, float(number.here), number.within, number.why]
         writer.writerow(["" if cell is None else cell for cell in row])
     return text.getvalue().encode()
 
@@ -171,7 +172,8 @@ def page_of(entry: Entry, made: Reproduction, *, published: bool) -> str:
     """Page of a figure in Markdown."""
     stem, option = stem_of(entry, published), " --published" if published else ""
     rows = [
-        f"| {n.what} | {digits(n.published)} | {digits(n.here)} | {digits(n.within)} | {n.why} |"
+        f"| {n.what} | {digits(n.published)} | {digits(n.reference)} | {digits(n.here)} "
+        f"| {digits(n.within)} | {n.why} |"
         for n in made.numbers
     ]
     scheme = ", by the source's own scheme" if published else ""
@@ -182,7 +184,9 @@ def page_of(entry: Entry, made: Reproduction, *, published: bool) -> str:
         f"**Parameters.** {entry.parameters}",
         f"**Shown.** {entry.shows}",
         f"![{entry.title}{scheme}]({stem}.png)",
-        "\n".join(["| | published | here | within | |", "|---|---|---|---|---|", *rows]),
+        "\n".join(
+            ["| | published | reference | here | within | |", "|---|---|---|---|---|---|", *rows]
+        ),
         f"**Why they differ.** {entry.differs}",
         f"    meanfield reproduce {entry.name}{option}",
     ]
@@ -223,7 +227,8 @@ def index_of(folder: Path, entries: Iterable[Entry]) -> str:
                 f"{_MADE} --index",
                 "# Gallery",
                 "Figures of papers, made again by one command each. A page has the source, all "
-                "parameters, published numbers beside ours, and why they differ.",
+                "parameters, published numbers beside ours, and why they differ. Where a source has no number, "
+                "ours stand beside a reference: an exact value, or a second method.",
                 "::::{grid} 1 2 2 3\n:gutter: 3",
                 *cards,
                 "::::",
@@ -235,13 +240,16 @@ def index_of(folder: Path, entries: Iterable[Entry]) -> str:
 
 
 def _first_number(path: Path) -> str:
-    """What a card says: the first number of a figure, published and here."""
+    """What a card says: the first number of a figure, and the one beside it."""
     with path.open(encoding="utf-8", newline="") as file:
         row = next(csv.DictReader(file), None)
     if row is None:
         return ""
-    published, here = (_rounded(row[column]) for column in ("published", "here"))
-    told = f"published {published}, here {here}" if published else f"here {here}"
+    told = ", ".join(
+        f"{column} {_rounded(row[column])}"
+        for column in ("published", "reference", "here")
+        if row[column]
+    )
     return f"{row['what']}: {told}"
 
 

@@ -29,7 +29,7 @@ def compute(
         printed = np.arccos((np.sqrt(1.0 + 4.0 * beta**2) - 1.0) / (2.0 * beta))
         numbers.append(
             Number(f"tau_beta, beta = {beta:g}", float(printed), tau, 1e-14,
-                   "printed as arccos[(sqrt(1 + 4 beta^2) - 1) / 2 beta]")
+                   "printed as arccos[(sqrt(1 + 4 beta^2) - 1) / 2 beta]", printed=True)
         )  # fmt: skip
     found = [
         minimize_scalar(lambda x, b=b: -np.exp(b * np.cos(x)) * np.sin(x), (0.1, 1.0), tol=1e-10).x

@@ -99,6 +99,7 @@ def compute(
         Number(
             f"threshold $t_{{crit}}$, $\\beta = {beta:g}$", value,
             float(found[np.argmin(np.abs(betas - beta))]), 1e-9, "from the source's closed form",
+            printed=True,
         )
         for beta, value in THRESHOLDS.items()
         if np.abs(betas - beta).min() < 1e-9
@@ -107,7 +108,7 @@ def compute(
         Number(
             f"$S_{{{time:g}}}(0.3)$, $\\beta = 1$", _series(1.0, time, 0.3),
             float(profile(1.0, time, np.array([0.3]))[0]), 1e-11,
-            "beside the power series, which the source sums",
+            "beside the power series, which the source sums", printed=True,
         )
         for time in (1.0, 5.0)
     ]  # fmt: skip

@@ -34,12 +34,12 @@ def compute(
     times = run.time
     flow = np.array([each.points for each in run.measures if isinstance(each, mf.Measure)])
     paths = layers(flow[0], len(times) - 1) if published else flow
-    numbers = [Number("clusters at the end", 1, clusters_of(paths[-1]), 0)]
+    numbers = [Number("clusters at the end", 1, clusters_of(paths[-1]), 0, printed=True)]
     found = least_cosines(paths)
     decay = np.log((1.0 - found[-30]) / (1.0 - found[-1])) / (times[-1] - times[-30])
     # Beside one cluster a step of the source divides distances by 1 + dt.
     known = 2.0 * np.log1p(DT) / DT if published else 2.0
-    why = "no source: linear theory of the last stage" + (", by steps" if published else "")
+    why = "linear theory of the last stage" + (", by steps" if published else "")
     numbers.append(Number("rate of 1 - least cosine near the end", known, float(decay), 0.01, why))
     numbers.append(Number(f"all pairs have cos > {MET:g}, t", None, last_meeting(times, found)))
     return Reproduction(tuple(numbers), {"time": times, "paths": paths, "least_cosine": found})

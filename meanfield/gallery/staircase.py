@@ -72,14 +72,14 @@ def compute(
                max(heights), 1e-6),
         *(
             Number(f"log10 of the last merge, softmax, beta = {beta}, scaled time", known,
-                   ends[beta], 1e-6, "no source: by the second integration")
+                   ends[beta], 1e-6, "by the second integration")
             for beta, known in LAST_MERGES.items()
             if beta in ends
         ),
     ]  # fmt: skip
     if errors:
         what = "largest relative distance of a merge time from the second integration"
-        numbers.append(Number(what, 0.0, max(errors), 1e-6, "no source"))
+        numbers.append(Number(what, 0.0, max(errors), 1e-6))
     return Reproduction(tuple(numbers), data)
 
 
@@ -110,11 +110,11 @@ def by_arc_length(betas: tuple[int, ...], progress: Progress) -> Reproduction:
             numbers.append(
                 Number(f"beta = {beta}: energy passes {level:g} at s", float(length / np.log(beta)),
                        float(s[np.argmax(energy > level)]), OFF_LIMIT[beta],
-                       "no source: the limit of large beta")
+                       "the limit of large beta")
             )  # fmt: skip
     last = max(float(values[-1]) for name, values in data.items() if name.endswith("clock"))
     why = "the printed axis is another one, or its rate: with 1e-5 all is over by then"
-    numbers.append(Number("last s, of all beta", 10.0, last, None, why))
+    numbers.append(Number("last s, of all beta", 10.0, last, None, why, printed=True))
     return Reproduction(tuple(numbers), data)
 
 

@@ -102,7 +102,7 @@ def compute(
             Number(
                 f"share of one cluster, $d = {ENTRIES[number]:.3f}$", share,
                 float(shares[np.flatnonzero(chosen == number)[0]]),
-                DEVIATIONS * math.sqrt(spread), "other random starts",
+                DEVIATIONS * math.sqrt(spread), "other random starts", printed=True,
             )
         )  # fmt: skip
     data = {"entry": ENTRIES[chosen], "share": shares, "stored_share": STORED[chosen]}

@@ -79,7 +79,7 @@ class RandomHead:
 
     References
     ----------
-    Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2512.01868, figure 5.
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794, figure 5.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class Line:
     def compute(self, short: bool, published: bool, progress: Callable) -> Reproduction:
         """One number and two points."""
         found = sum(progress([1.0, 2.0], 2, "points")) + published
-        return Reproduction((Number("sum", 3, found, 0.5),), {"x": np.arange(2.0)})
+        return Reproduction((Number("sum", 3, found, 0.5, printed=True),), {"x": np.arange(2.0)})
 
     def draw(self, figure: Figure, reproduction: Reproduction) -> None:
         """Both points."""
@@ -48,7 +48,7 @@ def test_files_hold_what_was_computed(tmp_path: Path, capsys: pytest.CaptureFixt
     """A number would be lost on its way to the files, or a card lead nowhere."""
     folder = tmp_path / "new"
     assert main(["reproduce", "--all", "-o", str(folder), "--index"]) == 0
-    assert "sum          3     3     0.5" in capsys.readouterr().out
+    assert "sum          3          -     3     0.5" in capsys.readouterr().out
     files = {f"{name}{ending}" for name in ("line", "plain") for ending in (".csv", ".md", ".npz",
                                                                            ".png")}  # fmt: skip
     assert {path.name for path in folder.iterdir()} == files | {"index.md"}
@@ -57,7 +57,7 @@ def test_files_hold_what_was_computed(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (row["what"], row["published"], row["here"], row["within"]) == ("sum", "3", "3.0",
                                                                           "0.5")  # fmt: skip
     np.testing.assert_array_equal(np.load(folder / "line.npz")["x"], [0.0, 1.0])
-    assert "| sum | 3 | 3 | 0.5 |  |" in (folder / "line.md").read_text()
+    assert "| sum | 3 | - | 3 | 0.5 |  |" in (folder / "line.md").read_text()
     index = (folder / "index.md").read_text()
     assert index.count("grid-item-card") == 2 and "sum: published 3, here 3" in index
     assert index.endswith("line\nplain\n```\n")
