@@ -227,8 +227,8 @@ def index_of(folder: Path, entries: Iterable[Entry]) -> str:
                 f"{_MADE} --index",
                 "# Gallery",
                 "Figures of papers, made again by one command each. A page has the source, all "
-                "parameters, published numbers beside ours, and why they differ. Where a source has no number, "
-                "ours stand beside a reference: an exact value, or a second method.",
+                "parameters, published numbers beside ours, and why they differ. Where a source "
+                "has no number, ours stand beside a reference: an exact value, or a second method.",
                 "::::{grid} 1 2 2 3\n:gutter: 3",
                 *cards,
                 "::::",
