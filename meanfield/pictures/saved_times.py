@@ -109,10 +109,12 @@ def shown(run: Run) -> NDArray[np.int64]:
 def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> NDArray[np.int64]:
     """Indices of up to `count` times, even along the axis on which they are drawn.
 
+    The first and the last are among them, if `count` is 2 or more.
+
     Examples
     --------
-    >>> spread_evenly(np.linspace(0.0, 1.0, 11), 3)
-    array([ 0,  5, 10])
+    >>> spread_evenly(np.linspace(0.0, 1.0, 11), 3), spread_evenly(np.linspace(0.0, 1.0, 8), 4)
+    (array([ 0,  5, 10]), array([0, 3, 7]))
     """
     places = places_on_axis(times, logarithmic)
     gap = (places[-1] - places[0]) / max(count - 1, 1) * (1.0 - 1e-9)
@@ -120,6 +122,9 @@ def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> N
     for i, place in enumerate(places[1:], start=1):
         if place - places[chosen[-1]] >= gap:
             chosen.append(i)
+    # Steps that do not fit end before the last time: the state that a run comes to.
+    if count > 1 and len(places) > 1:
+        chosen[max(len(chosen) - 1, 1) :] = [len(places) - 1]
     return np.array(chosen)
 
 

@@ -17,7 +17,8 @@ const STYLE = `
 .mf .body { display: grid; grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr); gap: 16px;
   margin: 10px 0; }
 .mf .stage { position: relative; aspect-ratio: 1.15; min-height: 200px; }
-.mf canvas { display: block; width: 100%; height: 100%; touch-action: none; }
+.mf canvas { display: block; width: 100%; height: 100%; }
+.mf .stage.turns canvas { touch-action: none; }
 .mf canvas:focus-visible, .mf button:focus-visible, .mf input:focus-visible {
   outline: 2px solid var(--order); outline-offset: 2px; }
 .mf .stage.turns canvas { cursor: grab; }
@@ -27,7 +28,8 @@ const STYLE = `
   gap: 2px 12px; }
 .mf figcaption i { display: inline-block; width: 14px; height: 3px; vertical-align: 3px;
   margin-right: 4px; }
-.mf .plot { position: relative; height: 200px; cursor: pointer; }
+.mf .plot { position: relative; height: 200px; cursor: pointer; touch-action: pan-y; }
+.mf .plot * { touch-action: inherit; }
 .mf .plot svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }
 .mf .plot canvas { position: absolute; left: 34px; top: 4px; width: calc(100% - 40px);
   height: calc(100% - 24px); }
@@ -177,11 +179,12 @@ class View {
     this.root.addEventListener("keydown", (event) => this.key(event));
     let last = null;
     canvas.addEventListener("pointerdown", (event) => {
+      if (!event.isPrimary) return;
       last = [event.clientX, event.clientY];
       canvas.setPointerCapture(event.pointerId);
     });
     canvas.addEventListener("pointermove", (event) => {
-      if (!last || !this.scene) return;
+      if (!last || !this.scene || !event.isPrimary) return;
       const unit = 2 / canvas.clientHeight;
       this.state.turn -= (event.clientX - last[0]) * unit;
       const tilt = this.state.tilt + (event.clientY - last[1]) * unit;
@@ -430,6 +433,7 @@ class View {
       : (theta, q) => [left + (right - left) * (strip ? theta / Math.PI : (theta + Math.PI) / (2 * Math.PI)),
         low - (low - high) * q / 255];
     const angle = (i) => (strip ? Math.PI * i / n : 2 * Math.PI * i / n - Math.PI);
+    const ends = strip ? [values[0], values[n - 1]] : Array(2).fill(0.5 * (values[0] + values[n - 1]));
     // One fill, whose colours follow the angle: seams would show between cells.
     const colours = ring ? context.createConicGradient(Math.PI, width / 2, height / 2)
       : context.createLinearGradient(left, 0, right, 0);
@@ -439,7 +443,10 @@ class View {
     }
     context.fillStyle = colours;
     context.beginPath();
-    for (let i = 0; i <= n; i++) context.lineTo(...place(angle(i), 0.5 * (values[(i + n - 1) % n] + values[i % n])));
+    // Through the middles of cells: an atom, which is one cell wide, is as high as its density.
+    context.lineTo(...place(angle(0), ends[0]));
+    for (let i = 0; i < n; i++) context.lineTo(...place(angle(i + 0.5), values[i]));
+    context.lineTo(...place(angle(n), ends[1]));
     if (ring) {
       context.closePath();
       context.moveTo(width / 2 + inner, height / 2);
@@ -511,7 +518,8 @@ class View {
       const frame = this.frames[Math.round(placeAmong(shares, (x + 0.5) / canvas.width))];
       const row = onCircle ? frame.values : frame.shares;
       if (!row) continue;
-      const wide = frame.masses ? 1 : 0;
+      // Angles go on at the other end; cosines do not.
+      const wide = onCircle && frame.masses ? 1 : 0;
       for (let y = 0; y < high; y++) {
         const from = Math.floor(((y - wide) * size) / high), to = Math.ceil(((y + 1 + wide) * size) / high);
         let q = 0;
