@@ -143,3 +143,46 @@ def test_circle_is_drawn_between_angles(visit, tmp_path):
     tab.page.get_by_role("button", name="show the ribbon").click()
     assert ring > 0.1 and tab.page.evaluate(ink) > 0.1
     assert tab.said == []
+
+
+def test_alike_atoms_are_not_opposite_ones(visit, address):
+    """Cosines of 1 would be drawn at -1 as well, where masses are known."""
+    tab = visit(address)
+    tab.until(f"!!{VIEW}")
+    ends = tab.page.evaluate(
+        f"""() => {{
+          const view = {VIEW}, bins = view.header.shares.shape[1];
+          for (const frame of view.frames) {{
+            frame.masses = new Float32Array([1]);
+            frame.shares = new Uint8Array(bins).fill(255, bins - 1);
+          }}
+          view.layout();
+          const drawn = view.history.querySelector("canvas"), copy = new OffscreenCanvas(9, 99);
+          const context = copy.getContext("2d", {{ willReadFrequently: true }});
+          context.drawImage(drawn, 0, 0, 9, 99);
+          return [0, 98].map((y) => context.getImageData(4, y, 1, 1).data[0]);
+        }}"""
+    )
+    assert ends[0] > 200 and ends[1] < 50
+
+
+def test_a_lost_context_comes_back(visit, address):
+    """A globe would stay empty once a browser has too many pages, or a machine has slept."""
+    tab = visit(address)
+    tab.until(f"!!{VIEW}")
+    tab.page.evaluate(
+        f"""() => {{
+          const lost = {VIEW}.scene.gl.getExtension("WEBGL_lose_context");
+          {VIEW}.canvas.addEventListener("webglcontextlost", () => setTimeout(() => {{
+            window.without = {VIEW}.scene === null;
+            {VIEW}.seek(1);
+            lost.restoreContext();
+          }}, 50));
+          lost.loseContext();
+        }}"""
+    )
+    tab.until("window.without")
+    tab.until(f"!!{VIEW}.scene")
+    x, y, z = np.array([np.cos(0.6), np.sin(0.6), 0.0])
+    tab.page.evaluate(f"Object.assign({VIEW}.state, {{ turn: 0.6, tilt: 0 }})")
+    assert tab.page.evaluate(f"{VIEW}.pixelAt([{x}, {y}, {z}])")[3] == 255

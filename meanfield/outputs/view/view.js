@@ -140,6 +140,15 @@ class View {
           "What happened over time is shown all the same.";
         this.stage.append(instead);
       }
+      // Browsers keep so many contexts, and a machine that slept may lose them all.
+      this.canvas.addEventListener("webglcontextlost", (event) => {
+        event.preventDefault();
+        this.scene = null;
+      });
+      this.canvas.addEventListener("webglcontextrestored", () => {
+        this.scene = sceneOf(this.canvas, this.palette);
+        this.draw();
+      });
     }
   }
 
@@ -161,7 +170,9 @@ class View {
       const stops = [0, 51, 102, 153, 204, 255].map((q) => colour(this.palette, q));
       bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
       const [low, high] = header.values.colours.map((each) => Number(each.toPrecision(2)));
-      scale.append(`density ${low}`, bar, `${high} (uniform: 1)`);
+      // Of polar angles the even density is not the uniform one of the sphere.
+      const [name, one] = header.shape === "strip" ? ["density of the angle", "even"] : ["density", "uniform"];
+      scale.append(`${name} ${low}`, bar, `${high} (${one}: 1)`);
     }
   }
 
@@ -210,7 +221,6 @@ class View {
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const onSlider = event.target === this.slider;
     const keys = {
       " ": () => (this.state.playing ? this.pause() : this.play()),
       ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1),
@@ -220,7 +230,6 @@ class View {
     };
     const act = keys[event.key];
     if (!act || (event.key === " " && (event.target.tagName === "BUTTON" || event.target.type === "checkbox"))) return;
-    if (onSlider && event.key === " ") event.target.blur();
     event.preventDefault();
     act();
   }
@@ -304,6 +313,7 @@ class View {
     this.observer.disconnect();
     this.dark.removeEventListener("change", this.recolour);
     if (this.scene) this.scene.lose();
+    this.scene = null;
     this.root.remove();
   }
 
@@ -628,18 +638,30 @@ function axisOf(frames, times, logarithmic) {
   const last = Math.max(...all, 1e-300);
   const first = Math.min(...all);
   if (logarithmic) {
-    const low = Math.log10(first > 0 ? first : Math.min(...all.concat(times).filter((t) => t > 0)));
-    const high = Math.log10(last), span = high - low || 1;
+    const least = first > 0 ? first : Math.min(...all.concat(times).filter((t) => t > 0));
+    const high = Math.log10(last);
+    // Of one time after 0: that time at the right.
+    const low = least < last ? Math.log10(least) : high - 1, span = high - low;
     const every = Math.max(1, Math.ceil(span / 6));
     const ticks = [];
     for (let k = Math.ceil(low); k <= high + 1e-9; k += every) ticks.push(10 ** k);
+    // Within a decade or two: 2 and 5 as well.
+    if (ticks.length < 3) {
+      ticks.length = 0;
+      for (let k = Math.floor(low); k <= high; k++) {
+        ticks.push(...[1, 2, 5].map((each) => each * 10 ** k).filter((time) => {
+          const place = Math.log10(time);
+          return place >= low - 1e-9 && place <= high + 1e-9;
+        }));
+      }
+    }
     return { ticks, share: (time) => (time > 0 ? Math.max(0, (Math.log10(time) - low) / span) : 0) };
   }
-  const span = last - first || 1;
+  const span = Math.max(last - first, 1e-12 * last);
   const rough = span / 6, unit = 10 ** Math.floor(Math.log10(rough));
   const every = unit * [1, 2, 5, 10].find((k) => k * unit >= rough);
   const ticks = [];
-  for (let k = Math.ceil(first / every); k * every <= last * (1 + 1e-9); k++) ticks.push(k * every);
+  for (let k = Math.ceil(first / every); k * every <= last + 1e-9 * span; k++) ticks.push(k * every);
   return { ticks, share: (time) => (time - first) / span };
 }
 
