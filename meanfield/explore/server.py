@@ -11,6 +11,7 @@ from __future__ import annotations
 import hmac
 import json
 import math
+import os
 import secrets
 import select
 import socket
@@ -122,7 +123,9 @@ class ExploreServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    allow_reuse_address = False
+    # A port is free at once after the last page of an earlier server, and still has one server:
+    # elsewhere the option would let two share it.
+    allow_reuse_address = os.name == "posix"
 
     def __init__(self, port: int = 0) -> None:
         try:
@@ -161,10 +164,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer."""
         parts = urlsplit(self.path)
         host = self.headers.get("Host", "")
-        first, _, name = parts.path.removeprefix("/").partition("/")
+        first, slash, name = parts.path.removeprefix("/").partition("/")
         known = hmac.compare_digest(first.encode(), self.server.secret.encode())
         if host not in self.server.hosts or not known:
             self._say(HTTPStatus.FORBIDDEN, "The address of this page has a secret word.")
+        elif not slash:
+            # What a page asks for is named beside its address.
+            self._begin(HTTPStatus.PERMANENT_REDIRECT, _HTML, {"Location": f"/{first}/"})
         elif name == "run":
             self._run(parts.query)
         elif name == "view.js":

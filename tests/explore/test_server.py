@@ -50,6 +50,8 @@ def test_only_who_knows_the_word_is_answered(server):
     for path in ("/", f"/{secret[:-1]}/", f"/{secret}x/run", "/run?beta=2", "/%C3%A9/"):
         assert get(server, path)[0] == 403, path
     assert get(server, f"/{secret}/../physics.py")[0] == 404
+    # Without the last stroke the page would ask for its script elsewhere.
+    assert get(server, f"/{secret}")[0] == 308
 
 
 def test_answers_are_lines_of_json(server):
@@ -82,6 +84,19 @@ def test_a_port_that_is_taken_is_said(server, capsys):
     assert f"port {port} cannot be had: Address already in use." in capsys.readouterr().err
     assert main(["explore", "--port", "70000"]) == 2
     assert "70000 is above 65535" in capsys.readouterr().err
+
+
+def test_its_port_is_free_again_at_once():
+    """A page that was open would keep it for a minute."""
+    with ExploreServer() as served:
+        thread = threading.Thread(target=served.serve_forever, args=(0.05,))
+        thread.start()
+        port = served.server_address[1]
+        get(served, "/")
+        served.shutdown()
+        thread.join()
+    with ExploreServer(port) as again:
+        assert again.server_address[1] == port
 
 
 def test_ctrl_c_ends_it_as_other_commands():
