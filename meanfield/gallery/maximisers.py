@@ -11,20 +11,14 @@ cosh(mu) as long as lambda < ln cosh(mu), and e^lambda beyond.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
-from meanfield.attention import Attention, Head
-from meanfield.front import simulate
 from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
-from meanfield.gallery.spheres import draw_ball, token_paths
-from meanfield.initial import from_points
-from meanfield.manifolds import Sphere
+from meanfield.gallery.spheres import draw_ball, energy_of, moved_by
 from meanfield.outputs.plots.style import ENERGY, INK, ORDER
-from meanfield.problem import Problem
 
 # Diagonals of D, and from how many starts.
 MATRICES = {"1": (1.0, 1.0, 1.0), "(1, 3, 4)": (1.0, 3.0, 4.0),
@@ -35,23 +29,6 @@ UNTIL = {"1": 25.0, "(1, 3, 4)": 1.5, "-1": 25.0, "(1, -3, -4)": 1.5}
 TOKENS = 100
 # Stored with the source for D = diag(-1, -0.51515): one cluster, two along either axis.
 ENTRY, STORED = -0.5151515007019043, (0.59741008, 1.54308057, 1.13565111)
-
-
-def energy_of(points: FloatArray, diagonal: Sequence[float]) -> float:
-    """E of tokens (n, d)."""
-    return float(np.exp((points * diagonal) @ points.T).mean())
-
-
-def last_tokens(diagonal: tuple[float, ...], points: FloatArray, until: float) -> FloatArray:
-    """Tokens at a time of the paper."""
-    head = Head(score=list(diagonal), value=list(diagonal))
-    attention = Attention([head], "none", beta=1.0)
-    problem = Problem(Sphere(), attention, initial=from_points(points))
-    # Never atoms: those of starts would be as many as clusters.
-    run = simulate(
-        problem, until, save=[until], unit="paper", representation="particles", tolerance=1e-8
-    )
-    return np.asarray(token_paths(run)[-1])
 
 
 def cluster_energies(entry: float) -> FloatArray:
@@ -72,7 +49,7 @@ def compute(
     for name, _ in progress(jobs, len(jobs), "starts"):
         points = rng.standard_normal((20 if short else TOKENS, 3))
         points /= np.linalg.norm(points, axis=1, keepdims=True)
-        tokens[name].append(last_tokens(MATRICES[name], points, UNTIL[name]))
+        tokens[name].append(moved_by(MATRICES[name], 1.0, points, UNTIL[name]))
     all_tokens = {name: np.array(found) for name, found in tokens.items()}
     energies = {
         name: max(energy_of(each, MATRICES[name]) for each in found)

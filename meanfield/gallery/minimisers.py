@@ -15,15 +15,9 @@ import math
 import numpy as np
 from matplotlib.figure import Figure
 
-from meanfield.arrays import FloatArray
-from meanfield.attention import Attention, Head
-from meanfield.front import simulate
 from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
-from meanfield.gallery.spheres import draw_ball, token_paths
-from meanfield.initial import from_points
-from meanfield.manifolds import Circle, Sphere
+from meanfield.gallery.spheres import draw_ball, energy_of, moved_by
 from meanfield.outputs.plots.style import ENERGY, ORDER
-from meanfield.problem import Problem
 
 MATRICES = ((1.0, 1.0, 1.0), (1.0, 0.25, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 1.0))
 TOKENS, UNTIL = 100, 300.0
@@ -34,28 +28,12 @@ STORED = {
 BRIEFLY = (2,)
 
 
-def repelled(diagonal: tuple[float, ...], points: FloatArray, until: float) -> FloatArray:
-    """Tokens at a time of the paper."""
-    head = Head(score=list(diagonal), value=[-each for each in diagonal])
-    manifold = Circle() if points.ndim == 1 else Sphere()
-    problem = Problem(manifold, Attention([head], "none", beta=1.0), initial=from_points(points))
-    run = simulate(
-        problem, until, save=[until], unit="paper", representation="particles", tolerance=1e-8
-    )
-    return np.asarray(token_paths(run)[-1])
-
-
 def ratio_of(entry: float) -> float:
     """tanh(x_1^2) / tanh(d x_2^2) of four tokens at rest."""
     start = np.asarray(0.25 * np.pi + 0.5 * np.pi * np.arange(4), dtype=np.float64)
-    last = repelled((1.0, entry), start, 30.0)
+    last = moved_by((1.0, entry), -1.0, start, 30.0)
     ratios = np.tanh(np.cos(last) ** 2) / np.tanh(entry * np.sin(last) ** 2)
     return float(ratios.mean())
-
-
-def energy_of(points: FloatArray, diagonal: tuple[float, ...]) -> float:
-    """E of tokens (n, 3)."""
-    return float(np.exp((points * diagonal) @ points.T).mean())
 
 
 def compute(
@@ -80,7 +58,7 @@ def compute(
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     chosen = () if short else MATRICES
     for number, diagonal in enumerate(progress(chosen, len(chosen), "matrices")):
-        last = repelled(diagonal, points, UNTIL)
+        last = moved_by(diagonal, -1.0, points, UNTIL)
         data[f"tokens_{number}"] = last
         energy = energy_of(last, diagonal)
         name = f"$D = ({', '.join(f'{each:g}' for each in diagonal)})$"

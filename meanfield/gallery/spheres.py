@@ -1,8 +1,9 @@
-"""What figures of tokens share: the tokens of a run as arrays, and balls seen from one side."""
+"""What figures of tokens share: tokens of a run as arrays, flows of a diagonal matrix, balls."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle as Disc
 
 from meanfield.arrays import FloatArray
+from meanfield.attention import Attention, Head
+from meanfield.front import simulate
+from meanfield.initial import from_points
+from meanfield.manifolds import Circle, Sphere
 from meanfield.measures import Measure
 from meanfield.outputs.plots.style import INK, MUTED
+from meanfield.problem import Problem
 from meanfield.runs import Run
 
 _PIXELS = 160
@@ -30,6 +36,39 @@ def token_paths(run: Run) -> FloatArray:
     """
     kept = [measure.points for measure in run.measures if isinstance(measure, Measure)]
     return np.array(kept)
+
+
+def moved_by(
+    diagonal: Sequence[float], sign: float, points: FloatArray, until: float
+) -> FloatArray:
+    """Tokens at a time of the paper: score D, value D (climbing) or -D, not normalised.
+
+    Angles (n,) on the circle, or vectors (n, 3); arXiv:2501.03096, section 1.
+
+    Examples
+    --------
+    >>> moved_by((1.0, 2.0), 1.0, np.array([1.0, 1.2]), 9.0).round(3)
+    array([1.571, 1.571])
+    """
+    head = Head(score=list(diagonal), value=[sign * each for each in diagonal])
+    manifold = Circle() if points.ndim == 1 else Sphere()
+    problem = Problem(manifold, Attention([head], "none", beta=1.0), initial=from_points(points))
+    # Never atoms: those of starts would be as many as clusters.
+    run = simulate(
+        problem, until, save=[until], unit="paper", representation="particles", tolerance=1e-8
+    )
+    return np.asarray(token_paths(run)[-1])
+
+
+def energy_of(points: FloatArray, diagonal: Sequence[float]) -> float:
+    """Energy of tokens (n, d): the mean of e^{x^T D y} over all pairs.
+
+    Examples
+    --------
+    >>> energy_of(np.array([[1.0, 0.0]]), (0.0, 2.0))
+    1.0
+    """
+    return float(np.exp((points * diagonal) @ points.T).mean())
 
 
 def seen_from(elevation: float, azimuth: float) -> FloatArray:
