@@ -1,4 +1,8 @@
-"""What figures of merged pairs share: panels of `mf.merging_diagram`, their arrays and drawing."""
+"""What figures of merged pairs share: panels of `mf.merging_diagram`, their arrays and drawing.
+
+The curve beside them is of tokens that begin orthogonal: when their common cosine is 0.999, by
+(6.12) of arXiv:2312.10794 under softmax and (6.10) without normalisation.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from meanfield.outputs.plots.merging import draw_merging
 from meanfield.pictures.merging import MergingPicture
 from meanfield.studies.executors.processes import worker_pool
 from meanfield.studies.merging_results import MergingDiagram
+from meanfield.theory.time_units import paper_time_factor
 
 TOKENS = 32
 """Tokens of a system."""
@@ -79,6 +84,37 @@ def arrays(made: Mapping[str, MergingDiagram]) -> dict[str, npt.NDArray[Any]]:
         for part, values in zip(("betas", "times", "share", "error"), parts, strict=True):
             found[f"{name}_{part}"] = values
     return found
+
+
+def merging_time(beta: float, flow: mf.Flow) -> float:
+    """Time, of the paper, at which tokens that begin orthogonal reach the cosine 0.999.
+
+    Examples
+    --------
+    >>> round(merging_time(5.0, mf.SA), 5), round(merging_time(5.0, mf.USA), 5)
+    (9.54433, 0.97461)
+    """
+    problem = mf.Problem(mf.Sphere(TOKENS), mf.exponential(beta), flow)
+    return float(mf.equiangular_time(problem, TOKENS, 0.999) * paper_time_factor(problem))
+
+
+def curve(flow: mf.Flow, until: float) -> FloatArray:
+    """Rows (time, beta) at which it is reached, up to a time."""
+    betas = np.linspace(0.05, 9.0, 180)
+    times = np.array([merging_time(float(beta), flow) for beta in betas])
+    return np.column_stack([times, betas])[times <= until]
+
+
+def draw_dimensions(
+    figure: Figure, data: Mapping[str, npt.NDArray[Any]], flow: str, columns: int
+) -> None:
+    """A panel for each dimension, with the curve; arrays of panels named d2, d8, ..."""
+    names = [name.removesuffix("_share") for name in data if name.endswith("_share")]
+    listed = [
+        (name, f"Pairs merged, $d = {name[1:]}$", f"{TOKENS} tokens, {flow}, {count} replicas")
+        for name, count in zip(names, data["replicas"], strict=True)
+    ]
+    draw(figure, data, listed, columns)
 
 
 def draw(

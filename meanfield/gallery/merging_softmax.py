@@ -8,10 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import meanfield as mf
-from meanfield.arrays import FloatArray
 from meanfield.gallery import merging_panels
 from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
-from meanfield.gallery.merging_panels import TOKENS, Panel, half_time
+from meanfield.gallery.merging_panels import TOKENS, Panel, curve, half_time, merging_time
 
 # Shares at these times from projected Runge-Kutta steps of order 4, 22 to 1000 runs of a program
 # that shares nothing with this one; standard errors in units of 1e-4. Then the same of layers.
@@ -49,7 +48,7 @@ def compute(
     last = list(made.values())[-1]
     numbers = [*_curve_numbers(), *shares]
     late = [
-        abs(half_time(last, float(beta)) - _merging_time(float(beta)))
+        abs(half_time(last, float(beta)) - merging_time(float(beta), mf.SA))
         for beta in last.betas
         if beta <= (4.0 if short else 6.0)
     ]
@@ -62,7 +61,7 @@ def compute(
         )
     )  # fmt: skip
     data = merging_panels.arrays(made)
-    data["curve"] = _curve(30.0)
+    data["curve"] = curve(mf.SA, 30.0)
     data["replicas"] = np.array([len(each.table.done[0]) for each in made.values()])
     data["layers"] = np.array(published)
     return Reproduction(tuple(numbers), data)
@@ -70,13 +69,8 @@ def compute(
 
 def draw(figure: Figure, made: Reproduction) -> None:
     """A panel for each dimension, with the curve (6.12)."""
-    names = [name[:-6] for name in made.data if name.endswith("_share")]
     moved = "layers of step 0.1" if made.data["layers"] else "SA"
-    listed = [
-        (name, f"Pairs merged, $d = {name[1:]}$", f"{TOKENS} tokens, {moved}, {count} replicas")
-        for name, count in zip(names, made.data["replicas"], strict=True)
-    ]
-    merging_panels.draw(figure, made.data, listed, 2)
+    merging_panels.draw_dimensions(figure, made.data, moved, 2)
 
 
 def _panels(short: bool) -> list[Panel]:
@@ -121,18 +115,6 @@ def _curve_numbers() -> list[Number]:
     known = {5.0: 9.54432920, 9.0: 178.73092952}
     return [
         Number(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
-               _merging_time(beta), 1e-8 * time, "(6.9) by quadrature")
+               merging_time(beta, mf.SA), 1e-8 * time, "(6.9) by quadrature")
         for beta, time in known.items()
     ]  # fmt: skip
-
-
-def _merging_time(beta: float) -> float:
-    problem = mf.Problem(mf.Sphere(TOKENS), mf.exponential(beta), mf.SA)
-    return float(mf.equiangular_time(problem, TOKENS, 0.999))
-
-
-def _curve(until: float) -> FloatArray:
-    """Times and betas of (6.12)."""
-    betas = np.linspace(0.05, 9.0, 180)
-    times = np.array([_merging_time(float(beta)) for beta in betas])
-    return np.column_stack([times, betas])[times <= until]

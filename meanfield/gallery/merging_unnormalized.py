@@ -6,10 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import meanfield as mf
-from meanfield.arrays import FloatArray
 from meanfield.gallery import merging_panels
 from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
-from meanfield.gallery.merging_panels import TOKENS, Panel, half_time
+from meanfield.gallery.merging_panels import Panel, curve, half_time, merging_time
 
 # Times at which (6.10) reaches the cosine 0.999, by adaptive quadrature of its reciprocal.
 _PRINTED = {5.0: 0.9746065980, 9.0: 0.6859876689}
@@ -26,7 +25,7 @@ def compute(
             made[panel.name] = panel.made("none", published, executor)
     numbers = [
         Number(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
-               _merging_time(beta), 1e-9, "(6.10) by quadrature")
+               merging_time(beta, mf.USA), 1e-9, "(6.10) by quadrature")
         for beta, time in _PRINTED.items()
     ]  # fmt: skip
     high = made["d128"]
@@ -34,14 +33,14 @@ def compute(
     # At beta = 7 cosines of 128^-1/2 change weights by a factor of two.
     for beta, within in ((5.0, 0.2),) if short else ((5.0, 0.2), (7.0, None)):
         what = f"time at which half of the pairs in R^128 have merged, beta = {beta:g}"
-        numbers.append(Number(what, _merging_time(beta), half_time(high, beta), within, why))
+        numbers.append(Number(what, merging_time(beta, mf.USA), half_time(high, beta), within, why))
     circle = made["d2"]
     at = int(np.argmin(np.abs(circle.betas - 5.0)))
     share = float(circle.fraction[at, -1])
     what = "share of merged pairs, d = 2, beta = 5, t = 1"
     numbers.append(Number(what, None, share, why="no number is printed"))
     data = merging_panels.arrays(made)
-    data["curve"] = _curve()
+    data["curve"] = curve(mf.USA, 1.0)
     data["replicas"] = np.array([len(each.table.done[0]) for each in made.values()])
     data["layers"] = np.array(published)
     return Reproduction(tuple(numbers), data)
@@ -50,13 +49,8 @@ def compute(
 def draw(figure: Figure, reproduction: Reproduction) -> None:
     """A panel for each dimension, with the curve."""
     data = reproduction.data
-    names = [name[:-6] for name in data if name.endswith("_share")]
     moved = "layers" if data["layers"] else "USA"
-    listed = [
-        (name, f"Pairs merged, $d = {name[1:]}$", f"{TOKENS} tokens, {moved}, {count} replicas")
-        for name, count in zip(names, data["replicas"], strict=True)
-    ]
-    merging_panels.draw(figure, data, listed, 3)
+    merging_panels.draw_dimensions(figure, data, moved, 3)
 
 
 def _panels(short: bool, published: bool) -> list[Panel]:
@@ -71,16 +65,3 @@ def _panels(short: bool, published: bool) -> list[Panel]:
         times, betas = np.linspace(0.0, 1.0, 201)[1:], np.linspace(0.2, 9.0, 45)
         sizes = [(2, 32), (8, 32), (128, 2)]
     return [Panel(f"d{d}", f"d = {d}", d, betas, times, count) for d, count in sizes]
-
-
-def _merging_time(beta: float) -> float:
-    """In the paper's time, e^-beta of scaled time."""
-    problem = mf.Problem(mf.Sphere(TOKENS), mf.exponential(beta), mf.USA)
-    return float(mf.equiangular_time(problem, TOKENS, 0.999) * np.exp(-beta))
-
-
-def _curve() -> FloatArray:
-    """Times and betas at which orthogonal tokens reach the cosine 0.999, to time 1."""
-    betas = np.linspace(0.05, 9.0, 180)
-    times = np.array([_merging_time(float(beta)) for beta in betas])
-    return np.column_stack([times, betas])[times <= 1.0]
