@@ -1,4 +1,4 @@
-"""`meanfield view`: a run as one page for a browser."""
+"""`meanfield view`: one page for a browser, offline: a run to turn, to play and to step through."""
 
 from __future__ import annotations
 
