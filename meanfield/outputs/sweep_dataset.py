@@ -67,8 +67,7 @@ def to_xarray(sweep: Sweep) -> xarray.Dataset:
             table = rows.reshape(*sweep.shape, len(times))
             variables[variable] = ((*axes, "time"), table, details)
     variables["last_time"] = (axes, sweep.values("time"), {"long_name": "last saved time"})
-    statuses = np.array([member.status or "not finished" for member in sweep.members])
-    variables["status"] = (axes, statuses.reshape(sweep.shape), {"long_name": "how it ended"})
+    variables["status"] = (axes, sweep.statuses, {"long_name": "how it ended"})
     return xarray.Dataset(variables, coordinates, {**sweep.attributes, "values": told})
 
 

@@ -33,7 +33,7 @@ from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.merging_results import MergingDiagram
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 from meanfield.studies.prediction import ClusterPrediction
-from meanfield.studies.sweep_results import Sweep
+from meanfield.studies.sweep_results import Sweep, summary
 from meanfield.theory.stability import dominant_degree, growth_rate_max, growth_rates
 from meanfield.theory.time_units import paper_time_factor
 
@@ -44,7 +44,7 @@ _LEFT = ' style="text-align: left"'
 _MOST_CHANGES, _LEAST_SHARE, _BETAS_SHOWN = 8, 0.005, 10
 # Heads that are shown, and how much of each: models have hundreds, of thousands of numbers.
 _MOST_HEADS, _LONGEST = 8, 160
-_SWEPT, _MOST_ROWS = ("time", "clusters", "energy", "order_parameter"), 40
+_MOST_ROWS = 40
 # Rates that are drawn: bars of a few pixels.
 _MOST_RATES = 24
 _FLOWS = {
@@ -423,17 +423,16 @@ def state_html(state: StationaryState) -> str:
 
 def sweep_html(sweep: Sweep) -> str:
     """Facts of a sweep, and a row a run, of many the first and last."""
-    columns = sweep.table()
-    kept = [name for name in columns if name in (*sweep.names, *_SWEPT, "status")]
+    columns = summary(sweep)
     rows = [
-        (member.file, *(_cell(columns[name][i]) for name in kept))
-        for i, member in enumerate(sweep.members)
+        (member.file, *map(_cell, row))
+        for member, *row in zip(sweep.members, *columns.values(), strict=True)
     ]
     if len(rows) > _MOST_ROWS:
         half = _MOST_ROWS // 2
-        rows = [*rows[:half], ("...", *("" for _ in kept)), *rows[-half:]]
+        rows = [*rows[:half], ("...", *("" for _ in columns)), *rows[-half:]]
     head = html_table("Sweep", [("folder", sweep.folder), ("runs", sweep.told)])
-    return head + rows_html(("run", *(name.replace("_", " ") for name in kept)), rows)
+    return head + rows_html(("run", *(name.replace("_", " ") for name in columns)), rows)
 
 
 def _cell(value: Any) -> Any:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from meanfield.arrays import FloatArray
 from meanfield.checks import checked
 from meanfield.errors import known_names
-from meanfield.kinds import one_of
+from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
 from meanfield.status import COMPLETED
 from meanfield.views import VIEWS, Axes
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # Names of columns and dimensions that no parameter may take.
 _TAKEN = ("time", "status", "clusters", "member")
 _NUMBER_OF_CLUSTERS = "clusters"
+# Usual observables of tables on a screen.
+_SHOWN = ("energy", "order_parameter")
 
 
 @dataclass(frozen=True)
@@ -198,8 +200,9 @@ class Sweep:
 
     @property
     def statuses(self) -> npt.NDArray[np.str_]:
-        """How each member ended, of the shape of the product; empty where it has not."""
-        return np.array([member.status or "" for member in self.members]).reshape(self.shape)
+        """How each member ended, of the shape of the product; "not finished" where it has not."""
+        told = [member.status or "not finished" for member in self.members]
+        return np.array(told).reshape(self.shape)
 
     @property
     def runs(self) -> LazyRuns:
@@ -283,7 +286,8 @@ class Sweep:
         if observable != "time":
             known = self.observables()
             if observable not in known and any(run is not None for run in self.observed):
-                raise ValueError(f"observable {one_of_words(observable, ('time', *known))}")
+                told = known_names(observable, ("time", *known))
+                raise ValueError(f"{observable} is no observable of these runs. {told}")
         found = [
             math.nan if run is None else _value(run, observable, time) for run in self.observed
         ]
@@ -317,7 +321,7 @@ class Sweep:
                 continue
             column = f"observables_{name}" if name in self.names else name
             columns[column] = self.values(name, time=time).ravel()
-        return columns | {"status": np.array([m.status or "not finished" for m in self.members])}
+        return columns | {"status": self.statuses.ravel()}
 
     @checked
     def to_xarray(self) -> xarray.Dataset:
@@ -428,9 +432,8 @@ def series(run: Run, observable: str) -> FloatArray:
     return found
 
 
-def one_of_words(name: str, known: Sequence[str]) -> str:
-    """Rest of the sentence on a name that is not known."""
-    try:
-        return one_of(name, known)
-    except ValueError as error:
-        return str(error)
+def summary(sweep: Sweep) -> dict[str, npt.NDArray[Any]]:
+    """Columns of `Sweep.table` for a screen: without most of the usual observables."""
+    columns = sweep.table()
+    dropped = OBSERVABLES.keys() - {*sweep.names, *_SHOWN}
+    return {name: column for name, column in columns.items() if name not in dropped}
