@@ -1,4 +1,4 @@
-"""`meanfield reproduce`: published figures made again, with their numbers beside the published."""
+"""`meanfield reproduce`: published figures made again, their numbers beside the published."""
 
 from __future__ import annotations
 

@@ -186,3 +186,23 @@ def test_a_lost_context_comes_back(visit, address):
     x, y, z = np.array([np.cos(0.6), np.sin(0.6), 0.0])
     tab.page.evaluate(f"Object.assign({VIEW}.state, {{ turn: 0.6, tilt: 0 }})")
     assert tab.page.evaluate(f"{VIEW}.pixelAt([{x}, {y}, {z}])")[3] == 255
+
+
+def test_a_cluster_in_one_cell_is_as_high_as_its_density(visit, tmp_path):
+    """It would end at the dashed line, as if it were uniform."""
+    law = mf.from_points(np.full(20, 0.3))
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA, law)
+    run = mf.simulate(problem, until=1.0, save=2, representation="particles")
+    tab = visit(run.view().save(tmp_path / "cluster.html").as_uri())
+    tab.until(f"!!{VIEW}")
+    tab.page.get_by_role("button", name="show the ribbon").click()
+    # Right of the numbers: share of the height above the first row that has ink.
+    above = """() => {
+      const c = document.querySelector(".mf .stage canvas"), { width, height } = c;
+      const copy = new OffscreenCanvas(width, height), left = Math.round(0.2 * width);
+      const context = copy.getContext("2d", { willReadFrequently: true });
+      context.drawImage(c, 0, 0);
+      const data = context.getImageData(left, 0, width - left, height).data;
+      return data.findIndex((value, i) => i % 4 === 3 && value > 0) / 4 / (width - left) / height;
+    }"""
+    assert tab.page.evaluate(above) < 0.1

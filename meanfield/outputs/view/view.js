@@ -515,7 +515,8 @@ class View {
   /** What is seen against time: density of the angle, or how alike pairs are. */
   plotHistory() {
     if (this.history.hidden) return;
-    const onCircle = this.header.shape === "ring" || this.header.shape === "strip";
+    const periodic = this.header.shape === "ring";
+    const onCircle = periodic || this.header.shape === "strip";
     const canvas = this.history.querySelector("canvas"), context = canvas.getContext("2d");
     const rows = this.frames.map((frame) => (onCircle ? frame.values : frame.shares));
     const size = (rows.find((row) => row) || []).length;
@@ -533,7 +534,8 @@ class View {
       for (let y = 0; y < high; y++) {
         const from = Math.floor(((y - wide) * size) / high), to = Math.ceil(((y + 1 + wide) * size) / high);
         let q = 0;
-        for (let k = from; k < to; k++) q = Math.max(q, row[(k + size) % size]);
+        // Beyond the last cell the first one follows on the circle alone.
+        for (let k = from; k < to; k++) q = Math.max(q, row[periodic ? (k + size) % size : k] || 0);
         const at = 4 * (x + canvas.width * (high - 1 - y));
         for (let c = 0; c < 3; c++) image.data[at + c] = this.palette[3 * q + c];
         image.data[at + 3] = 255;
@@ -548,9 +550,10 @@ class View {
     context.drawImage(offscreen, 0, 0, canvas.width, canvas.height);
     const names = { ring: ["-\u03c0", "0", "\u03c0"], strip: ["0", "\u03c0/2", "\u03c0"] }[this.header.shape] || ["-1", "0", "1"];
     this.history.querySelector("svg").innerHTML = this.frameOf(this.history, names, "");
+    const gaps = rows.some((row) => !row) ? "; blank: not computed" : "";
     this.history.querySelector("figcaption").textContent = onCircle
-      ? `density: angle against ${this.unit()}`
-      : `cosines of pairs against ${this.unit()}, relative to an even spread`;
+      ? `density: ${periodic ? "angle" : "polar angle"} against ${this.unit()}`
+      : `cosines of pairs against ${this.unit()}, relative to an even spread${gaps}`;
     this.history.querySelector(".plot").setAttribute("title", "click to go to a time");
   }
 
