@@ -23,14 +23,15 @@ function numberAt(name) {
   const slider = byId(`${name}-slider`);
   const value = Number(slider.value);
   if (name === "diffusivity" && value < -3) return "0";
-  if (name === "tokens") return String(Math.round(10 ** value));
-  return String(Number((10 ** value).toPrecision(3)));
+  // The last step of a slider may pass the end of a range.
+  const number = Math.min(10 ** value, Number(slider.dataset.most || Infinity));
+  return String(name === "tokens" ? Math.round(number) : Number(number.toPrecision(3)));
 }
 
 function placeOf(name) {
   const slider = byId(`${name}-slider`), value = Number(byId(name).value);
-  const place = value > 0 ? Math.log10(value) : Number(slider.min);
-  if (Number.isFinite(place)) slider.value = place;
+  // What is no number moves nothing.
+  if (value >= 0) slider.value = value > 0 ? Math.log10(value) : slider.min;
   slider.setAttribute("aria-valuetext", byId(name).value);
 }
 

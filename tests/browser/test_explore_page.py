@@ -56,6 +56,22 @@ def test_nonsense_is_answered_in_the_page(visit, server):
     assert tab.page.get_attribute("#beta", "aria-invalid") is None
 
 
+def test_sliders_end_where_numbers_do(visit, server):
+    """Their right ends would be refused as out of range."""
+    tab = visit(server.address)
+    for name, most in (("beta", "100"), ("tokens", "5000"), ("diffusivity", "1"), ("length", "50")):
+        tab.until("explore.rates")
+        asked = tab.page.evaluate("explore.asked")
+        tab.page.locator(f"#{name}-slider").focus()
+        tab.page.keyboard.press("End")
+        assert tab.page.input_value(f"#{name}") == most
+        tab.until(f"explore.asked > {asked} && (explore.took.rates || explore.done)")
+        assert tab.page.get_attribute(f"#{name}", "aria-invalid") is None
+    place = tab.page.input_value("#beta-slider")
+    tab.page.fill("#beta", "hot")
+    assert tab.page.input_value("#beta-slider") == place
+
+
 def test_sphere_is_drawn_and_a_page_that_is_left_ends_its_run(visit, server):
     """A run would go on for nobody."""
     tab = visit(server.address)
