@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _TAKEN = ("time", "status", "clusters", "member")
 _NUMBER_OF_CLUSTERS = "clusters"
 # Usual observables of tables on a screen.
-_SHOWN = ("energy", "order_parameter")
+_SHOWN = (_NUMBER_OF_CLUSTERS, "energy", "order_parameter")
 
 
 @dataclass(frozen=True)
