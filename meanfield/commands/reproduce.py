@@ -107,10 +107,10 @@ def _time(seconds: float | None) -> str:
 
 
 def numbers_table(entry: Entry, made: Reproduction, page: Path) -> str:
-    """Title, numbers and page of a figure; what does not agree is marked."""
+    """Title, numbers, picture and page of a figure; what does not agree is marked."""
     rows = [
         [
-            n.what,
+            n.what.replace("$", ""),
             digits(n.published),
             digits(n.reference),
             digits(n.here),
@@ -120,4 +120,4 @@ def numbers_table(entry: Entry, made: Reproduction, page: Path) -> str:
         for n in made.numbers
     ]
     numbers = table(["", "published", "reference", "here", "within", ""], rows)
-    return f"{entry.title} ({entry.source})\n{numbers}\n{page}\n"
+    return f"{entry.title} ({entry.source})\n{numbers}\n{page.with_suffix('.png')}\n{page}\n"
