@@ -191,7 +191,7 @@ function showRates(message) {
     label: degree, value: rates[i], told: `degree ${degree}: ${rates[i].toPrecision(4)}`,
     paint: degree === dominant ? "--most" : rates[i] > 0 ? "--grows" : "--decays",
   })), `growth rates by degree: ${text}`);
-  const more = critical > 0 ? ` Critical diffusivity: ${Number(critical.toPrecision(4))}.` : "";
+  const more = critical > 0 && dominant !== null ? ` Critical diffusivity: ${Number(critical.toPrecision(4))}.` : "";
   byId("rates-said").textContent = text + more;
 }
 
@@ -207,7 +207,7 @@ function showLaw(message) {
       paint: share === most ? "--most" : "--grows",
     })), `law of the number of clusters: ${text}`);
   }
-  byId("law-said").textContent = text;
+  byId("law-said").textContent = text.replaceAll(" %", "\u00a0%");
 }
 
 for (const name of NAMES) {

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.measures import Density
+from meanfield.observables.clusters import told_counts
 from meanfield.outputs.view import look
 from meanfield.outputs.view.pack import coded_points, header_of, plain, quantised
 from meanfield.pictures.circle import cell_means, wrapped
@@ -96,7 +97,12 @@ class LiveView:
     def _curves(self, snapshot: Snapshot) -> dict[str, float | None]:
         """Energy, order parameter and number of clusters."""
         seen = self.evolution.observe(snapshot)
-        return {name: plain(seen[key].ravel())[0] for name, key in _CURVES.items() if key in seen}
+        told = {name: seen[key].ravel() for name, key in _CURVES.items() if key in seen}
+        if "clusters" in told:
+            counts = told_counts(told["clusters"], told["order parameter"])
+            # None until something has separated, as in views.
+            told["clusters"] = np.nan_to_num(counts)
+        return {name: plain(values)[0] for name, values in told.items()}
 
 
 def live_view(evolution: Evolution, first: Snapshot) -> LiveView:
