@@ -32,7 +32,7 @@ BETA, MOST, WINDOW = 50.0, 128, 0.05
 MIXTURE = ((0.4, -1.8, 0.25), (0.35, 0.2, 0.35), (0.25, 1.9, 0.3))
 DRAWN = (0.0, 0.02, 0.1, 0.3, 1.0)  # s
 # Between which the rate of the first mode is measured: the others have decayed.
-LATE = (4.0, 5.0)
+LATE, BRIEFLY = (4.0, 5.0), (1.5, 2.0)
 
 
 def mixture_modes() -> ComplexArray:
@@ -56,11 +56,12 @@ def on_angles(modes: ComplexArray, angles: FloatArray) -> FloatArray:
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """The density and the heat flow at the same times; the short form is the same."""
+    """The density and the heat flow at the same times; in short the first mode not as late."""
+    late = BRIEFLY if short else LATE
     start = mixture_modes()
     law = from_density(start)
     problem = Problem(Circle(), exponential(BETA), Flow(True, -1.0), law)
-    times = np.array([*DRAWN, *LATE])
+    times = np.array([*DRAWN, *late])
     run = simulate(problem, BETA * times[-1], save=(BETA * times).tolist(), tolerance=1e-7)
     k = np.arange(MOST + 1)
     found = np.zeros((len(times), MOST + 1), dtype=np.complex128)
@@ -71,10 +72,11 @@ def compute(
     angles = np.linspace(-np.pi, np.pi, 721)
     here, limit = on_angles(found, angles), on_angles(heat, angles)
     gaps = np.abs(here - limit).mean(axis=1)
-    rate = float(np.log(np.abs(found[-2, 1] / found[-1, 1])) / (LATE[1] - LATE[0]))
+    rate = float(np.log(np.abs(found[-2, 1] / found[-1, 1])) / (late[1] - late[0]))
     numbers = [
         Number("rate of the first mode over the heat flow's", float(ive(1, BETA) / ive(0, BETA)),
-               rate, 1e-6, "exact at $\\beta = 50$, $I_1 / I_0$; the limit is 1"),
+               rate, 1e-5 if short else 1e-6,
+               "exact at $\\beta = 50$, $I_1 / I_0$; the limit is 1"),
         *(
             Number(f"mean distance of the densities, $s = {time:g}$", 0.0, float(gap), 3.0 / BETA,
                    "the heat flow is the limit: distances are of order $1/\\beta$")
