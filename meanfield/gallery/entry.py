@@ -1,7 +1,6 @@
 """What a figure of the gallery is: an entry of the table, its numbers, what was computed for it.
 
-The table is text: to list it loads nothing else. A figure is made by two functions, which stand in
-a module of their own, or in an object of it where a family of figures shares one:
+The table is text: to list it loads nothing else. A figure is made by two functions of a module:
 
     compute(short=False, published=False, progress=unfollowed) -> Reproduction
     draw(figure, reproduction) -> None
@@ -126,7 +125,7 @@ class Reproduction:
 
 
 class Maker(Protocol):
-    """Module, or object of one, that computes and draws a figure."""
+    """Module that computes and draws a figure."""
 
     def compute(
         self, short: bool = False, published: bool = False, progress: Progress = unfollowed
@@ -154,7 +153,7 @@ class Entry:
     seconds : float
         Given. Typical time on one core.
     module : str
-        Given. Module of `meanfield.gallery`, or `module:object`.
+        Given. Module of `meanfield.gallery`.
     published_seconds : float or None
         Given. The same of the source's own scheme; None: it has none of its own.
     """

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -48,9 +48,7 @@ def maker_of(entry: Entry) -> Maker:
     >>> maker_of(ENTRIES["eigenvalues"]).compute().holds
     True
     """
-    module, _, name = entry.module.partition(":")
-    found: Any = import_module(f"meanfield.gallery.{module}")
-    return cast(Maker, getattr(found, name) if name else found)
+    return cast(Maker, import_module(f"meanfield.gallery.{entry.module}"))
 
 
 def stem_of(entry: Entry, published: bool) -> str:
