@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     from meanfield.studies.pair_correlation import pair_correlation
     from meanfield.studies.phase import phase_diagram, phase_point
     from meanfield.studies.prediction import predict_clusters
-    from meanfield.sweeps import sweep
+    from meanfield.sweeps.sweep import sweep
     from meanfield.terms import Drift, FeedForward
     from meanfield.theory.cluster_counts import mean_clusters, tokens_for_dominance
     from meanfield.theory.cluster_rates import cluster_rates
@@ -296,7 +296,7 @@ _MODULES = {
     "studies.pair_correlation": "pair_correlation",
     "studies.phase": "phase_diagram phase_point",
     "studies.prediction": "predict_clusters",
-    "sweeps": "sweep",
+    "sweeps.sweep": "sweep",
     "terms": "Drift FeedForward",
     "theory.cluster_counts": "mean_clusters tokens_for_dominance",
     "theory.cluster_rates": "cluster_rates",

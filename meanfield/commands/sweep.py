@@ -18,7 +18,7 @@ from meanfield.outputs.sweep_file import load_sweep, write_sweep
 from meanfield.outputs.wall_time import WallTime
 from meanfield.status import COMPLETED
 from meanfield.studies.sweep_results import Sweep
-from meanfield.sweeps import held, planned
+from meanfield.sweeps.start import held, planned
 
 
 def execute(options: argparse.Namespace) -> int:

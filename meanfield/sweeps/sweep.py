@@ -1,0 +1,175 @@
+"""`mf.sweep`: a run file, or a problem, over a product of values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meanfield.checks import checked
+from meanfield.config import ConfigError
+from meanfield.config.config import ALL_KEYS
+from meanfield.config.products import parameters_of, toml_value
+from meanfield.config.python_file import Permission
+from meanfield.config.written import written
+from meanfield.files.replacing import replace_bytes
+from meanfield.front import python_words
+from meanfield.kernels import KERNELS
+from meanfield.outputs.provenance import origin_attributes
+from meanfield.outputs.study_file import record_study
+from meanfield.outputs.sweep_file import load_sweep, write_sweep
+from meanfield.problem import Problem
+from meanfield.progress import followed
+from meanfield.representations import Options
+from meanfield.studies.executors import finished
+from meanfield.studies.sweep_results import Parameter, Sweep
+from meanfield.sweeps.start import RUN_FILE, held, planned, room
+
+
+@checked
+def sweep(
+    of: Problem | str | os.PathLike[str],
+    over: Mapping[str, Any],
+    *,
+    folder: str | os.PathLike[str],
+    problem: Mapping[str, Any] | None = None,
+    initial: Mapping[str, Any] | None = None,
+    representation: Mapping[str, Any] | None = None,
+    time: Mapping[str, Any] | None = None,
+    observables: Sequence[str] | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    allow_code: bool = False,
+) -> Sweep:
+    """Run a run file, or a problem, over a product of values; each run is a file of one folder.
+
+    Parameters
+    ----------
+    of : path or Problem
+        TOML file, as for `run`; or a problem, which a run file must be able to say, and which then
+        stands as `sweep.toml` in the folder.
+    over : mapping
+        "section.key" -> values that it takes in turn: a sequence, or a text as after --over of
+        `meanfield sweep`, such as "1:20:39" or "0.01:100:9:log".
+    folder : path
+        Where the runs go, and the index `sweep.json`.
+    problem, initial, representation, time : mapping, optional
+        Keys of these sections for all runs, in place of those of the file; of a problem, `time` has
+        at least "end". An `initial` with a name replaces the law as a whole.
+    observables : sequence of str, optional
+        In place of those of the file.
+    executor : concurrent.futures.Executor, optional
+        Where to run; here by default. Its processes must see the folder and the run file.
+    progress : bool
+        Show a bar of the runs.
+    resume, overwrite : bool
+        Go on with what is missing of a sweep that is there, or replace it.
+    allow_code : bool
+        Whether the run file may name Python outside of its folder.
+
+    Returns
+    -------
+    Sweep
+        Runs that fail, or end early, say so in their `status` and stop no others.
+
+    Raises
+    ------
+    TypeError
+        If no run file can say the problem.
+    ValueError
+        If a key or value is wrong, two runs are the same, or the folder holds something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import meanfield as mf
+    >>> law = mf.perturbed_uniform([[2, 0.1, 0.0]])
+    >>> uniform = mf.Problem(mf.Circle(), mf.exponential(beta=1.0), mf.USA, law)
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     made = sweep(uniform, {"problem.beta": [2, 4], "problem.normalization":
+    ...         ["softmax", "none"]}, folder=f"{place}/x", time={"end": 5.0, "save": 2})
+    ...     print(made.told, made.values("order_parameter").shape)
+    4 runs, 4 completed (2, 2)
+    """
+    place = Path(folder)
+    if resume and overwrite:
+        raise ValueError("resume goes on with the folder and overwrite replaces it: give one.")
+    given = {"problem": problem, "initial": initial, "representation": representation, "time": time}
+    fixed = [
+        each for name, keys in given.items() if keys is not None for each in _overrides(name, keys)
+    ]
+    if observables is not None:
+        fixed.append(f"output.observables={toml_value(list(observables))}")
+    with python_words():
+        parameters = _parameters(over, fixed)
+        source = _written(of, place) if isinstance(of, Problem) else Path(of)
+        code: Permission = "anywhere" if allow_code else "inside"
+        plan, first = planned(source, parameters, fixed, place, code=code)
+        with held(plan, first, resume=resume, overwrite=overwrite) as (output, stored):
+            table = plan.empty() if stored is None else plan.resumed(stored)
+            missing = plan.missing(table)
+            if missing or stored is None:
+                known = None if stored is None else stored.attributes
+                parts = finished(plan.run, missing, executor)
+                facts = origin_attributes(first.text, first.title, known)
+                done = record_study(output, write_sweep, plan, table, parts, facts)
+                with closing(done):
+                    shown = followed(done, len(missing), "sweep") if progress else done
+                    for _ in shown:
+                        pass
+    return load_sweep(place)
+
+
+def _overrides(section: str, keys: Mapping[str, Any]) -> list[str]:
+    """Overrides that a section of a call says."""
+    if section == "initial" and "name" in keys:
+        return [f"initial={toml_value(keys)}"]
+    return [f"{section}.{key}={toml_value(value)}" for key, value in keys.items()]
+
+
+def _parameters(over: Mapping[str, Any], fixed: Sequence[str]) -> tuple[Parameter, ...]:
+    """Parameters of a call: values may be a sequence, or a text."""
+    texts = []
+    for key, values in over.items():
+        if isinstance(values, str):
+            texts.append(f"{key}={values}")
+            continue
+        if not isinstance(values, Sequence | np.ndarray):
+            raise ConfigError(
+                f"over[{key!r}] must be a sequence of values, or a text such as '1:20:39', got "
+                f"{values!r}."
+            )
+        parts = [toml_value(value) for value in values]
+        texts.append(f"{key}={','.join(parts)}")
+    return parameters_of(texts, ALL_KEYS, fixed)
+
+
+def _written(problem: Problem, folder: Path) -> Path:
+    """Run file of a problem, in the folder of its sweep.
+
+    Raises
+    ------
+    TypeError
+        If no run file can say it.
+    """
+    import tomli_w
+
+    tables = written(problem, Options(), {})
+    del tables["time"], tables["representation"]
+    own = "digest" in tables["initial"] or "attention" in tables["problem"]
+    if own or tables["problem"]["kernel"] not in (*KERNELS, "zonal"):
+        raise TypeError(
+            "a sweep is of a run file, and no run file can say this kernel or law: write one that "
+            "names a Python file, or a .npy file, and sweep that."
+        )
+    path = folder / RUN_FILE
+    with room(folder):
+        replace_bytes(path, tomli_w.dumps(tables).encode())
+    return path
