@@ -141,6 +141,11 @@ class Setting:
         law = uniform() if self.carrier == "tokens" else sampled(_DENSITY_TOKENS, self.seed)
         return Problem(MANIFOLDS[self.manifold](), attention, initial=law)
 
+    @property
+    def about_uniform(self) -> Problem:
+        """The same from uniform, of which rates and laws of counts are known."""
+        return replace(self.problem, initial=uniform())
+
 
 _WORDS = {
     "manifold": tuple(MANIFOLDS),
@@ -293,9 +298,9 @@ def rates_of(setting: Setting) -> Message:
     >>> found["dominant"], len(found["rates"])
     (4, 12)
     """
-    problem = replace(setting.problem, initial=uniform())
-    still = replace(setting, diffusivity=0.0).problem
-    shown = 2 * (dominant_degree(replace(still, initial=uniform())) or 0) + 4
+    problem = setting.about_uniform
+    still = replace(setting, diffusivity=0.0).about_uniform
+    shown = 2 * (dominant_degree(still) or 0) + 4
     degrees = min(max(_LEAST_DEGREES, shown), _MOST_DEGREES)
     rates, dominant = growth_rates(problem, degrees), dominant_degree(problem)
     critical = critical_diffusivity(problem)
@@ -358,7 +363,7 @@ def evolution_of(setting: Setting) -> tuple[Evolution, str]:
 
 
 def _end(setting: Setting) -> float:
-    problem = replace(setting.problem, initial=uniform())
+    problem = setting.about_uniform
     formed = formation_time(problem, setting.count)
     if math.isfinite(formed):
         return setting.length * formed
@@ -384,26 +389,25 @@ def _times(end: float, length: float, count: int) -> FloatArray:
 
 def linear_law(setting: Setting, check: Check) -> Message:
     """Law of the number of clusters by linear theory, from as many samples as are quick."""
-    problem = replace(setting.problem, initial=uniform())
+    problem = setting.about_uniform
     if (reason := _no_law(setting)) is not None:
-        return {"kind": "law", "name": "linear", "text": reason, "law": []}
+        return _without_law(reason)
     samples = _SAMPLES
     if problem.manifold.dimension == 2 and dominant_degree(problem) is not None:
         degree = len(potential_variances(problem, setting.count))
         samples = min(_SAMPLES, int(_SPHERE_WORK / degree**3))
     if samples < _FEWEST_SAMPLES:
         mean = mean_clusters(problem, setting.count)
-        text = f"{mean:.3g} clusters in the mean (linear theory, closed form)"
-        return {"kind": "law", "name": "linear", "text": text, "law": []}
+        return _without_law(f"{mean:.3g} clusters in the mean (linear theory, closed form)")
     found = _predicted(setting, samples, 0, check)
     if found.message:
-        return {"kind": "law", "name": "linear", "text": found.message, "law": []}
+        return _without_law(found.message)
     return _law("linear", found.linear, "linear theory", found.note)
 
 
 def corrected_law(setting: Setting, check: Check, runs: int | None = None) -> Message | None:
     """The same law by short runs; None where they would take long, or say nothing new."""
-    problem = replace(setting.problem, initial=uniform())
+    problem = setting.about_uniform
     if setting.diffusivity or _no_law(setting) is not None or dominant_degree(problem) is None:
         return None
     dimension = problem.manifold.dimension
@@ -424,6 +428,11 @@ def _no_law(setting: Setting) -> str | None:
     return None
 
 
+def _without_law(text: str) -> Message:
+    """What linear theory says where it has no law."""
+    return {"kind": "law", "name": "linear", "text": text, "law": []}
+
+
 def _predicted(setting: Setting, samples: int, runs: int, check: Check) -> ClusterPrediction:
     def watched(chunks: Iterable[IntArray], total: int, name: str) -> Iterable[IntArray]:
         for chunk in chunks:
@@ -431,7 +440,7 @@ def _predicted(setting: Setting, samples: int, runs: int, check: Check) -> Clust
             yield chunk
 
     return predict_clusters(
-        replace(setting.problem, initial=uniform()),
+        setting.about_uniform,
         setting.count,
         samples=samples,
         seed=setting.seed,
