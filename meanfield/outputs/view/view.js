@@ -64,7 +64,6 @@ class View {
     this.header = header;
     this.frames = frames;
     this.listeners = [];
-    this.live = frames.length === 0;
     const [plain, other] = { globe: ["globe", "map"], ring: ["ring", "ribbon"],
       strip: ["ribbon", null], cloud: ["cloud", null] }[header.shape];
     this.shapes = [plain, other];
