@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
+from meanfield.gallery.spheres import token_paths
 from meanfield.outputs.plots.style import ENERGY, FAINT, INK, MUTED
 from meanfield.theory.causal import greedy_centres, strong_centres
 from meanfield.theory.random_tokens import expected_centres
@@ -133,7 +134,7 @@ def moved(angles: FloatArray, save: tuple[float, ...]) -> FloatArray:
     attention = mf.Attention([mf.Head()], "softmax", beta=BETA, mask="causal")
     problem = mf.Problem(mf.Circle(), attention, initial=mf.from_points(angles))
     run = mf.simulate(problem, until=save[-1], save=list(save), tolerance=1e-8)
-    return angles_of(run)
+    return token_paths(run)
 
 
 def _distance(angles: FloatArray, until: float) -> float:
@@ -149,11 +150,6 @@ def _distance(angles: FloatArray, until: float) -> float:
 
     other = solve_ivp(velocity, (0.0, until), angles, "DOP853", rtol=1e-10, atol=1e-10)
     return float(np.abs(other.y[:, -1] - moved(angles, (0.0, until))[-1]).max())
-
-
-def angles_of(run: mf.Run) -> FloatArray:
-    """Angles of tokens at the saved times, shape (saves, n)."""
-    return np.array([each.points for each in run.measures if isinstance(each, mf.Measure)])
 
 
 def _clusters(angles: FloatArray) -> int:

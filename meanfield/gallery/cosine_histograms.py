@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.gallery.causal_centres import angles_of
 from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
+from meanfield.gallery.spheres import token_paths
 from meanfield.outputs.plots.style import MUTED, ORDER
 
 BETA, TOKENS, TIMES, UNTIL = 9.0, 32, (2.5, 18.0), 40.0
@@ -32,7 +32,7 @@ def compute(
         representation="particles", tolerance=1e-8 if short else 1e-10,
     )  # fmt: skip
     drawn = [run.index_of(time) for time in TIMES]
-    own = angles_of(run)[drawn]
+    own = token_paths(run)[drawn]
     cosines, numbers = [], []
     for time, i, points in zip(TIMES, drawn, own, strict=True):
         other = _integrated(start, time)

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.gallery.causal_centres import angles_of
 from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
+from meanfield.gallery.spheres import token_paths
 from meanfield.outputs.plots.style import FAINT, INK
 
 TOKENS, BETA, RATE, UNTIL, STEP, SEED = 64, 1.0, 1.0, 10.0, 0.0025, 17
@@ -106,7 +106,7 @@ def _run(start: FloatArray, time: FloatArray) -> FloatArray:
         problem, until=UNTIL, unit="paper", save=time.tolist(), tolerance=1e-9,
         representation="particles",
     )  # fmt: skip
-    return angles_of(run)
+    return token_paths(run)
 
 
 def _velocity(itself: bool) -> Callable[[FloatArray], FloatArray]:

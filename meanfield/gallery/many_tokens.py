@@ -18,6 +18,7 @@ import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.fields.felt import felt_by
 from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
+from meanfield.gallery.spheres import token_paths
 from meanfield.observables.clusters import Clusters, clusters
 from meanfield.outputs.plots.style import ENERGY, MUTED, ORDER
 
@@ -105,7 +106,7 @@ def accurate(
         callback=lambda *_: next(saved),
     )
     list(saved)
-    return np.array([each.points for each in run.measures if isinstance(each, mf.Measure)])
+    return token_paths(run)
 
 
 def euler(

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
+from meanfield.gallery.spheres import token_paths
 from meanfield.outputs.plots.style import ENERGY, FAINT, MUTED, ORDER
 
 TOKENS, BETA, END, DT, SEED = 64, 1.0, 15.0, 0.1, 0
@@ -32,7 +33,7 @@ def compute(
         tolerance=1e-6 if short else 1e-10, observables=(),
     )  # fmt: skip
     times = run.time
-    flow = np.array([each.points for each in run.measures if isinstance(each, mf.Measure)])
+    flow = token_paths(run)
     paths = layers(flow[0], len(times) - 1) if published else flow
     numbers = [Number("clusters at the end", 1, clusters_of(paths[-1]), 0, printed=True)]
     found = least_cosines(paths)
