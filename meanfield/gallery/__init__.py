@@ -352,8 +352,11 @@ _ALL = (
         shows="The potential and tokens at rest on the circle; how many atoms there are over "
         "$\\sqrt\\beta$; tokens at rest on the sphere.",
         differs="The source prints no numbers. Its gap between clusters, "
-        "$\\min(1 / (2\\sqrt\\beta), \\pi/2d)$, counts atoms here. As the energy is convex in "
-        "the measure, states are certified: none is farther above the least energy than told.",
+        "$\\min(1 / (2\\sqrt\\beta), \\pi/2d)$, counts atoms here. On the circle there are "
+        "more of them the sharper the kernel; in both valleys of the sphere $U$ is curved by more "
+        "than the mass of the atom there, and neither splits at any $\\beta$. Tokens do not pass "
+        "from one valley to another, so that states need not be of least energy; as the energy is "
+        "convex in the measure, none is farther above the least than told.",
         seconds=90.0,
         module="perceptron_clusters",
     ),
@@ -399,7 +402,9 @@ _ALL = (
         "$1/\\sqrt{\\beta \\ln \\beta}$; dotted, sums of squared masses of 5, 4, 3, 2, 1 clusters. "
         "With `--published` over the arc length of the script, over $\\ln\\beta$.",
         differs="Levels agree. The clock of the paper and that of its script are two: the script "
-        "counts steps of one length. On its axis, which is printed up to 10, all is over by 0.12. "
+        "counts steps of one length; here pairs are glued as soon as they are nearer than 0.001, "
+        "there once the gradient is small as well. On its axis, which is printed up to 10, all is "
+        "over by 0.12. "
         "Time itself is on neither: the last two clusters of softmax meet at $1.3 \\cdot 10^{143}$ "
         "at $\\beta = 4000$.",
         seconds=20.0,

@@ -154,7 +154,10 @@ def likelihoods(problem: mf.Problem, progress: Progress) -> list[Number]:
     law = mf.predict_clusters(
         problem, TOKENS, progress=lambda runs, total, label: progress(runs, total, label)
     ).distribution
-    why = "the corrected law of this package, over all draws: the figure has one"
+    why = (
+        "the corrected law of this package, over all draws, at twice the time ln N / 2 lambda "
+        "at which clusters begin to form: later some merge"
+    )
     return [
         Number(f"beta = 7: probability of {n} clusters", None, law.get(n, 0.0), None, why)
         for n in (3, 4)

@@ -7,8 +7,9 @@ relu(<a_m, x>)^2 / 2, with as many neurons as dimensions. E is convex in mu, so 
 
     int Phi dmu - min Phi,    Phi(x) = (1 / beta) int e^{beta (<x, y> - 1)} dmu(y) + U(x)
 
-of the least energy of all measures: a bound that needs no other run. States are atoms: the sharper
-the kernel, the more of them.
+of the least energy of all measures: a bound that needs no other run. States are atoms. One of mass
+m lasts where U is curved by more than m, whatever beta is; where U is flatter there are the more of
+them the sharper the kernel.
 """
 
 from __future__ import annotations

@@ -35,8 +35,9 @@ LASTING = 1e9
 LAST_MERGES = {500: 15.504581, 4000: 143.121782}
 # Of the script; pairs nearer than `GLUED` are one.
 RATE, GLUED = 1e-5, 1e-3
-# How far the scheme passes between two levels from the limit of large beta, in its own clock.
-OFF_LIMIT = {500: 0.011, 4000: 0.003}
+# Betas whose passages are told. They come before those of the limit of large beta: the energy rises
+# when a pair is nearer than some widths 1 / sqrt(beta) of the kernel.
+TOLD, WIDTHS = (500, 4000), 1.6
 
 
 def compute(
@@ -104,12 +105,16 @@ def by_arc_length(betas: tuple[int, ...], progress: Progress) -> Reproduction:
     for beta in progress(betas, len(betas), "steps"):
         s, energy = script(float(beta))
         data[f"arc_{beta}_clock"], data[f"arc_{beta}_energy"] = s, energy
-        if beta not in OFF_LIMIT:
+        if beta not in TOLD:
             continue
+        near = WIDTHS / (np.sqrt(beta) * np.log(beta))
         for level, length in zip(between, lengths, strict=True):
+            # At beta = 500 it is above 0.24 from the start.
+            if energy[0] > level:
+                continue
             numbers.append(
                 Number(f"beta = {beta}: energy passes {level:g} at s", float(length / np.log(beta)),
-                       float(s[np.argmax(energy > level)]), OFF_LIMIT[beta],
+                       float(s[np.argmax(energy > level)]), float(near),
                        "the limit of large beta")
             )  # fmt: skip
     last = max(float(values[-1]) for name, values in data.items() if name.endswith("clock"))
