@@ -170,8 +170,7 @@ def page_of(entry: Entry, made: Reproduction, *, published: bool) -> str:
     """Page of a figure in Markdown."""
     stem, option = stem_of(entry, published), " --published" if published else ""
     rows = [
-        f"| {n.what} | {digits(n.published)} | {digits(n.reference)} | {digits(n.here)} "
-        f"| {digits(n.within)} | {n.why} |"
+        _row(n.what, *map(digits, (n.published, n.reference, n.here, n.within)), n.why)
         for n in made.numbers
     ]
     scheme = ", by the source's own scheme" if published else ""
@@ -193,6 +192,11 @@ def page_of(entry: Entry, made: Reproduction, *, published: bool) -> str:
     elif entry.published:
         parts.append(f"`meanfield reproduce {entry.name} --published` runs the source's scheme.")
     return "\n\n".join(parts) + "\n"
+
+
+def _row(*cells: str) -> str:
+    """Row of a table; bars of formulas would part cells."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def index_of(folder: Path, entries: Iterable[Entry]) -> str:

@@ -63,6 +63,12 @@ def test_files_hold_what_was_computed(tmp_path: Path, capsys: pytest.CaptureFixt
     assert index.endswith("line\nplain\n```\n")
 
 
+def test_bars_of_formulas_part_no_cells() -> None:
+    """A page would show a number in the column of another one."""
+    made = Reproduction((Number("$|x|$", 1.0, 2.0, why="|a| = 1"),), {})
+    assert r"| $\|x\|$ | - | 1 | 2 | - | \|a\| = 1 |" in pages.page_of(LINE, made, published=False)
+
+
 def test_numbers_that_differ_are_told_and_files_of_the_scheme_stand_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
