@@ -68,7 +68,7 @@ def compute(
             apart = float(np.median(np.abs(paths[row] - exact[row])))
             numbers.append(
                 Number(f"beta = {job.beta:g}: median distance of a token of Euler's method from "
-                       f"where it should be, t = {job.histogram_at:g}", 0.0, apart, 0.1)
+                       f"where it should be, t = {job.histogram_at:g}", 0.0, apart, 0.01)
             )  # fmt: skip
         found = [clusters(mf.Measure(mf.Circle(), angles), job.beta) for angles in paths]
         predicted = predicted_positions(problem, paths[0])

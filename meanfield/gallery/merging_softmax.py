@@ -55,8 +55,8 @@ def compute(
     numbers.append(
         Number(
             f"time at which half of the pairs in R^{last.dimension} have merged minus that of "
-            "(6.12), largest over beta up to 6",
-            0.0, max(late), 2.5 if short else 1.0 if published else 0.6,
+            f"(6.12), largest over beta up to {4 if short else 6}",
+            0.0, max(late), 1.0 if published else 0.3,
             "random tokens in high dimension are nearly orthogonal, not quite",
         )
     )  # fmt: skip
