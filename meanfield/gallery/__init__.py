@@ -254,7 +254,7 @@ _ALL = (
         title="The density of least energy",
         parameters="Circle, USA with score $D = \\mathrm{diag}(1, 1 + \\epsilon)$ and value $-D$, "
         "$\\epsilon = -0.1, -0.05, \\dots, 0.3$; from uniform to $t = 20000$, where degree 6 is "
-        "at rest, too.",
+        "at rest, too; degree 8 is not, and is seen in the sixth digit of the density.",
         shows="The density at rest over uniform, and its moments of degrees 2, 4 and 6 beside "
         "those of the linear equation $\\int e^{x^T D y}\\rho(y)\\,dy = $ const.",
         differs="The published densities are 1,500 steps of exponentiated gradient on 1,000 "
@@ -348,7 +348,8 @@ _ALL = (
         title="Repelling tokens in the valleys of a perceptron",
         parameters="$S^1$ and $S^2$, USA descending, with as many ReLU neurons as dimensions, "
         "weights $s_m a_m$, $s_m$ normal; 200 tokens (the source: 500) to $t = 2000$, six "
-        "$\\beta$ from 0.1 to 50 of its thirteen; random numbers of the source's seeds.",
+        "$\\beta$ from 0.1 to 50 of its thirteen; NumPy's random numbers of the "
+        "source's seeds, in an order of our own.",
         shows="The potential and tokens at rest on the circle; how many atoms there are over "
         "$\\sqrt\\beta$; tokens at rest on the sphere.",
         differs="The source prints no numbers. Its gap between clusters, "
