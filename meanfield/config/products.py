@@ -33,8 +33,8 @@ _RANGE = re.compile(rf"\s*{_NUMBER}\s*:.*")
 _PARTS = re.compile(rf"({_NUMBER}):({_NUMBER}):(\d+)(:log)?")
 # Digits in which ratios are taken, and those that decide whether a number is whole.
 _DIGITS, _KEPT = 60, 40
-# Exponents beyond those of doubles would be written out.
-_LARGEST_EXPONENT = 400
+# Exponents beyond those of doubles would be written out, or be infinite.
+_LARGEST_EXPONENT = 307
 # Sections of studies, which act on no run.
 _OTHERS = ("compare", "ensemble")
 
@@ -92,9 +92,14 @@ def checked_values(said: str, values: Sequence[Any]) -> tuple[Any, ...]:
     """Values of one parameter, if there are any and none is there twice."""
     if not values:
         raise ConfigError(f"{said} has no values: give LO:HI:COUNT, or A,B,C.")
+    met: set[Any] = set()
     for i, value in enumerate(values):
-        if value in values[:i]:
+        # Lists and tables are few, written one by one.
+        plain = isinstance(value, str | int | float)
+        if value in met if plain else value in values[:i]:
             raise ConfigError(f"{said} has {toml_value(value)} twice.")
+        if plain:
+            met.add(value)
     return tuple(values)
 
 

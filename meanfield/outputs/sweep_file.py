@@ -21,7 +21,7 @@ import json
 import os
 from dataclasses import asdict
 from itertools import product
-from math import isfinite
+from math import isfinite, prod
 from pathlib import Path
 from typing import Any
 
@@ -139,10 +139,13 @@ def _sweep(folder: Path, document: dict[str, Any]) -> Sweep:
     if len(keys) != len(parameters) or not keys:
         raise ValueError("parameters are none, or the same twice")
     wanted = product(*(parameter.values for parameter in parameters))
-    if [tuple(member.overrides.values()) for member in members] != list(wanted):
+    count = prod(len(parameter.values) for parameter in parameters)
+    if len(members) != count or [tuple(member.overrides.values()) for member in members] != list(
+        wanted
+    ):
         raise ValueError("members are not those of the product, in its order")
     names = {member.file for member in members}
-    if len(names) != len(members) or any(Path(name).name != name for name in names):
+    if len(names) != len(members) or any(Path(name).name != name or name == ".." for name in names):
         raise ValueError("files of members are the same, or lie elsewhere")
     return Sweep(folder, parameters, members, dict(document["attributes"]))
 

@@ -234,8 +234,19 @@ class Sweep:
         return self.runs[int(np.ravel_multi_index(place, self.shape))]
 
     def read(self, member: Member, states: str = "all") -> Run:
-        """Run of a member's file."""
+        """Run of a member's file.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be read, or holds other results than the index says.
+        """
         found: Run = VIEWS["Sweep.run"](self.folder / member.file, states=states)
+        if member.result_hash not in (None, found.attributes.get("result_hash")):
+            raise ValueError(
+                f"{self.folder / member.file} is not the run that the index knows: its results are "
+                "others. Delete it, and go on with meanfield sweep ... --resume."
+            )
         return found
 
     @cached_property

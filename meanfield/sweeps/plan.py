@@ -176,15 +176,21 @@ class SweepPlan(Study[list[Member], Sweep]):
         """What need not be run again: what completed, or cannot be resolved, and has its file.
 
         Others may come out otherwise: a disk has room again, Python of the user's own was mended.
+
+        Raises
+        ------
+        FormatError
+            If a file is damaged.
+        ValueError
+            If one is of another run.
         """
-        return [
-            known
-            if known.status is not None
-            and known.status.startswith((COMPLETED, _UNRESOLVED))
-            and (self.folder / known.file).exists()
-            else member
-            for known, member in zip(stored.members, self.empty(), strict=True)
-        ]
+        members = self.empty()
+        for i, known in enumerate(stored.members):
+            ended = (known.status or "").startswith((COMPLETED, _UNRESOLVED))
+            if ended and (self.folder / known.file).exists():
+                stored.read(known, "none")
+                members[i] = known
+        return members
 
     def results(self, table: list[Member]) -> Sweep:
         """Index of what has ended so far."""

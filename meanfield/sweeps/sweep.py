@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import closing
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from meanfield.progress import followed
 from meanfield.representations import Options
 from meanfield.studies.executors import finished
 from meanfield.studies.sweep_results import Parameter, Sweep
-from meanfield.sweeps.start import RUN_FILE, held, planned, room
+from meanfield.sweeps.start import RUN_FILE, held, planned
 
 
 @checked
@@ -109,10 +111,15 @@ def sweep(
         fixed.append(f"output.observables={toml_value(list(observables))}")
     with python_words():
         parameters = _parameters(over, fixed)
-        source = _written(of, place) if isinstance(of, Problem) else Path(of)
+        text = _text_of(of) if isinstance(of, Problem) else None
         code: Permission = "anywhere" if allow_code else "inside"
-        plan, first = planned(source, parameters, fixed, place, code=code)
+        with _source(of, text, place) as source:
+            plan, first = planned(source, parameters, fixed, place, code=code)
+        if text is not None:
+            plan = replace(plan, source=place / RUN_FILE)
         with held(plan, first, resume=resume, overwrite=overwrite) as (output, stored):
+            if text is not None:
+                replace_bytes(plan.source, text)
             table = plan.empty() if stored is None else plan.resumed(stored)
             missing = plan.missing(table)
             if missing or stored is None:
@@ -151,8 +158,28 @@ def _parameters(over: Mapping[str, Any], fixed: Sequence[str]) -> tuple[Paramete
     return parameters_of(texts, ALL_KEYS, fixed)
 
 
-def _written(problem: Problem, folder: Path) -> Path:
-    """Run file of a problem, in the folder of its sweep.
+@contextmanager
+def _source(of: Any, text: bytes | None, folder: Path) -> Iterator[Path]:
+    """The run file that a sweep is planned of.
+
+    That of a problem stands elsewhere until the folder may be written: a sweep that is refused
+    would take the run file away from the one that is there, and may be running.
+    """
+    if text is None:
+        yield Path(of)
+        return
+    with TemporaryDirectory() as place:
+        source = Path(place) / RUN_FILE
+        source.write_bytes(text)
+        try:
+            yield source
+        except ConfigError as error:
+            told = str(error).replace(str(source), str(folder / RUN_FILE))
+            raise ConfigError(told) from None
+
+
+def _text_of(problem: Problem) -> bytes:
+    """Run file of a problem.
 
     Raises
     ------
@@ -169,7 +196,4 @@ def _written(problem: Problem, folder: Path) -> Path:
             "a sweep is of a run file, and no run file can say this kernel or law: write one that "
             "names a Python file, or a .npy file, and sweep that."
         )
-    path = folder / RUN_FILE
-    with room(folder):
-        replace_bytes(path, tomli_w.dumps(tables).encode())
-    return path
+    return tomli_w.dumps(tables).encode()

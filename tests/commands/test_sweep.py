@@ -127,6 +127,32 @@ def test_resuming_runs_what_is_missing(config: Path, tmp_path: Path) -> None:
     assert mf.load_sweep(folder).attributes["sessions"] == 2
 
 
+def test_a_file_of_another_run_is_told(config: Path, tmp_path: Path) -> None:
+    """A table would give values at parameters that they are not of."""
+    folder = tmp_path / "x"
+    assert sweep(config, folder) == 0
+    (folder / "001.h5").write_bytes((folder / "002.h5").read_bytes())
+    with pytest.raises(ValueError, match=r"001\.h5 is not the run that the index knows"):
+        mf.load_sweep(folder).values("energy")
+    assert sweep(config, folder, "--resume") == 2
+    (folder / "001.h5").unlink()
+    assert sweep(config, folder, "--resume") == 0
+    assert len(set(mf.load_sweep(folder).values("energy").ravel())) == 4
+
+
+def test_a_refused_sweep_leaves_the_run_file(tmp_path: Path) -> None:
+    """A sweep of a problem that is there, and may be running, would lose what it is of."""
+    law = mf.perturbed_uniform([[2, 0.0, 0.2]])
+    ones = [mf.Problem(mf.Circle(), mf.linear(), flow, law) for flow in (mf.USA, mf.SA)]
+    given: dict[str, Any] = {"folder": tmp_path / "x", "time": {"end": 1.0, "save": 2}}
+    mf.sweep(ones[0], {"problem.strength": [1, 2]}, **given)
+    before = (tmp_path / "x" / "sweep.toml").read_bytes()
+    for resume, told in ((False, "holds a sweep"), (True, r"x/sweep\.toml: .* differs")):
+        with pytest.raises(ValueError, match=told):
+            mf.sweep(ones[1], {"problem.strength": [1, 2]}, resume=resume, **given)
+        assert (tmp_path / "x" / "sweep.toml").read_bytes() == before
+
+
 @pytest.mark.slow
 def test_killed_at_any_moment_loses_nothing(config: Path, tmp_path: Path) -> None:
     """A kill would leave an index or a run that is broken, or another result."""
@@ -187,6 +213,7 @@ def test_times_that_differ_leave_the_last_values(config: Path, tmp_path: Path) -
         (("problem.beta=-1:2:4:log",), "ends of a range with equal ratios"),
         (("problem.beta=",), "lacks a value"),
         (("problem.beta=1,1.0",), "has 1.0 twice"),
+        (("problem.beta=1e308:2e308:3",), "holds numbers that are out of range"),
         (("problem.beta=1,2", "problem.beta=3"), "problem.beta is given twice"),
         (("problem.beta=1,two",), '[problem] beta = "two" must be a number'),
         (("time.save=2,3",), "time.save is given to --set, too: give one"),
