@@ -104,6 +104,8 @@ function begin({ header, frame, frames, note }) {
   const kept = page.view && page.view.header.shape === header.shape ? page.view.state : null;
   if (page.view) page.view.destroy();
   page.waiting = [];
+  // Frames of the run before may have come in the meantime.
+  page.frames = 0;
   page.note = note ? `${note}. ` : "";
   page.total = frames;
   page.view = createView(byId("view"), header, null);

@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -33,6 +34,9 @@ from meanfield.explore.physics import CARRIERS, MANIFOLDS, Setting, explored, se
 from meanfield.outputs.view import module_text
 
 HOST = "127.0.0.1"
+# Parts of these import each other in circles: two threads that load one at once, as the first page
+# and what warms up do, see half of it.
+_LOADED_FIRST = ("numba", "scipy.integrate", "scipy.linalg", "scipy.sparse", "rocket_fft")
 # Words of a secret that nobody guesses.
 _SECRET_BYTES = 24
 # Seconds between two looks at whether the page is still there, or it is this one's turn.
@@ -128,6 +132,10 @@ class ExploreServer(ThreadingHTTPServer):
     allow_reuse_address = os.name == "posix"
 
     def __init__(self, port: int = 0) -> None:
+        for name in _LOADED_FIRST:
+            # What is not installed is not used.
+            with suppress(ImportError):
+                import_module(name)
         try:
             super().__init__((HOST, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -212,9 +220,14 @@ class _Handler(BaseHTTPRequestHandler):
                 # Rates take no turn.
                 self._line(next(messages))
                 with turns.turn(check):
-                    for message in messages:
-                        check()
-                        self._line(message)
+                    try:
+                        for message in messages:
+                            check()
+                            self._line(message)
+                    except Superseded:
+                        if turns.closed:
+                            self._line({"kind": "failed", "text": "meanfield explore has ended."})
+                        raise
             except ValueError as error:
                 self._line({"kind": "refused", "text": one_line(str(error))})
             except (Superseded, OSError):
