@@ -6,7 +6,7 @@ tokens that are followed, cosines of pairs. A view draws it, and asks nothing ag
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from meanfield.pictures.circle import wrapped
 from meanfield.pictures.colours import colour_range
 from meanfield.pictures.density import cell_count, column, marks
 from meanfield.pictures.projections import PlateCarree
-from meanfield.pictures.saved_times import Frame, atoms_at, film_times, frame
+from meanfield.pictures.saved_times import Frame, atoms_at, film_times, frame, spread_evenly
 from meanfield.pictures.series import over_time
 from meanfield.pictures.sphere import densest_place, shown_coefficients, values_on
 from meanfield.pictures.tokens import MOST_DRAWN, token_paths, tokens_of
@@ -29,7 +29,7 @@ GLOBE, RING, STRIP, CLOUD = "globe", "ring", "strip", "cloud"
 # Frames of each, and what keeps the whole below 1.5 MB: rows of a globe at most.
 _FRAMES = {GLOBE: 60, RING: 400, STRIP: 400, CLOUD: 120}
 _FEWEST_ROWS, _MOST_ROWS = 48, 128
-_FOLLOWED, _MOST_EVENTS = 60, 200
+_FOLLOWED, _MOST_EVENTS, _MOST_PLACES = 60, 200, 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +138,14 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
     events = run.events_in(run.unit)
     if len(events) > _MOST_EVENTS:
         notes.append(f"first {_MOST_EVENTS} of {len(events)} events")
+    around, curves = frame(run), _curves(run)
+    if len(around.times) > _MOST_PLACES:
+        notes.append(f"curves at {_MOST_PLACES} of {len(around.times)} saved times at most")
+        some = spread_evenly(around.times, _MOST_PLACES, around.logarithmic)
+        around = replace(around, times=around.times[some])
+        curves = {name: values[some] for name, values in curves.items()}
     return ViewPicture(
-        frame(run),
+        around,
         shape,
         run.time[kept],
         values,
@@ -147,7 +153,7 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
         tuple(points),
         tuple(masses),
         shares,
-        _curves(run),
+        curves,
         tuple((event.time, _told(event.kind, event.text)) for event in events[:_MOST_EVENTS]),
         front,
         tuple(notes),
