@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.checks import checked
 from meanfield.events import Event
-from meanfield.manifolds import Manifold, manifold_of
+from meanfield.manifolds import Manifold, named_space
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.observables.clusters import told_counts
@@ -183,7 +183,7 @@ class Run:
     @property
     def manifold(self) -> Manifold:
         """Manifold on which it ran."""
-        return manifold_of(str(self.attributes["manifold"]))
+        return named_space(str(self.attributes["manifold"]))
 
     @cached_property
     def problem(self) -> Problem:

@@ -271,3 +271,14 @@ def test_run_whose_disk_failed_is_recognised(
     status = recorded(tmp_path / "x.h5", None)
     assert "x.h5 cannot be written at t = " in status and status != COMPLETED
     assert is_cut_short(status)
+
+
+def test_vectors_of_the_circle_come_back(tmp_path: Path) -> None:
+    """A run of Sphere(2) was read as one of angles: its file was called damaged."""
+    problem = mf.Problem(mf.Sphere(2), mf.exponential(3.0), mf.SA, mf.uniform())
+    run = mf.simulate(problem, until=1.0, save=2, representation="particles", tokens=5)
+    run.save(tmp_path / "run.h5")
+    again = mf.load(tmp_path / "run.h5")
+    assert run.manifold == again.manifold == again.problem.manifold == mf.Sphere(2)
+    np.testing.assert_array_equal(again.measures[-1].points, run.measures[-1].points)
+    assert repr(again.view()).startswith("View(sphere:2, 2 frames")

@@ -71,6 +71,9 @@ def _told_by_run_file(run: Run, tables: dict[str, Any]) -> Problem:
     if str(run.attributes.get("manifold", "")).startswith("axial:"):
         # The run file may have named the sphere.
         bare = bare.axial
+    elif run.attributes.get("manifold") == "sphere:2":
+        # Run files read the circle; this run had vectors.
+        bare = replace(bare, manifold=run.manifold)
     table = tables.get("initial", {"name": "uniform"})
     if table.get("name") in INITIAL_FROM_FILES or (bare.has_labels and "digest" in table):
         return replace(bare, initial=_first_state(run, table["name"]))

@@ -49,7 +49,7 @@ from meanfield.arrays import ModalArray
 from meanfield.compute.limits import available_memory
 from meanfield.events import Event
 from meanfield.labels import Labels
-from meanfield.manifolds import Manifold, manifold_of
+from meanfield.manifolds import Manifold, named_space
 from meanfield.manifolds.label_cells import usual_order
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import OBSERVABLES
@@ -257,7 +257,7 @@ def read_run(path: str | os.PathLike[str], file: h5py.File, states: str = "all")
     _check_memory(file, states)
     attributes = plain_attributes(file, *_FACTS)
     attributes.setdefault("requested_time_unit", _unit_asked_for(attributes))
-    space = manifold_of(str(attributes["manifold"]))
+    space = named_space(str(attributes["manifold"]))
     time = increasing_times(file)
     count = len(time)
     names, moments = [], _NO_MOMENTS
