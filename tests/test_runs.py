@@ -278,7 +278,7 @@ def test_vectors_of_the_circle_come_back(tmp_path: Path) -> None:
     problem = mf.Problem(mf.Sphere(2), mf.exponential(3.0), mf.SA, mf.uniform())
     run = mf.simulate(problem, until=1.0, save=2, representation="particles", tokens=5)
     run.save(tmp_path / "run.h5")
-    again = mf.load(tmp_path / "run.h5")
+    again = load(tmp_path / "run.h5")
     assert run.manifold == again.manifold == again.problem.manifold == mf.Sphere(2)
     np.testing.assert_array_equal(again.measures[-1].points, run.measures[-1].points)
     assert repr(again.view()).startswith("View(sphere:2, 2 frames")
