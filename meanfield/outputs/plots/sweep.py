@@ -104,7 +104,7 @@ def _curves(picture: SweepPicture, panel: int, axes: Axes) -> None:
         label = None if picture.y is None else picture.y.words[row]
         line = "-" if picture.x.numeric else ":"
         # Whole numbers are often the same: curves below are wider than what covers them.
-        wider = np.linspace(min(3.0 * (count - 1), 8.0), 0.0, count)[row] if picture.whole else 0.0
+        wider = np.linspace(min(2.2 * (count - 1), 8.0), 0.0, count)[row] if picture.whole else 0.0
         axes.plot(picture.x.places, values[row], line, marker="o", markersize=3.5 + 1.4 * wider,
                   color=colour, linewidth=1.4 + wider, label=label)  # fmt: skip
         ended = early[row] & np.isfinite(values[row])
