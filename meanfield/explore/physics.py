@@ -27,6 +27,7 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.attention import Attention, Head
 from meanfield.errors import SimulationError, known_names
 from meanfield.explore.frames import LiveView, live_view
+from meanfield.fields.felt import felt_by
 from meanfield.initial import sampled, uniform
 from meanfield.manifolds import Circle, Sphere
 from meanfield.problem import Problem
@@ -354,7 +355,7 @@ def evolution_of(setting: Setting) -> tuple[Evolution, str]:
             "particles", _TOLERANCE, tokens=setting.tokens, seed=setting.seed, step=step
         )
     elif dimension == 2:
-        degree = max(_SPHERE_DEGREE, problem.isotropic.degree)
+        degree = max(_SPHERE_DEGREE, felt_by(problem).degree)
         options = Options("density", _SPHERE_TOLERANCE, max_degree=degree)
     else:
         options = Options("density" if setting.diffusivity else "auto", _TOLERANCE)

@@ -135,6 +135,10 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
         notes.append("dots follow the flow")
     if any(mass is not None for mass in masses):
         notes.append("discs: atoms, areas as masses")
+    curves = _curves(run)
+    if "energy" in curves:
+        whole = "uniform's" if over_time(run).energy.repulsive else "one cluster's"
+        notes.append(f"energy as a share of {whole}")
     events = run.events_in(run.unit)
     if len(events) > _MOST_EVENTS:
         notes.append(f"first {_MOST_EVENTS} of {len(events)} events")
