@@ -54,14 +54,13 @@ def check_contents(wheel: Path) -> None:
 
 
 def use(folder: Path) -> None:
-    """Run the first commands and the first Python of the README, outside the checkout."""
+    """Run the commands and the first Python of the README, outside the checkout."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^    (meanfield .*?)(?:  +#.*)?$", readme.split("## Try it")[1], re.M)
-    last = next(i for i, command in enumerate(commands) if command.startswith("meanfield info"))
     # Not what this process has: no modules of the checkout, no environment of its own.
     clean = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
     there = clean | {"PATH": f"{folder / 'venv/bin'}:{os.environ['PATH']}", "MPLBACKEND": "Agg"}
-    for command in commands[: last + 1]:
+    for command in commands:
         print(f"$ {command}", flush=True)
         subprocess.run(command.split(), cwd=folder, env=there, check=True)
     snippet = re.findall(r"^```python\n(.*?)^```", readme, re.M | re.S)[0]
