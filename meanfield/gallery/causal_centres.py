@@ -119,7 +119,11 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
         lines = axes.plot(np.sqrt(data["time"]), shown / np.pi, color=colour, linewidth=width)
         lines[0].set_label(f"{len(which)} {label}")
     axes.set_xticks(np.sqrt(data["times"]), [f"{tick:g}" for tick in data["times"]])
-    axes.set(xlabel="time", xlim=(0.0, np.sqrt(data["times"][-1])), ylim=(-1.0, 1.0))
+    axes.set(
+        xlabel="time, on an axis of its square root",
+        xlim=(0.0, np.sqrt(data["times"][-1])),
+        ylim=(-1.0, 1.0),
+    )
     axes.set_ylabel("angle / π")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3)
 
