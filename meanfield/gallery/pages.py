@@ -256,7 +256,7 @@ def _first_number(path: Path) -> str:
 
 
 def _rounded(text: str) -> str:
-    """A number of the table in nine digits; other text as it is."""
+    """A number of the table in five digits; other text as it is."""
     with suppress(ValueError):
-        return digits(float(text))
+        return f"{float(text):.5g}"
     return text
