@@ -82,7 +82,8 @@ _ALL = (
         "$\\iint e^{x^T D y}$ of one and of two clusters under diag(-1, $d$).",
         differs="The source prints no numbers of figures 1 and 6; theorems say where clusters "
         "are. Its stored script of figure 1 has starts of one token each, which do not move for "
-        "$D = 1$; here each start is 100 tokens. Of diag(1, -3, -4) it has 100 starts. Energies of figure 7 are stored, and equal.",
+        "$D = 1$; here each start is 100 tokens. Of diag(1, -3, -4) it has 100 starts. Energies "
+        "of figure 7 are stored, and equal.",
         seconds=30.0,
         module="maximisers",
     ),
