@@ -233,7 +233,7 @@ def test_design_page_has_every_dependency_and_no_other() -> None:
     """A dependency would come without its reason and licence."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     required = [*project["dependencies"]]
-    for name in ("xarray", "dask", "test", "docs", "benchmark", "lint", "browser"):
+    for name in ("xarray", "dask", "test", "docs", "benchmark", "lint", "browser", "notebook"):
         required += project["optional-dependencies"][name]
     names = {re.split(r"[^\w-]", one)[0] for one in required} - {project["name"]}
     assert set(key_rows(section("design.md", "Dependencies"))) == names
