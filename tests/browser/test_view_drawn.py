@@ -1,9 +1,12 @@
 """Views in a real browser: what is drawn, what moves it, what it asks for."""
 
+import base64
+
 import numpy as np
 import pytest
 
 import meanfield as mf
+from meanfield.outputs.view import module_text
 from meanfield.outputs.view.pack import quantised
 from meanfield.pictures.view import view_picture
 
@@ -206,3 +209,32 @@ def test_a_cluster_in_one_cell_is_as_high_as_its_density(visit, tmp_path):
       return data.findIndex((value, i) => i % 4 === 3 && value > 0) / 4 / (width - left) / height;
     }"""
     assert tab.page.evaluate(above) < 0.1
+
+
+def test_a_widget_follows_its_model_and_moves_it(visit, run):
+    """As anywidget asks: a module with `render`, a model with `get`, `set` and `on`."""
+    widget = pytest.importorskip("anywidget") and run.view().widget()
+    tab = visit("about:blank")
+    tab.page.evaluate(
+        """async ([text, header, data]) => {
+          const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+          const module = (await import(url)).default, el = document.createElement("div");
+          const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+          const values = { header, data: new DataView(bytes.buffer), frame: 0 }, heard = {};
+          document.body.append(el);
+          const model = { get: (name) => values[name],
+            save_changes: () => { window.saved = values.frame; },
+            set: (name, value) => { values[name] = value; if (heard[name]) heard[name](); },
+            on: (name, act) => { heard[name.replace("change:", "")] = act; } };
+          window.model = model;
+          window.leave = await module.render({ model, el });
+        }""",
+        [module_text(), widget.header, base64.b64encode(widget.data).decode()],
+    )
+    slider = tab.page.get_by_role("slider")
+    tab.page.evaluate("model.set('frame', 2)")
+    assert slider.input_value() == "2"
+    slider.press("End")
+    assert tab.page.evaluate("window.saved") == 4
+    tab.page.evaluate("leave()")
+    assert tab.page.locator(".mf").count() == 0 and tab.said == []
