@@ -27,8 +27,8 @@ from meanfield.models.token_limit import TokenLimit
 from meanfield.outputs.plots.figures import new_figure, write_figure
 from meanfield.outputs.plots.replay import (
     draw_betas,
-    draw_cosines,
     draw_ladder,
+    draw_similarity,
     draw_token_limit,
     draw_values,
 )
@@ -229,7 +229,7 @@ def draw(found: Replay, limits: dict[str, TokenLimit]) -> None:
     with style():
         figure = new_figure((14.0, 7.6))
         cosines, betas, values, rungs, steps, limit = figure.subplots(2, 3).ravel()
-        draw_cosines(picture, cosines)
+        draw_similarity(picture, cosines)
         draw_betas(picture, betas)
         draw_values(picture, values)
         draw_ladder(picture, rungs)

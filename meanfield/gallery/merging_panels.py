@@ -27,6 +27,8 @@ from meanfield.theory.time_units import paper_time_factor
 
 TOKENS = 32
 """Tokens of a system."""
+STEP = 0.1
+"""Of the source's layers."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,20 @@ def merging_time(beta: float, flow: mf.Flow) -> float:
     """
     problem = mf.Problem(mf.Sphere(TOKENS), mf.exponential(beta), flow)
     return float(mf.equiangular_time(problem, TOKENS, 0.999) * paper_time_factor(problem))
+
+
+def layers_time(beta: float) -> float:
+    """Time at which softmax layers of the source's step bring them there: steps of 0.1 run late.
+
+    Examples
+    --------
+    >>> round(layers_time(5.0), 3)
+    10.326
+    """
+    layers = mf.Layers(step=STEP, count=round(30.0 / STEP), placement="post")
+    problem = mf.Problem(mf.Sphere(TOKENS), mf.exponential(beta), mf.SA, layers=layers)
+    cosine = mf.equiangular_layers(problem, TOKENS).cosine
+    return float(np.interp(0.999, cosine, STEP * np.arange(len(cosine))))
 
 
 def curve(flow: mf.Flow, until: float) -> FloatArray:
