@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.manifolds.manifold import laplacian_eigenvalues
+from meanfield.manifolds.manifold import Manifold, laplacian_eigenvalues
 from meanfield.measures import Density, Measure
 from meanfield.pictures.colours import Limits, colour_range
 from meanfield.pictures.projections import Mollweide, Orthographic, Projection, directions
@@ -59,10 +59,13 @@ def shown_coefficients(measure: Density | Measure) -> ModalArray:
 
 def values_on(measure: Density | Measure, projection: Projection, width: int) -> FloatArray:
     """Density in the pixels of a picture, row by row from below, shape (height, width)."""
-    points = pixels(projection, width)
+    return values_at(measure.manifold, shown_coefficients(measure), pixels(projection, width))
+
+
+def values_at(space: Manifold, coefficients: ModalArray, points: FloatArray) -> FloatArray:
+    """Density of coefficients at unit vectors (height, width, 3), shape (height, width)."""
     flat = np.ascontiguousarray(points.reshape(-1, 3))
-    values = measure.manifold.evaluate(shown_coefficients(measure), flat)
-    return np.asarray(values.reshape(points.shape[:2]))
+    return np.asarray(space.evaluate(coefficients, flat).reshape(points.shape[:2]))
 
 
 def pixels(projection: Projection, width: int) -> FloatArray:

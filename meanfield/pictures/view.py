@@ -18,7 +18,7 @@ from meanfield.pictures.density import cell_count, column, marks
 from meanfield.pictures.projections import PlateCarree
 from meanfield.pictures.saved_times import Frame, atoms_at, film_times, frame, spread_evenly
 from meanfield.pictures.series import over_time
-from meanfield.pictures.sphere import densest_place, shown_coefficients, values_on
+from meanfield.pictures.sphere import densest_place, pixels, shown_coefficients, values_at
 from meanfield.pictures.tokens import MOST_DRAWN, token_paths, tokens_of
 from meanfield.pictures.vectors import cosine_shares, in_leading_axes, sizes_picture
 from meanfield.runs import Run
@@ -30,6 +30,8 @@ GLOBE, RING, STRIP, CLOUD = "globe", "ring", "strip", "cloud"
 _FRAMES = {GLOBE: 60, RING: 400, STRIP: 400, CLOUD: 120}
 _FEWEST_ROWS, _MOST_ROWS = 48, 128
 _FOLLOWED, _MOST_EVENTS, _MOST_PLACES = 60, 200, 5000
+# Longitude and latitude in front where no place is the densest.
+_FRONT = (0.6, 0.35)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,7 @@ class ViewPicture:
     shares: FloatArray
     curves: dict[str, FloatArray]
     events: tuple[tuple[float, str], ...]
-    front: tuple[float, float] = (0.6, 0.35)
+    front: tuple[float, float] = _FRONT
     notes: tuple[str, ...] = ()
 
 
@@ -102,47 +104,22 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
     """
     shape = shape_of(run)
     kept = film_times(run, frames or _FRAMES[shape])
-    notes: list[str] = []
-    masses: list[FloatArray | None] = [None] * len(kept)
-    values = np.zeros((len(kept), 0, 0))
+    seen = _SEEN[shape](run, kept)
+    notes = list(seen.notes)
     shares = np.zeros((len(kept), 0))
-    front = (0.6, 0.35)
-    if shape == GLOBE:
-        values = _globe_values(run, kept)
-        x, y, z = densest_place(run, int(kept[-1]))
-        front = float(np.arctan2(y, x)), float(np.clip(np.arcsin(np.clip(z, -1.0, 1.0)), -1.0, 1.0))
-        tokens = tokens_of(run)
-        points = [tokens[i] for i in kept]
-        masses = [_masses(run, int(i), len(tokens[i])) for i in kept]
-        first = run.measures[kept[0]]
-        if isinstance(first, Measure) and not first.cell_order:
-            notes.append("colours: points smoothed by the heat kernel")
-    elif shape == CLOUD:
-        points, share = in_leading_axes(run, kept, 3, MOST_DRAWN)
-        masses = [_masses(run, int(i), len(x)) for i, x in zip(kept, points, strict=True)]
-        if run.manifold.ambient > 3:
-            notes.append(f"three leading principal axes, {share:.0%} of the mean square")
-    else:
-        cells = cell_count(run, kept)
-        values = np.array([[np.maximum(column(run, int(i), cells), 0.0)] for i in kept])
-        points = [np.zeros((0, 1))] * len(kept)
-        if shape == RING:
-            points, masses = _on_ring(run, kept)
     if shape in (GLOBE, CLOUD):
         found = cosine_shares(run, kept)
         shares = shares if np.isnan(found).all() else found * found.shape[1]
-    if any(len(x) for x in points) and not isinstance(run.measures[kept[0]], Measure):
+    if any(len(x) for x in seen.points) and not isinstance(run.measures[kept[0]], Measure):
         notes.append("dots follow the flow")
-    if any(mass is not None for mass in masses):
+    if any(mass is not None for mass in seen.masses):
         notes.append("discs: atoms, areas as masses")
-    curves = _curves(run)
-    if "energy" in curves:
-        whole = "uniform's" if over_time(run).energy.repulsive else "one cluster's"
-        notes.append(f"energy as a share of {whole}")
+    curves, of_energy = _curves(run)
+    notes += of_energy
     events = run.events_in(run.unit)
     if len(events) > _MOST_EVENTS:
         notes.append(f"first {_MOST_EVENTS} of {len(events)} events")
-    around, curves = frame(run), _curves(run)
+    around = frame(run)
     if len(around.times) > _MOST_PLACES:
         notes.append(f"curves at {_MOST_PLACES} of {len(around.times)} saved times at most")
         some = spread_evenly(around.times, _MOST_PLACES, around.logarithmic)
@@ -152,16 +129,27 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
         around,
         shape,
         run.time[kept],
-        values,
-        colour_range(values) if values.size else (0.0, 1.0),
-        tuple(points),
-        tuple(masses),
+        seen.values,
+        colour_range(seen.values) if seen.values.size else (0.0, 1.0),
+        tuple(seen.points),
+        tuple(seen.masses),
         shares,
         curves,
         tuple((event.time, _told(event.kind, event.text)) for event in events[:_MOST_EVENTS]),
-        front,
+        seen.front,
         tuple(notes),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What differs from one shape to another, of the frames: as `ViewPicture` says."""
+
+    values: FloatArray
+    points: list[FloatArray]
+    masses: list[FloatArray | None]
+    front: tuple[float, float] = _FRONT
+    notes: tuple[str, ...] = ()
 
 
 def shape_of(run: Run) -> str:
@@ -173,19 +161,42 @@ def shape_of(run: Run) -> str:
     return GLOBE if run.manifold.point_shape else RING
 
 
+def _on_globe(run: Run, kept: IntArray) -> _Seen:
+    """Densities, tokens or atoms, and the densest place of the last frame in front."""
+    tokens, first = tokens_of(run), run.measures[kept[0]]
+    x, y, z = densest_place(run, int(kept[-1]))
+    return _Seen(
+        _globe_values(run, kept),
+        [tokens[i] for i in kept],
+        [_masses(run, int(i), len(tokens[i])) for i in kept],
+        (float(np.arctan2(y, x)), float(np.clip(np.arcsin(np.clip(z, -1.0, 1.0)), -1.0, 1.0))),
+        ("colours: points smoothed by the heat kernel",)
+        if isinstance(first, Measure) and not first.cell_order
+        else (),
+    )
+
+
 def _globe_values(run: Run, kept: IntArray) -> FloatArray:
     """Densities at the frames, in as many rows as their degree asks for."""
-    degree = max(_degree(run, int(i)) for i in kept)
+    coefficients = [shown_coefficients(each) for i in kept if (each := run.measures[i]) is not None]
+    degree = max(each.shape[-1] for each in coefficients) - 1
     rows = int(np.clip(2 * (degree + 1), _FEWEST_ROWS, _MOST_ROWS))
-    measures = [measure for i in kept if (measure := run.measures[i]) is not None]
-    return np.array([values_on(each, PlateCarree(), 2 * rows) for each in measures])
+    points = pixels(PlateCarree(), 2 * rows)
+    return np.array([values_at(run.manifold, each, points) for each in coefficients])
 
 
-def _degree(run: Run, index: int) -> int:
-    """Degree of what is shown at a saved time."""
-    measure = run.measures[index]
-    assert measure is not None
-    return int(shown_coefficients(measure).shape[-1]) - 1
+def _in_cloud(run: Run, kept: IntArray) -> _Seen:
+    """Tokens on three axes."""
+    points, share = in_leading_axes(run, kept, 3, MOST_DRAWN)
+    masses = [_masses(run, int(i), len(x)) for i, x in zip(kept, points, strict=True)]
+    axes = (f"three leading principal axes, {share:.0%} of the mean square",)
+    none = np.zeros((len(kept), 0, 0))
+    return _Seen(none, points, masses, notes=axes if run.manifold.ambient > 3 else ())
+
+
+def _on_strip(run: Run, kept: IntArray) -> _Seen:
+    """Densities of the polar angle."""
+    return _Seen(_cells(run, kept), [np.zeros((0, 1))] * len(kept), [None] * len(kept))
 
 
 def _masses(run: Run, index: int, count: int) -> FloatArray | None:
@@ -194,8 +205,8 @@ def _masses(run: Run, index: int, count: int) -> FloatArray | None:
     return None if atoms is None or len(atoms.points) != count else atoms.mass
 
 
-def _on_ring(run: Run, kept: IntArray) -> tuple[list[FloatArray], list[FloatArray | None]]:
-    """Angles in [-pi, pi] of tokens, or atoms, and masses of these."""
+def _on_ring(run: Run, kept: IntArray) -> _Seen:
+    """Densities, and angles in [-pi, pi] of tokens, or of atoms with their masses."""
     first = run.measures[kept[0]]
     points_move = isinstance(first, Measure) and not first.cell_order
     paths = token_paths(run, MOST_DRAWN if points_move else _FOLLOWED)[1]
@@ -205,22 +216,33 @@ def _on_ring(run: Run, kept: IntArray) -> tuple[list[FloatArray], list[FloatArra
         angles, mass = (paths[i], None) if i < len(paths) else marks(run, int(i))
         points.append(wrapped(angles)[:, None])
         masses.append(mass)
-    return points, masses
+    return _Seen(_cells(run, kept), points, masses)
 
 
-def _curves(run: Run) -> dict[str, FloatArray]:
-    """Energy, order parameter and number of clusters; lengths of tokens in R^d."""
+def _cells(run: Run, kept: IntArray) -> FloatArray:
+    """Mean densities in equal cells of the angle, one row a frame."""
+    count = cell_count(run, kept)
+    return np.array([[np.maximum(column(run, int(i), count), 0.0)] for i in kept])
+
+
+_SEEN = {GLOBE: _on_globe, RING: _on_ring, STRIP: _on_strip, CLOUD: _in_cloud}
+
+
+def _curves(run: Run) -> tuple[dict[str, FloatArray], list[str]]:
+    """Energy, order parameter and number of clusters; lengths of tokens in R^d. And a note."""
     if not run.manifold.is_sphere:
         lengths = sizes_picture(run).lengths
         names = ("shortest token", "median length", "longest token")
-        return dict(zip(names, lengths.T, strict=True))
+        return dict(zip(names, lengths.T, strict=True)), []
     both = over_time(run)
-    curves = {"order parameter": both.order.order}
+    curves, notes = {"order parameter": both.order.order}, []
     if np.isfinite(both.energy.energy).any():
         curves = {"energy": both.energy.energy} | curves
+        whole = "uniform's" if both.energy.repulsive else "one cluster's"
+        notes.append(f"energy as a share of {whole}")
     if both.energy.count is not None:
         curves["clusters"] = both.energy.count
-    return curves
+    return curves, notes
 
 
 def _told(kind: str, text: str) -> str:
