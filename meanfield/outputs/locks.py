@@ -21,7 +21,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from meanfield.files.replacing import OutputError, clear_away, companion, not_written
+from meanfield.files.replacing import (
+    OutputError,
+    clear_away,
+    companion,
+    not_written,
+    replace_bytes,
+)
 from meanfield.outputs.output_file import SIGNATURE, OutputFile, seal_of
 
 _NAMED = b"meanfield_version"
@@ -158,6 +164,19 @@ def check_figure_place(path: Path) -> None:
                     f"{path} holds something else than a figure and is not replaced. Delete it, "
                     "or choose another file."
                 )
+
+
+def replace_figure(path: Path, content: bytes) -> None:
+    """Write a figure, or a view, whole or not at all, in place of one of its kind or nothing.
+
+    Raises
+    ------
+    OutputError
+        If another process writes there, it cannot be written, or something else is there.
+    """
+    with writer_lock(path):
+        check_figure_place(path)
+        replace_bytes(path, content)
 
 
 def _holds_something(path: Path) -> bool:

@@ -12,8 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from meanfield.files.replacing import replace_bytes
-from meanfield.outputs.locks import check_figure_place, writer_lock
+from meanfield.outputs.locks import check_figure_place, replace_figure
 from meanfield.outputs.plots.style import style
 
 SUFFIXES, FILM_SUFFIXES = (".png", ".pdf", ".svg"), (".mp4", ".gif")
@@ -154,10 +153,7 @@ def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     ValueError
         If the suffix is not known, the file cannot be written, or what is there is no figure.
     """
-    content = _encoded(figure, check_suffix(path))
-    with writer_lock(Path(path)):
-        check_figure_place(Path(path))
-        replace_bytes(Path(path), content)
+    replace_figure(Path(path), _encoded(figure, check_suffix(path)))
 
 
 def _encoded(figure: Figure, suffix: str, dpi: float | None = None) -> bytes:

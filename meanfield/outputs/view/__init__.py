@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 
-from meanfield.files.replacing import replace_bytes
-from meanfield.outputs.locks import check_figure_place, writer_lock
+from meanfield.outputs.locks import replace_figure
 from meanfield.outputs.plots.style import DENSITY_COLOURS, facts_title
 from meanfield.outputs.view.pack import pack
 from meanfield.pictures.view import ViewPicture, view_picture
@@ -62,7 +62,7 @@ class View:
         parts = {
             "TITLE": escape(header["title"] or header["facts"]),
             "HEADER": json.dumps(header, allow_nan=False).replace("<", "\\u003c"),
-            "DATA": base64.b64encode(gzip.compress(data, 9, mtime=0)).decode(),
+            "DATA": base64.b64encode(data).decode(),
             "MODULE": module_text(),
         }
         page = files(__package__).joinpath("page.html").read_text("utf-8")
@@ -79,10 +79,7 @@ class View:
         place = Path(path)
         if place.suffix.lower() != SUFFIX:
             raise ValueError(f"{path}: views end in {SUFFIX}, got {place.suffix!r}.")
-        content = self.html.encode()
-        with writer_lock(place):
-            check_figure_place(place)
-            replace_bytes(place, content)
+        replace_figure(place, self.html.encode())
         return place
 
     def widget(self) -> Any:
@@ -104,15 +101,16 @@ class View:
         contents: dict[str, Any] = {
             "_esm": module_text(),
             "header": traitlets.Dict(header).tag(sync=True),
-            "data": traitlets.Bytes(gzip.compress(data, 9)).tag(sync=True),
+            "data": traitlets.Bytes(data).tag(sync=True),
             "frame": traitlets.Float(0.0).tag(sync=True),
         }
         return type("ViewWidget", (anywidget.AnyWidget,), contents)()
 
     @cached_property
     def _packed(self) -> tuple[dict[str, Any], bytes]:
+        """Header, and the bytes of its arrays, compressed."""
         header, data = pack(self.picture, self.source)
-        return header | look(self.picture.frame.facts), data
+        return header | look(self.picture.frame.facts), gzip.compress(data, 9, mtime=0)
 
     def __repr__(self) -> str:
         """One line."""
@@ -138,8 +136,6 @@ def view(run: Run, frames: int | None = None, source: Mapping[str, str] | None =
 
 def look(facts: Mapping[str, Any]) -> dict[str, Any]:
     """What was solved, in words, and the colours of figures, 256 of 3 bytes in base64."""
-    from matplotlib import colormaps
-
     colours = colormaps[DENSITY_COLOURS](np.arange(256), bytes=True)[:, :3]
     words = facts_title(facts).replace("\\beta", "\N{GREEK SMALL LETTER BETA}")
     return {
