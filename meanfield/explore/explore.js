@@ -131,14 +131,13 @@ function flush() {
   page.waiting.splice(0).forEach(add);
 }
 
-function add({ time, values, points, masses, shares, curves }) {
+function add({ time, values, points, masses, curves }) {
   const { view } = page;
   view.append({
     time, curves,
     values: bytes(values),
     points: pointsOf(new Int16Array(bytes(points).buffer), view.header),
     masses: masses ? new Float32Array(bytes(masses).buffer) : null,
-    shares: shares ? bytes(shares) : null,
   });
   page.frames += 1;
   byId("progress").textContent = `${page.note}t = ${Number(time.toPrecision(4))}, ${page.frames} of ${page.total} saved times`;

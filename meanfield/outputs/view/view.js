@@ -2,6 +2,9 @@
 // happened over time beside it, and a slider. `frames.js` and `scene.js` are parts of this module:
 // they stand before it, for a page without a server cannot import.
 
+// Room around what is drawn against time, in pixels.
+const LEFT = 34, RIGHT = 6, TOP = 4, BELOW = 20;
+
 const STYLE = `
 .mf { --ink: #22262b; --muted: #626a74; --line: #d5d9de; --page: #fff; --soft: #f3f4f6;
   --energy: #c2432d; --order: #2f6db3; --count: #8d96a1; --dot: #22262b;
@@ -24,15 +27,15 @@ const STYLE = `
 .mf .stage.turns canvas { cursor: grab; }
 .mf .instead { position: absolute; inset: 20% 10%; text-align: center; color: var(--muted); }
 .mf figure { margin: 0 0 10px; }
-.mf figcaption { margin-left: 34px; font-size: 12px; color: var(--muted); display: flex; flex-wrap: wrap;
+.mf figcaption { margin-left: ${LEFT}px; font-size: 12px; color: var(--muted); display: flex; flex-wrap: wrap;
   gap: 2px 12px; }
 .mf figcaption i { display: inline-block; width: 14px; height: 3px; vertical-align: 3px;
   margin-right: 4px; }
 .mf .plot { position: relative; height: 200px; cursor: pointer; touch-action: pan-y; }
 .mf .plot * { touch-action: inherit; }
 .mf .plot svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }
-.mf .plot canvas { position: absolute; left: 34px; top: 4px; width: calc(100% - 40px);
-  height: calc(100% - 24px); }
+.mf .plot canvas { position: absolute; left: ${LEFT}px; top: ${TOP}px;
+  width: calc(100% - ${LEFT + RIGHT}px); height: calc(100% - ${TOP + BELOW}px); }
 .mf text { font: 11px system-ui, sans-serif; fill: var(--muted); }
 .mf .controls { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: center; }
 .mf .controls input[type=range] { flex: 1 1 220px; min-width: 0; accent-color: var(--order);
@@ -64,6 +67,7 @@ class View {
     this.header = header;
     this.frames = frames;
     this.listeners = [];
+    this.places = [];
     const [plain, other] = { globe: ["globe", "map"], ring: ["ring", "ribbon"],
       strip: ["ribbon", null], cloud: ["cloud", null] }[header.shape];
     this.shapes = [plain, other];
@@ -209,7 +213,7 @@ class View {
       const plot = figure.querySelector(".plot");
       const go = (event) => {
         const box = plot.getBoundingClientRect();
-        const share = (event.clientX - box.left - 34) / (box.width - 40);
+        const share = (event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
         this.pause();
         this.seek(this.positionAt(share));
       };
@@ -389,6 +393,7 @@ class View {
     if (!this.frames.length) return;
     if (!this.plotted) {
       this.axis = axisOf(this.frames, this.header.curves.times, this.state.logarithmic);
+      this.places = this.frames.map((frame) => this.axis.share(frame.time));
       this.plotHistory();
       this.plotCurves();
       this.plotted = true;
@@ -400,7 +405,7 @@ class View {
     clock.textContent = told;
     clock.title = this.unit();
     slider.setAttribute("aria-valuetext", `${told}, ${clock.title}`);
-    const x = 34 + this.axis.share(this.time()) * (this.curves.querySelector(".plot").clientWidth - 40);
+    const x = this.across(this.curves, this.axis.share(this.time()));
     for (const cursor of this.root.querySelectorAll(".cursor")) {
       cursor.setAttribute("x1", x);
       cursor.setAttribute("x2", x);
@@ -523,13 +528,11 @@ class View {
     // Of cells in one pixel the highest is seen: atoms are one cell wide.
     const high = onCircle ? Math.min(size, canvas.height) : size;
     const image = context.createImageData(canvas.width, high);
-    const shares = this.frames.map((frame) => this.axis.share(frame.time));
     for (let x = 0; x < canvas.width; x++) {
-      const frame = this.frames[Math.round(placeAmong(shares, (x + 0.5) / canvas.width))];
-      const row = onCircle ? frame.values : frame.shares;
+      const nearest = Math.round(this.positionAt((x + 0.5) / canvas.width)), row = rows[nearest];
       if (!row) continue;
       // Angles go on at the other end; cosines do not.
-      const wide = onCircle && frame.masses ? 1 : 0;
+      const wide = onCircle && this.frames[nearest].masses ? 1 : 0;
       for (let y = 0; y < high; y++) {
         const from = Math.floor(((y - wide) * size) / high), to = Math.ceil(((y + 1 + wide) * size) / high);
         let q = 0;
@@ -559,8 +562,7 @@ class View {
   /** Energy, order and clusters against time, events as ticks above. */
   plotCurves() {
     const { times, ...series } = this.header.curves;
-    const plot = this.curves.querySelector(".plot");
-    const width = plot.clientWidth - 40, height = plot.clientHeight - 24;
+    const up = (share) => this.up(this.curves, share);
     const colours = ["--energy", "--order", "--count"];
     const caption = this.curves.querySelector("figcaption");
     caption.replaceChildren();
@@ -571,15 +573,15 @@ class View {
     const all = others.flatMap((name) => series[name]).filter((v) => v !== null);
     const top = all.length ? Math.max(...all) : 1, bottom = Math.min(0, ...all);
     const highest = top <= 1 && top > 0.3 && bottom === 0 ? 1 : top || 1;
-    names.forEach((name, k) => {
+    names.forEach((name) => {
       const stairs = name === "clusters";
-      const paint = stairs ? colours[2] : colours[others.indexOf(name) % 2 === 0 && others.length < 3 ? k % 2 : k % 3];
+      const paint = stairs ? colours[2] : colours[others.indexOf(name) % 3];
       const [low, high] = stairs ? [0, counts] : [bottom, highest];
       let path = "", before = null;
       times.forEach((time, i) => {
         const value = series[name][i], share = this.axis.share(time);
         if (value === null || value === undefined || !(share >= 0 && share <= 1)) { before = null; return; }
-        const x = (34 + share * width).toFixed(1), y = (4 + height * (1 - (value - low) / (high - low || 1))).toFixed(1);
+        const x = this.across(this.curves, share).toFixed(1), y = up((value - low) / (high - low || 1)).toFixed(1);
         path += before === null ? `M${x} ${y}` : stairs ? `H${x}V${y}` : `L${x} ${y}`;
         before = y;
       });
@@ -593,7 +595,7 @@ class View {
     for (const event of this.header.events) {
       const share = this.axis.share(event.time);
       if (!(share >= 0 && share <= 1)) continue;
-      const x = 34 + share * width;
+      const x = this.across(this.curves, share);
       content += `<g><title>t = ${number(event.time)}: ${escaped(event.text)}</title><path d="M${x} 0v10" stroke="var(--ink)" stroke-width="2"/><rect x="${x - 4}" y="-4" width="8" height="18" fill="transparent"/></g>`;
     }
     const rest = this.header.events.length ? "; ticks above: events" : "";
@@ -602,36 +604,41 @@ class View {
     this.curves.querySelector("svg").innerHTML = this.frameOf(this.curves, [bottom, middle, highest].map((v) => number(v, 2)), content);
   }
 
+  /** Place, from the left, of a share of the axis of time in a plot. */
+  across(figure, share) {
+    return LEFT + share * (figure.querySelector(".plot").clientWidth - LEFT - RIGHT);
+  }
+
+  /** Place, from above, of a share of the height of a plot. */
+  up(figure, share) {
+    return TOP + (figure.querySelector(".plot").clientHeight - TOP - BELOW) * (1 - share);
+  }
+
   /** Axes around a plot, what is in it, and the cursor. */
   frameOf(figure, names, content) {
-    const plot = figure.querySelector(".plot");
-    const width = plot.clientWidth - 40, height = plot.clientHeight - 24;
+    const width = Math.max(this.across(figure, 1) - LEFT, 0), low = this.up(figure, 0);
     const levels = names.map((name, i) => {
-      const y = 4 + height * (1 - i / (names.length - 1));
-      return `<text x="29" y="${y + 4}" text-anchor="end">${escaped(name)}</text>`;
+      const y = this.up(figure, i / (names.length - 1));
+      return `<text x="${LEFT - 5}" y="${y + 4}" text-anchor="end">${escaped(name)}</text>`;
     });
     const ticks = this.axis.ticks.map((time) => {
-      const x = 34 + this.axis.share(time) * width;
-      return `<path d="M${x} ${4 + height}v4" stroke="var(--line)"/><text x="${x}" y="${height + 20}" text-anchor="middle">${number(time, 3)}</text>`;
+      const x = this.across(figure, this.axis.share(time));
+      return `<path d="M${x} ${low}v4" stroke="var(--line)"/><text x="${x}" y="${low + 16}" text-anchor="middle">${number(time, 3)}</text>`;
     });
-    return `<g><rect x="34" y="4" width="${Math.max(width, 0)}" height="${Math.max(height, 0)}" fill="none" stroke="var(--line)"/></g>
+    return `<g><rect x="${LEFT}" y="${TOP}" width="${width}" height="${Math.max(low - TOP, 0)}" fill="none" stroke="var(--line)"/></g>
       ${levels.join("")}${ticks.join("")}${content}
-      <line class="cursor" y1="4" y2="${4 + height}" stroke="var(--ink)" stroke-width="3" opacity=".35"/>
-      <line class="cursor" y1="4" y2="${4 + height}" stroke="var(--page)" stroke-width="1"/>`;
+      <line class="cursor" y1="${TOP}" y2="${low}" stroke="var(--ink)" stroke-width="3" opacity=".35"/>
+      <line class="cursor" y1="${TOP}" y2="${low}" stroke="var(--page)" stroke-width="1"/>`;
   }
 
   /** Place between frames at a share of the axis of time. */
   positionAt(share) {
-    return placeAmong(this.frames.map((frame) => this.axis.share(frame.time)), share);
+    const next = this.places.findIndex((each) => each >= share);
+    if (next < 0) return this.places.length - 1;
+    if (next === 0) return 0;
+    const [before, after] = this.places.slice(next - 1, next + 1);
+    return next - 1 + (share - before) / (after - before || 1);
   }
-}
-
-/** Where a number lies among others that increase: 1.5 is half way between the second and the third. */
-function placeAmong(numbers, wanted) {
-  const next = numbers.findIndex((each) => each >= wanted);
-  if (next < 0) return numbers.length - 1;
-  if (next === 0) return 0;
-  return next - 1 + (wanted - numbers[next - 1]) / (numbers[next] - numbers[next - 1] || 1);
 }
 
 /** Shares of the axis of time, and ticks. */
