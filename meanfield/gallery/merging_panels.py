@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
+from meanfield.gallery.entry import Number
 from meanfield.outputs.plots.merging import draw_merging
 from meanfield.pictures.merging import MergingPicture
 from meanfield.studies.executors.processes import worker_pool
@@ -86,6 +87,28 @@ def arrays(made: Mapping[str, MergingDiagram]) -> dict[str, npt.NDArray[Any]]:
         for part, values in zip(("betas", "times", "share", "error"), parts, strict=True):
             found[f"{name}_{part}"] = values
     return found
+
+
+def arrays_by_dimension(
+    made: Mapping[str, MergingDiagram], flow: mf.Flow, until: float, published: bool
+) -> dict[str, npt.NDArray[Any]]:
+    """Arrays for `draw_dimensions`: with the curve up to a time, and what was run."""
+    return arrays(made) | {
+        "curve": curve(flow, until),
+        "replicas": np.array([len(each.table.done[0]) for each in made.values()]),
+        "layers": np.array(published),
+    }
+
+
+def curve_numbers(
+    flow: mf.Flow, known: Mapping[float, tuple[float, float]], why: str
+) -> list[Number]:
+    """Points of the curve beside times that are known, by beta, each with what it may be off."""
+    return [
+        Number(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
+               merging_time(beta, flow), within, why)
+        for beta, (time, within) in known.items()
+    ]  # fmt: skip
 
 
 def merging_time(beta: float, flow: mf.Flow) -> float:

@@ -14,7 +14,7 @@ from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
 from meanfield.gallery.merging_panels import (
     TOKENS,
     Panel,
-    curve,
+    curve_numbers,
     half_time,
     layers_time,
     merging_time,
@@ -38,6 +38,8 @@ _OTHERS = {
     (128, 6.0): ([0.0, 0.0, 0.7162, 1.0, 1.0], [0, 0, 563, 0, 0]),
 }
 _OTHER_LAYERS = {(128, 5.0): ([0.0, 0.5341, 1.0, 1.0, 1.0], [0, 580, 0, 0, 0])}
+# By adaptive quadrature of the reciprocal of (6.9).
+_TIMES_OF_CURVE = {5.0: (9.54432920, 9.54432920e-8), 9.0: (178.73092952, 178.73092952e-8)}
 _OTHER_PROGRAM = "runs of another program; within four standard errors of both"
 _REPLICAS = {2: 512, 8: 512, 128: 64}
 _SHORT_REPLICAS = {2: 64, 8: 16, 128: 4}
@@ -54,7 +56,7 @@ def compute(
         for panel in progress(panels, len(panels), "dimensions"):
             made[panel.name] = panel.made("softmax", published, executor)
     last = list(made.values())[-1]
-    numbers = [*_curve_numbers(), *shares]
+    numbers = [*curve_numbers(mf.SA, _TIMES_OF_CURVE, "(6.9) by quadrature"), *shares]
     expected = layers_time if published else partial(merging_time, flow=mf.SA)
     late = [
         abs(half_time(last, float(beta)) - expected(float(beta)))
@@ -69,10 +71,7 @@ def compute(
             "random tokens in high dimension are nearly orthogonal, not quite",
         )
     )  # fmt: skip
-    data = merging_panels.arrays(made)
-    data["curve"] = curve(mf.SA, 30.0)
-    data["replicas"] = np.array([len(each.table.done[0]) for each in made.values()])
-    data["layers"] = np.array(published)
+    data = merging_panels.arrays_by_dimension(made, mf.SA, 30.0, published)
     return Reproduction(tuple(numbers), data)
 
 
@@ -118,12 +117,3 @@ def _shares_of_others(short: bool, published: bool, executor: Executor | None) -
                 )  # fmt: skip
     name = f"largest distance of {5 * len(others)} shares, in combined standard errors"
     return [*shown, Number(name, 0.0, worst, 4.0, _OTHER_PROGRAM)]
-
-
-def _curve_numbers() -> list[Number]:
-    known = {5.0: 9.54432920, 9.0: 178.73092952}
-    return [
-        Number(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
-               merging_time(beta, mf.SA), 1e-8 * time, "(6.9) by quadrature")
-        for beta, time in known.items()
-    ]  # fmt: skip

@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 import meanfield as mf
 from meanfield.gallery import merging_panels
 from meanfield.gallery.entry import Number, Progress, Reproduction, unfollowed
-from meanfield.gallery.merging_panels import Panel, curve, half_time, merging_time
+from meanfield.gallery.merging_panels import Panel, curve_numbers, half_time, merging_time
 
 # Times at which (6.10) reaches the cosine 0.999, by adaptive quadrature of its reciprocal.
-_PRINTED = {5.0: 0.9746065980, 9.0: 0.6859876689}
+_TIMES_OF_CURVE = {5.0: (0.9746065980, 1e-9), 9.0: (0.6859876689, 1e-9)}
 
 
 def compute(
@@ -23,11 +23,7 @@ def compute(
     with merging_panels.workers(short) as executor:
         for panel in progress(panels, len(panels), "dimensions"):
             made[panel.name] = panel.made("none", published, executor)
-    numbers = [
-        Number(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
-               merging_time(beta, mf.USA), 1e-9, "(6.10) by quadrature")
-        for beta, time in _PRINTED.items()
-    ]  # fmt: skip
+    numbers = curve_numbers(mf.USA, _TIMES_OF_CURVE, "(6.10) by quadrature")
     high = made["d128"]
     why = "tokens that begin orthogonal; random ones are nearly so and merge earlier"
     # At beta = 7 cosines of 128^-1/2 change weights by a factor of two.
@@ -39,10 +35,7 @@ def compute(
     share = float(circle.fraction[at, -1])
     what = "share of merged pairs, d = 2, beta = 5, t = 1"
     numbers.append(Number(what, None, share, why="no number is printed"))
-    data = merging_panels.arrays(made)
-    data["curve"] = curve(mf.USA, 1.0)
-    data["replicas"] = np.array([len(each.table.done[0]) for each in made.values()])
-    data["layers"] = np.array(published)
+    data = merging_panels.arrays_by_dimension(made, mf.USA, 1.0, published)
     return Reproduction(tuple(numbers), data)
 
 
