@@ -1,11 +1,9 @@
 """The page of `meanfield explore` in a real browser: sliders, rates, frames, what is refused."""
 
-import threading
 import time
 
 import pytest
-
-from meanfield.explore.server import ExploreServer
+from serving import serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -13,13 +11,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 @pytest.fixture(scope="module")
 def server():
     """A server in a thread of its own."""
-    with ExploreServer() as served:
-        thread = threading.Thread(target=served.serve_forever, args=(0.05,))
-        thread.start()
+    with serving() as served:
         yield served
-        served.turns.close()
-        served.shutdown()
-        thread.join()
 
 
 def test_sliders_change_rates_and_run(visit, server):

@@ -5,10 +5,10 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
+from serving import serving
 
 from meanfield.commands.main import main
 from meanfield.explore.server import ExploreServer
@@ -19,13 +19,8 @@ FEW = "beta=2&tokens=20&length=0.1"
 @pytest.fixture
 def server():
     """A server in a thread."""
-    with ExploreServer() as served:
-        thread = threading.Thread(target=served.serve_forever, args=(0.05,))
-        thread.start()
+    with serving() as served:
         yield served
-        served.turns.close()
-        served.shutdown()
-        thread.join()
 
 
 def get(server, path, host=None):
@@ -88,13 +83,9 @@ def test_a_port_that_is_taken_is_said(server, capsys):
 
 def test_its_port_is_free_again_at_once():
     """A page that was open would keep it for a minute."""
-    with ExploreServer() as served:
-        thread = threading.Thread(target=served.serve_forever, args=(0.05,))
-        thread.start()
+    with serving() as served:
         port = served.server_address[1]
         get(served, "/")
-        served.shutdown()
-        thread.join()
     with ExploreServer(port) as again:
         assert again.server_address[1] == port
 
