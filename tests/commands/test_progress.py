@@ -22,6 +22,14 @@ def lines(
     return capsys.readouterr().err.splitlines()
 
 
+def let_two_items_end(monkeypatch: pytest.MonkeyPatch, first: float, second: float) -> None:
+    """Have the clock say when, a line for each, and nothing in between."""
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    clock = iter([0.0, first, first, second, second])
+    monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(progress._Pulse, "beating", lambda _: nullcontext())
+
+
 def test_items_are_counted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,10 +130,7 @@ def test_what_is_left_follows_from_the_pace_of_this_session(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What an earlier session did would count as done in no time."""
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
-    clock = iter([0.0, 30.0, 30.0, 60.0, 60.0])
-    monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(progress._Pulse, "beating", lambda _: nullcontext())
+    let_two_items_end(monkeypatch, 30.0, 60.0)
     list(progress.shown([1, 2], 46, "work", before=lambda item: 40.0))
     assert capsys.readouterr().err.splitlines() == [
         "work: 41/46, 30 s, about 150 s left",
@@ -137,10 +142,7 @@ def test_preparations_say_nothing_about_the_pace(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nine seconds of compiling before 160 saves of a moment each would promise 24 minutes."""
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
-    clock = iter([0.0, 9.0, 9.0, 9.5, 9.5])
-    monkeypatch.setattr(progress.clock, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(progress._Pulse, "beating", lambda _: nullcontext())
+    let_two_items_end(monkeypatch, 9.0, 9.5)
     list(progress.shown([1, 2], 161, "work", prepares=True))
     assert capsys.readouterr().err.splitlines() == [
         "work: 1/161, 9 s",
