@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.arrays import FloatArray
 from meanfield.outputs.plots.figures import new_figure
 from meanfield.outputs.plots.style import DENSITY_COLOURS, FAINT, INK, style, title_above
 from meanfield.pictures.merging import MergingPicture, merging_picture
+from meanfield.pictures.saved_times import edges_between
 from meanfield.studies.merging_results import MergingDiagram
 
 _SIZE = (7.2, 4.6)
@@ -37,7 +37,8 @@ def draw_merging(picture: MergingPicture, axes: Axes) -> None:
         _curves(picture, axes)
         return
     mesh = axes.pcolormesh(
-        _edges(picture.times), _edges(picture.betas), np.ma.masked_invalid(picture.fraction),
+        edges_between(picture.times, False), edges_between(picture.betas, False),
+        np.ma.masked_invalid(picture.fraction),
         cmap=DENSITY_COLOURS, vmin=0.0, vmax=1.0, rasterized=True,
     )  # fmt: skip
     axes.set_facecolor(FAINT)
@@ -64,9 +65,3 @@ def _curves(picture: MergingPicture, axes: Axes) -> None:
     axes.set_ylim(-0.02, 1.02)
     axes.set_ylabel("share of merged pairs")
     axes.legend()
-
-
-def _edges(centres: FloatArray) -> FloatArray:
-    """Edges of cells around increasing centres."""
-    middle = 0.5 * (centres[1:] + centres[:-1])
-    return np.concatenate([[centres[0]], middle, [centres[-1]]])
