@@ -135,11 +135,11 @@ def room(folder: Path) -> Iterator[None]:
     """
     there = folder.exists()
     if there and not folder.is_dir():
-        raise OutputError(f"-o {folder} is a file, expected a folder.")
+        raise OutputError(f"{folder} is a file, expected a folder.")
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise OutputError(f"-o {folder} cannot be made: {error.strerror}.") from None
+        raise OutputError(f"{folder} cannot be made: {error.strerror}.") from None
     others = [
         each.name
         for each in folder.iterdir()
@@ -147,7 +147,7 @@ def room(folder: Path) -> Iterator[None]:
     ]
     if others and INDEX not in others:
         raise OutputError(
-            f"-o {folder} holds {min(others)} and no sweep: choose a folder that is new or empty."
+            f"{folder} holds {min(others)} and no sweep: choose a folder that is new or empty."
         )
     try:
         yield
