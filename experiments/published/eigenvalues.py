@@ -1,0 +1,77 @@
+"""Growth rates of Fourier modes about uniform, as the notebook of arXiv:2410.23228 plots them.
+
+    gamma_k = k^2 I_k(beta) / (pi beta) = e^beta lambda_k / pi,
+
+with the growth rates lambda_k of this package, which are of scaled time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import meanfield as mf
+from meanfield.figures.draw.style import COUNT, ENERGY, ORDER
+from published.entry import Number, Progress, Reproduction, unfollowed
+
+BETAS, DEGREES = (5.0, 7.0), 10
+# Heights of the dots of degrees 1 to 4 at beta = 5, by eye.
+READ = (1.55, 4.46, 5.92, 5.20)
+
+
+def compute(
+    short: bool = False, published: bool = False, progress: Progress = unfollowed
+) -> Reproduction:
+    """Rates of both temperatures, from the package."""
+    problems = [mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA) for beta in BETAS]
+    plotted = np.array(
+        [
+            mf.growth_rates(problem, DEGREES) * np.exp(beta) / np.pi
+            for problem, beta in zip(problems, BETAS, strict=True)
+        ]
+    )
+    numbers = [
+        Number(
+            f"degree of the largest rate, beta = {beta:g}",
+            degree,
+            mf.dominant_degree(problem) or 0,
+            0,
+            printed=True,
+        )
+        for problem, beta, degree in zip(problems, BETAS, (3, 4), strict=True)
+    ]
+    numbers += [
+        Number(
+            f"gamma_{k}, beta = 5",
+            height,
+            float(plotted[0, k]),
+            0.01,
+            "read off the figure",
+            printed=True,
+        )
+        for k, height in enumerate(READ, start=1)
+    ]
+    return Reproduction(
+        tuple(numbers),
+        {"beta": np.array(BETAS), "degree": np.arange(DEGREES + 1), "gamma": plotted},
+    )
+
+
+def draw(figure: Figure, reproduction: Reproduction) -> None:
+    """Dots of both temperatures, the largest one marked."""
+    data = reproduction.data
+    figure.set_size_inches(7.0, 3.2)
+    panels = figure.subplots(1, len(data["beta"]))
+    for axes, beta, rates in zip(panels, data["beta"], data["gamma"], strict=True):
+        axes.vlines(data["degree"], 0.0, rates, color=COUNT, linewidth=0.8)
+        axes.plot(data["degree"], rates, "o", color=ORDER)
+        top = int(np.argmax(rates))
+        axes.plot(data["degree"][top], rates[top], "o", color=ENERGY, markersize=9)
+        axes.annotate(
+            f"$k = {data['degree'][top]}$", (data["degree"][top], rates[top]),
+            xytext=(9, 0), textcoords="offset points", va="center", color=ENERGY,
+        )  # fmt: skip
+        axes.set_title(rf"$\beta = {beta:g}$", loc="left")
+        axes.set_xlabel("degree $k$")
+        axes.set_ylim(bottom=0.0)
+    panels[0].set_ylabel(r"$\gamma_k = k^2 I_k(\beta) / (\pi\beta)$")

@@ -1,0 +1,186 @@
+"""What figures of merged pairs share: panels of `mf.merging_diagram`, their arrays and drawing.
+
+The curve beside them is of tokens that begin orthogonal: when their common cosine is 0.999, by
+(6.12) of arXiv:2312.10794 under softmax and (6.10) without normalisation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+import meanfield as mf
+from meanfield.arrays import FloatArray
+from meanfield.figures.data.merging import MergingPicture
+from meanfield.figures.draw.merging import draw_merging
+from meanfield.papers.merging_results import MergingDiagram
+from meanfield.spectrum.time_units import paper_time_factor
+from meanfield.studies.executors.processes import worker_pool
+from published.entry import Number
+
+TOKENS = 32
+"""Tokens of a system."""
+STEP = 0.1
+"""Of the source's layers."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel.
+
+    Attributes
+    ----------
+    name : str
+        Given. Of its arrays.
+    title : str
+        Given.
+    dimension : int
+        Given. d.
+    betas, times : ndarray
+        Given.
+    replicas : int
+        Given.
+    head : mf.RandomHead, optional
+        Given. Q = K = V = 1 without it.
+    """
+
+    name: str
+    title: str
+    dimension: int
+    betas: FloatArray
+    times: FloatArray
+    replicas: int
+    head: mf.RandomHead | None = None
+
+    def made(
+        self, normalization: Literal["softmax", "none"], published: bool, executor: Executor | None
+    ) -> MergingDiagram:
+        """Its shares: of the flow, or of the published layers."""
+        more: dict[str, Any] = {} if self.head is None else {"heads": self.head}
+        return mf.merging_diagram(
+            TOKENS, self.dimension, betas=self.betas.tolist(), times=self.times.tolist(),
+            replicas=self.replicas, normalization=normalization, executor=executor,
+            motion="layers" if published else "flow", **more,
+        )  # fmt: skip
+
+
+@contextmanager
+def workers(short: bool) -> Iterator[Executor | None]:
+    """Processes for all processors, none for a short form."""
+    with worker_pool(1 if short else os.cpu_count() or 1) as executor:
+        yield executor
+
+
+def arrays(made: Mapping[str, MergingDiagram]) -> dict[str, npt.NDArray[Any]]:
+    """Arrays to draw, by the names of panels."""
+    found: dict[str, npt.NDArray[Any]] = {}
+    for name, each in made.items():
+        parts = (each.betas, each.times, each.fraction, each.standard_error)
+        for part, values in zip(("betas", "times", "share", "error"), parts, strict=True):
+            found[f"{name}_{part}"] = values
+    return found
+
+
+def arrays_by_dimension(
+    made: Mapping[str, MergingDiagram], flow: mf.Flow, until: float, published: bool
+) -> dict[str, npt.NDArray[Any]]:
+    """Arrays for `draw_dimensions`: with the curve up to a time, and what was run."""
+    return arrays(made) | {
+        "curve": curve(flow, until),
+        "replicas": np.array([len(each.table.done[0]) for each in made.values()]),
+        "layers": np.array(published),
+    }
+
+
+def curve_numbers(
+    flow: mf.Flow, known: Mapping[float, tuple[float, float]], why: str
+) -> list[Number]:
+    """Points of the curve beside times that are known, by beta, each with what it may be off."""
+    return [
+        Number(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
+               merging_time(beta, flow), within, why)
+        for beta, (time, within) in known.items()
+    ]  # fmt: skip
+
+
+def merging_time(beta: float, flow: mf.Flow) -> float:
+    """Time, of the paper, at which tokens that begin orthogonal reach the cosine 0.999.
+
+    Examples
+    --------
+    >>> round(merging_time(5.0, mf.SA), 5), round(merging_time(5.0, mf.USA), 5)
+    (9.54433, 0.97461)
+    """
+    problem = mf.Problem(mf.Sphere(TOKENS), mf.exponential(beta), flow)
+    return float(mf.equiangular_time(problem, TOKENS, 0.999) * paper_time_factor(problem))
+
+
+def layers_time(beta: float) -> float:
+    """Time at which softmax layers of the source's step bring them there: steps of 0.1 run late.
+
+    Examples
+    --------
+    >>> round(layers_time(5.0), 3)
+    10.326
+    """
+    layers = mf.Layers(step=STEP, count=round(30.0 / STEP), placement="post")
+    problem = mf.Problem(mf.Sphere(TOKENS), mf.exponential(beta), mf.SA, layers=layers)
+    cosine = mf.equiangular_layers(problem, TOKENS).cosine
+    return float(np.interp(0.999, cosine, STEP * np.arange(len(cosine))))
+
+
+def curve(flow: mf.Flow, until: float) -> FloatArray:
+    """Rows (time, beta) at which it is reached, up to a time."""
+    betas = np.linspace(0.05, 9.0, 180)
+    times = np.array([merging_time(float(beta), flow) for beta in betas])
+    return np.column_stack([times, betas])[times <= until]
+
+
+def draw_dimensions(
+    figure: Figure, data: Mapping[str, npt.NDArray[Any]], flow: str, columns: int
+) -> None:
+    """A panel for each dimension, with the curve; arrays of panels named d2, d8, ..."""
+    names = [name.removesuffix("_share") for name in data if name.endswith("_share")]
+    listed = [
+        (name, f"Pairs merged, $d = {name[1:]}$", f"{TOKENS} tokens, {flow}, {count} replicas")
+        for name, count in zip(names, data["replicas"], strict=True)
+    ]
+    draw(figure, data, listed, columns)
+
+
+def draw(
+    figure: Figure,
+    data: Mapping[str, npt.NDArray[Any]],
+    panels: Iterable[tuple[str, str, str]],
+    columns: int,
+) -> None:
+    """Panels, given by name, title and subtitle, in rows; with the curve where data has one."""
+    listed = list(panels)
+    rows = -(-len(listed) // columns)
+    figure.set_size_inches(4.5 * columns, 3.6 * rows)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for (name, title, facts), place in zip(listed, axes, strict=False):
+        curve = data.get("curve")
+        betas = data[f"{name}_betas"]
+        if curve is not None:
+            curve = curve[curve[:, 1] <= betas[-1]]
+        picture = MergingPicture(
+            facts, title, data[f"{name}_times"], betas, data[f"{name}_share"], curve
+        )
+        draw_merging(picture, place)
+    for place in axes[len(listed) :]:
+        place.remove()
+
+
+def half_time(made: MergingDiagram, beta: float) -> float:
+    """Time at which half of all pairs have merged; infinite if they have not."""
+    share = made.fraction[int(np.argmin(np.abs(made.betas - beta)))]
+    return float(np.interp(0.5, share, made.times)) if share[-1] > 0.5 else float("inf")

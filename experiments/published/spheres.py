@@ -1,0 +1,123 @@
+"""What figures of tokens share: tokens of a run as arrays, flows of a diagonal matrix, balls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle as Disc
+
+from meanfield.api import simulate
+from meanfield.arrays import FloatArray
+from meanfield.figures.draw.style import INK, MUTED
+from meanfield.laws.initial import from_points
+from meanfield.measures import Measure
+from meanfield.problem import Problem
+from meanfield.runs import Run
+from meanfield.spaces import Circle, Sphere
+from meanfield.terms.attention import Attention, Head
+
+_PIXELS = 160
+
+
+def token_paths(run: Run) -> FloatArray:
+    """Tokens at the saved times: angles (saves, n), or vectors (saves, n, d).
+
+    Examples
+    --------
+    >>> import meanfield as mf
+    >>> still = mf.Attention([mf.Head(value=0.0)], beta=0.0)
+    >>> problem = mf.Problem(mf.Circle(), still, initial=mf.from_points([0.0, 1.0]))
+    >>> token_paths(mf.simulate(problem, 1.0, save=3)).shape
+    (3, 2)
+    """
+    kept = [measure.points for measure in run.measures if isinstance(measure, Measure)]
+    return np.array(kept)
+
+
+def moved_by(
+    diagonal: Sequence[float], sign: float, points: FloatArray, until: float
+) -> FloatArray:
+    """Tokens at a time of the paper: score D, value D (climbing) or -D, not normalised.
+
+    Angles (n,) on the circle, or vectors (n, 3); arXiv:2501.03096, section 1.
+
+    Examples
+    --------
+    >>> moved_by((1.0, 2.0), 1.0, np.array([1.0, 1.2]), 9.0).round(3)
+    array([1.571, 1.571])
+    """
+    head = Head(score=list(diagonal), value=[sign * each for each in diagonal])
+    manifold = Circle() if points.ndim == 1 else Sphere()
+    problem = Problem(manifold, Attention([head], "none", beta=1.0), initial=from_points(points))
+    # Never atoms: those of starts would be as many as clusters.
+    run = simulate(
+        problem, until, save=[until], unit="paper", representation="particles", tolerance=1e-8
+    )
+    return np.asarray(token_paths(run)[-1])
+
+
+def energy_of(points: FloatArray, diagonal: Sequence[float]) -> float:
+    """Energy of tokens (n, d): the mean of e^{x^T D y} over all pairs.
+
+    Examples
+    --------
+    >>> energy_of(np.array([[1.0, 0.0]]), (0.0, 2.0))
+    1.0
+    """
+    return float(np.exp((points * diagonal) @ points.T).mean())
+
+
+def seen_from(elevation: float, azimuth: float) -> FloatArray:
+    """Rows: right, up and towards the eye, of a view from an elevation and azimuth in degrees.
+
+    Examples
+    --------
+    >>> seen_from(0.0, 0.0)[2]
+    array([1., 0., 0.])
+    """
+    high, round_ = math.radians(elevation), math.radians(azimuth)
+    towards = np.array(
+        [math.cos(high) * math.cos(round_), math.cos(high) * math.sin(round_), math.sin(high)]
+    )
+    right = np.array([-math.sin(round_), math.cos(round_), 0.0])
+    return np.array([right, np.cross(towards, right), towards])
+
+
+def draw_ball(
+    axes: Axes,
+    points: FloatArray,
+    *,
+    form: FloatArray | None = None,
+    elevation: float = 25.0,
+    azimuth: float = -55.0,
+    size: float = 9.0,
+    colour: Any = INK,
+) -> None:
+    """Tokens (n, 3) on a ball, those behind it faint; coloured by x^T D x where D is given."""
+    view = seen_from(elevation, azimuth)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    axes.set_xlim(-1.06, 1.06)
+    axes.set_ylim(-1.06, 1.06)
+    axes.add_patch(Disc((0.0, 0.0), 1.0, fill=False, color=MUTED, linewidth=0.7))
+    if form is not None:
+        across = np.linspace(-1.0, 1.0, _PIXELS)
+        x, y = np.meshgrid(across, across)
+        deep = np.sqrt(np.clip(1.0 - x * x - y * y, 0.0, None))
+        vectors = np.stack([x, y, deep], axis=-1) @ view
+        values = np.einsum("ijk,kl,ijl->ij", vectors, form, vectors)
+        values[x * x + y * y > 1.0] = np.nan
+        axes.imshow(
+            values, extent=(-1.0, 1.0, -1.0, 1.0), origin="lower", cmap="Blues", alpha=0.55,
+            vmin=float(np.linalg.eigvalsh(form)[0]) - 0.5,
+            vmax=float(np.linalg.eigvalsh(form)[-1]) + 0.5,
+        )  # fmt: skip
+    right, up, towards = (points @ view.T).T
+    front = towards >= 0.0
+    axes.scatter(right[~front], up[~front], s=0.6 * size, c=MUTED, alpha=0.45, linewidths=0.0)
+    colours = colour[front] if isinstance(colour, np.ndarray) else colour
+    axes.scatter(right[front], up[front], s=size, c=colours, linewidths=0.0)

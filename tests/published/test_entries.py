@@ -1,0 +1,61 @@
+"""Every figure of the gallery in its short form: numbers, arrays, drawing; and the table itself."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import published
+import pytest
+from published import ENTRIES
+from published.entry import Number
+from published.pages import maker_of
+
+from meanfield.figures.draw.figures import new_figure
+from meanfield.figures.draw.style import style
+
+FIGURES = [
+    (name, published)
+    for name, entry in ENTRIES.items()
+    for published in ((False, True) if entry.published else (False,))
+]
+
+
+@pytest.mark.parametrize(("name", "published"), FIGURES)
+def test_numbers_are_the_published_ones_and_drawn(name: str, published: bool) -> None:
+    """A figure would no longer show what its source shows, or could not be drawn or stored."""
+    maker = maker_of(ENTRIES[name])
+    made = maker.compute(short=True, published=published)
+    wrong = [number for number in made.numbers if not number.holds]
+    assert made.numbers and not wrong, wrong
+    np.savez(io.BytesIO(), allow_pickle=False, **made.data)
+    with style():
+        figure = new_figure((7.0, 4.2))
+        maker.draw(figure, made)
+    assert figure.axes and all(axes.has_data() for axes in figure.axes if axes.axison)
+
+
+def test_table_is_sorted_and_loads_nothing_heavy() -> None:
+    """A name would be hard to find, or the list of names take a second."""
+    assert list(ENTRIES) == sorted(ENTRIES)
+    code = "import published, sys; print('numpy' in sys.modules)"
+    folder = Path(published.__file__).parents[1]
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert told.stdout == "False\n"
+
+
+def test_numbers_tell_what_differs() -> None:
+    """A number that is not there, or none, or our own would count as published."""
+    assert Number("x", 1.0, 1.5, within=0.5).holds and not Number("x", 1.0, 1.5, within=0.4).holds
+    assert not Number("x", 1.0, float("nan"), within=0.5).holds
+    assert Number("x", "four", 4.0).holds and Number("x", 1.0, 2.0).holds
+    own, theirs = Number("x", 1.0, 2.0), Number("x", 1.0, 2.0, printed=True)
+    assert (own.published, own.reference) == (None, 1.0)
+    assert (theirs.published, theirs.reference) == (1.0, None)
+    with pytest.raises(ValueError, match="x: within = 0.1 compares with a number, got"):
+        Number("x", "four", 4.0, within=0.1)
